@@ -1,0 +1,142 @@
+"""What the grader writes down: one record a submission, as frozen data that reads and writes JSON.
+
+    >>> record = SubmissionRecord.from_json(line)
+    >>> record.points, record.max_points
+    (7.5, 12.0)
+
+A record is the only thing that leaves the judge. Reports, the gradebook and the journal are made from it, never the other
+way round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+SCHEMA = "fusion-course/submission/1"
+GRADER_VERSION = "0.1.0"
+
+
+class CheckStatus(StrEnum):
+    """How one check ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"  # the student's code raised, or ended, inside this check
+    NOT_ASSESSED = "not_assessed"  # left out of points and maximum
+
+
+class ExerciseStatus(StrEnum):
+    """How one exercise ended. Only ``GRADER_ERROR`` is ours, and it never costs points."""
+
+    GRADED = "graded"
+    STUDENT_ERROR = "student_error"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
+    KILLED = "killed"
+    MALFORMED_ANSWER = "malformed_answer"
+    NOT_FOUND = "not_found"
+    GRADER_ERROR = "grader_error"
+
+
+@dataclass(frozen=True)
+class CheckRecord:
+    """One check of one exercise: what it was worth and what it earned."""
+
+    name: str
+    category: str  # all a student sees of a hidden check
+    hidden: bool
+    status: CheckStatus
+    points: float
+    max_points: float
+    message: str = ""  # one or two sentences to the student; empty when passed
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", CheckStatus(self.status))
+        if not 0 <= self.points <= self.max_points:
+            raise ValueError(f"check {self.name!r}: {self.points} points outside 0..{self.max_points}")
+
+
+@dataclass(frozen=True)
+class ExerciseRecord:
+    """One exercise of one submission.
+
+    ``counted`` and ``measured`` map a quantity with its unit in the name to a number, e.g. ``{"launches": 1, "launches_minimum": 1}``.
+    """
+
+    id: str
+    kind: str
+    points: float
+    max_points: float  # of the checks that were assessed
+    status: ExerciseStatus
+    message: str = ""  # why the status is not "graded"
+    checks: tuple[CheckRecord, ...] = ()
+    counted: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", ExerciseStatus(self.status))
+        checks = tuple(c if isinstance(c, CheckRecord) else CheckRecord(**c) for c in self.checks)
+        object.__setattr__(self, "checks", checks)
+        if not 0 <= self.points <= self.max_points + 1e-9:
+            raise ValueError(f"exercise {self.id!r}: {self.points} points outside 0..{self.max_points}")
+
+
+@dataclass(frozen=True)
+class SandboxRecord:
+    """Which isolation the student's code ran in; see `autograder sandbox`."""
+
+    level: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SubmissionRecord:
+    """Everything the grader says about one submitted notebook."""
+
+    assignment: str
+    student: str
+    submission_sha256: str
+    sandbox: SandboxRecord
+    exercises: tuple[ExerciseRecord, ...]
+    notes: tuple[str, ...] = ()  # repairs made to the notebook, and what a person should look at
+    grader_version: str = GRADER_VERSION
+    schema: str = SCHEMA
+
+    @property
+    def points(self) -> float:
+        """Points earned, over all exercises."""
+        return round(sum(e.points for e in self.exercises), 6)
+
+    @property
+    def max_points(self) -> float:
+        """Points that could be earned in what was assessed."""
+        return round(sum(e.max_points for e in self.exercises), 6)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What makes a record unique: a second one with the same key is the same grading."""
+        return (self.assignment, self.student, self.submission_sha256, self.grader_version)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain data, points included."""
+        return {**asdict(self), "points": self.points, "max_points": self.max_points}
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> SubmissionRecord:
+        """Read one line of JSON that `to_json` wrote; raises ``ValueError`` for another schema."""
+        data = json.loads(text)
+        if data.get("schema") != SCHEMA:
+            raise ValueError(f"a record of schema {data.get('schema')!r}, but this grader reads {SCHEMA!r}")
+        data.pop("points"), data.pop("max_points")
+        data["sandbox"] = SandboxRecord(data["sandbox"]["level"], tuple(data["sandbox"]["notes"]))
+        data["exercises"] = tuple(ExerciseRecord(**e) for e in data["exercises"])
+        data["notes"] = tuple(data["notes"])
+        return cls(**data)
