@@ -1,0 +1,78 @@
+# Every target creates what it needs (.venv, missing Debian packages) and prints what it does. `make` alone lists them.
+
+VENV    ?= .venv
+PYTHON3 ?= python3
+PORT    ?= 8888
+DOCKER  ?= docker
+
+.DEFAULT_GOAL := help
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+
+PYTHON := $(VENV)/bin/python
+READY  := $(VENV)/.installed
+
+# nbgrader looks for alembic on PATH; without it the first gradebook stays half made.
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+# Two threads on a shared machine make everything here slower; nothing here needs the network once installed.
+export OMP_NUM_THREADS ?= 1
+export HF_HUB_OFFLINE  ?= 1
+
+# Everything after ## in this file is the help text.
+.PHONY: help
+help:  ## list the targets (this text)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+$(READY): pyproject.toml constraints.txt
+	@PYTHON3="$(PYTHON3)" scripts/install.sh "$(VENV)"
+
+.PHONY: system-packages
+system-packages:
+	@scripts/system_packages.sh dot=graphviz g++=g++ bwrap=bubblewrap
+
+.PHONY: demo
+demo: system-packages $(READY)  ## an instructor's whole grading cycle on a small class: release, grade, feedback, report
+	@$(PYTHON) -m autograder.host.demo
+
+.PHONY: test
+test: lint  ## lint, types and all tests (those for a GPU excepted)
+	@echo "==> Tests"
+	@$(PYTHON) -m pytest -n 2 -m "not gpu"
+
+.PHONY: lab
+lab: release  ## open the released notebooks in JupyterLab, as a student sees them
+	@PORT="$(PORT)" scripts/lab.sh
+
+.PHONY: release
+release: system-packages $(READY)  ## build the students' notebooks, without solutions, into work/release
+	@echo "==> Releasing notebooks/ to work/release"
+	@$(PYTHON) -m autograder.host.nbgrader.release
+
+.PHONY: grade
+grade: system-packages $(READY)  ## grade every collected submission in work/submitted
+	@echo "==> Grading work/submitted"
+	@$(PYTHON) -m autograder.host.nbgrader.grade
+
+.PHONY: gpu-check
+gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json
+	@$(PYTHON3) benchmarks/gpu_check.py
+
+.PHONY: image
+image:  ## build both Docker images: fusion-course:student and fusion-course:instructor
+	@DOCKER="$(DOCKER)" scripts/image.sh student instructor
+
+.PHONY: image-check
+image-check:  ## build the student image and fail if a solution or a hidden case lies in it
+	@DOCKER="$(DOCKER)" scripts/image.sh image-check
+
+.PHONY: lint
+lint: system-packages $(READY)  ## ruff and mypy; changes nothing
+	@echo "==> Lint and types"
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m mypy
+
+.PHONY: format
+format: $(READY)  ## let ruff format and repair what it can
+	@$(PYTHON) -m ruff check --fix .
+	@$(PYTHON) -m ruff format .
