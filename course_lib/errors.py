@@ -1,0 +1,36 @@
+"""Every error that the library raises on purpose.
+
+    CourseError
+    ├── CaptureError    a program could not be turned into a graph
+    ├── GraphError      a graph could not be read, drawn, written as data or rebuilt from data
+    ├── FusionError     a pass was given something that it cannot work on
+    ├── KernelError     a fused operator was called with tensors that it is not written for
+    └── ModelError      a model was configured in a way that cannot work
+
+Each message says what was given, what was expected, and what to do next. A pass that meets a graph which it
+should leave alone raises nothing: it reports a refusal (see `course_lib.fusion.Rejected`).
+"""
+
+
+class CourseError(Exception):
+    """The root of all errors that this library raises on purpose."""
+
+
+class CaptureError(CourseError):
+    """A program could not be turned into a graph."""
+
+
+class GraphError(CourseError):
+    """A graph could not be read, drawn, written as data or rebuilt from data."""
+
+
+class FusionError(CourseError):
+    """A pass was given something that it cannot work on."""
+
+
+class KernelError(CourseError):
+    """A fused operator was called with tensors that it is not written for."""
+
+
+class ModelError(CourseError):
+    """A model was configured in a way that cannot work."""

@@ -1,0 +1,127 @@
+"""`bias_gelu` and `bias_silu`: what eager computes, with all that PyTorch asks of an operator."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from course_lib.errors import KernelError
+from course_lib.kernels import bias_gelu, bias_silu
+
+Operator = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def _fused_tanh(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return bias_gelu(x, bias, "tanh")
+
+
+def _eager_tanh(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return F.gelu(x + bias, approximate="tanh")
+
+
+PAIRS: list[tuple[Operator, Operator]] = [
+    (bias_gelu, lambda x, bias: F.gelu(x + bias)),
+    (_fused_tanh, _eager_tanh),
+    (bias_silu, lambda x, bias: F.silu(x + bias)),
+]
+BOTH = pytest.mark.parametrize(("fused", "eager"), PAIRS, ids=["gelu", "gelu_tanh", "silu"])
+
+LAYOUTS: dict[str, Callable[[], torch.Tensor]] = {
+    "matrix": lambda: torch.randn(3, 5),
+    "vector": lambda: torch.randn(5),
+    "four_dimensions": lambda: torch.randn(2, 3, 1, 5),
+    "permuted": lambda: torch.randn(5, 4, 3).permute(2, 1, 0),
+    "every_second_column": lambda: torch.randn(4, 10)[:, ::2],
+    "expanded": lambda: torch.randn(1, 5).expand(4, 5),
+    "empty_batch": lambda: torch.randn(0, 5),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_outputs_and_gradients_are_those_of_eager(
+    fused: Operator, eager: Operator, layout: str, dtype: torch.dtype
+) -> None:
+    x, bias = LAYOUTS[layout]().to(dtype), torch.randn(5, dtype=dtype)
+    if layout == "every_second_column":
+        x = torch.randn(4, 10, dtype=dtype)[:, ::2]
+    results = []
+    for function in (fused, eager):
+        xs, biases = x.detach().requires_grad_(), bias.clone().requires_grad_()
+        output = function(xs, biases)
+        output.backward(torch.linspace(-1, 1, output.numel(), dtype=dtype).view(output.shape))
+        results.append((output, xs.grad, biases.grad))
+    for ours, theirs in zip(*results, strict=True):
+        assert ours is not None
+        assert theirs is not None
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    assert results[0][0].stride() == results[1][0].stride()
+
+
+@BOTH
+def test_gradients_are_right_to_second_order(fused: Operator, eager: Operator) -> None:
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(fused, (x, bias))
+    assert torch.autograd.gradgradcheck(fused, (x, bias))
+
+
+@pytest.mark.parametrize("layout", ["matrix", "permuted", "expanded", "empty_batch"])
+@pytest.mark.parametrize("requires_grad", [True, False])
+@pytest.mark.parametrize("operator", ["bias_gelu", "bias_silu"])
+def test_opcheck_finds_nothing_to_complain_about(layout: str, requires_grad: bool, operator: str) -> None:
+    x = LAYOUTS[layout]().requires_grad_(requires_grad)
+    bias = torch.randn(5, requires_grad=requires_grad)
+    torch.library.opcheck(getattr(torch.ops.course_lib, operator).default, (x, bias))
+
+
+@BOTH
+def test_the_inputs_stay_as_they_were_and_the_output_is_new(fused: Operator, eager: Operator) -> None:
+    x, bias = torch.randn(3, 5), torch.randn(5)
+    kept = x.clone(), bias.clone()
+    output = fused(x, bias)
+    output.add_(1)
+    assert torch.equal(x, kept[0])
+    assert torch.equal(bias, kept[1])
+
+
+WRONG_OPERANDS = {
+    "bias_of_another_length": (torch.zeros(2, 3), torch.zeros(2)),
+    "bias_of_length_one": (torch.zeros(2, 3), torch.zeros(1)),
+    "bias_of_two_dimensions": (torch.zeros(2, 3), torch.zeros(2, 3)),
+    "scalar_bias": (torch.zeros(2, 3), torch.tensor(1.0)),
+    "scalar_x": (torch.tensor(1.0), torch.zeros(1)),
+    "two_dtypes": (torch.zeros(2, 3), torch.zeros(3, dtype=torch.float64)),
+    "integers": (torch.zeros(2, 3, dtype=torch.int64), torch.zeros(3, dtype=torch.int64)),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("operands", WRONG_OPERANDS)
+def test_other_operands_are_refused_by_the_body_and_by_the_fake(
+    fused: Operator, eager: Operator, device: str, operands: str
+) -> None:
+    x, bias = (tensor.to(device) for tensor in WRONG_OPERANDS[operands])
+    with pytest.raises(KernelError, match="it expects"):
+        fused(x, bias)
+
+
+def test_an_unknown_approximation_is_refused() -> None:
+    with pytest.raises(KernelError, match="approximate='quick'"):
+        bias_gelu(torch.zeros(2, 3), torch.zeros(3), "quick")
+
+
+@pytest.mark.parametrize("operator", [bias_gelu, bias_silu])
+def test_a_compiler_takes_the_operator_as_one_node(operator: Operator) -> None:
+    targets: list[str] = []
+
+    def backend(gm: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable[..., object]:
+        targets.extend(str(node.target) for node in gm.graph.nodes if node.op == "call_function")
+        return gm.forward
+
+    torch.compile(operator, backend=backend, fullgraph=True)(torch.randn(2, 3), torch.randn(3))
+    assert len(targets) == 1
+    assert targets[0].startswith("course_lib.bias_")
