@@ -25,7 +25,6 @@ ENV VENV=/opt/venv \
 WORKDIR /opt/requirements
 COPY pyproject.toml constraints.txt scripts/list_requirements.py ./
 RUN python3 list_requirements.py notebook > notebook.txt && \
-    python3 -m pip install --quiet --no-cache-dir -c constraints.txt pip && \
     python3 -m pip install --quiet --no-cache-dir ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
         -c constraints.txt -r notebook.txt && \
     python3 -m pip check

@@ -26,8 +26,6 @@ options=(-c constraints.txt)
 if ! command -v nvidia-smi >/dev/null && index_answers; then
   options+=(--extra-index-url "$cpu_index")
 fi
-# The pip that comes with Debian 12 finds conflicts where there are none.
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt pip
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}" -e '.[notebook,dev]'
 "$venv/bin/python" -m pip check
 touch "$venv/.installed"
