@@ -1,0 +1,68 @@
+"""What a person should look at after a class was graded, most urgent first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from autograder.host.records import CheckStatus, ExerciseStatus, SubmissionRecord
+from autograder.host.report.wording import EXERCISE_WORDS
+
+
+class Urgency(IntEnum):
+    """How much an entry needs a person."""
+
+    MUST = 0  # there is no mark, or none that a person has stood behind
+    SHOULD = 1  # the mark stands, but its cause is unusual
+    COULD = 2  # for information
+
+
+URGENCY_WORDS = {Urgency.MUST: "decide", Urgency.SHOULD: "look", Urgency.COULD: "know"}
+
+
+@dataclass(frozen=True, order=True)
+class Attention:
+    """One thing to look at."""
+
+    urgency: Urgency
+    student: str
+    where: str  # an assignment or an exercise
+    sentence: str
+
+
+_STOPPED = {
+    ExerciseStatus.TIMED_OUT,
+    ExerciseStatus.OUT_OF_MEMORY,
+    ExerciseStatus.KILLED,
+    ExerciseStatus.MALFORMED_ANSWER,
+}
+
+
+def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
+    """Everything in ``records`` that a person should see, sorted by urgency."""
+    known = tuple(records)
+    return tuple(sorted((*(entry for record in known for entry in _of_record(record)), *_not_assessed(known))))
+
+
+def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
+    unread = bool(record.exercises) and all(e.status is ExerciseStatus.NOT_FOUND for e in record.exercises)
+    for note in record.notes:
+        yield Attention(Urgency.MUST if unread else Urgency.SHOULD, record.student, record.assignment, note)
+    for exercise in record.exercises:
+        words = EXERCISE_WORDS[exercise.status]
+        if exercise.status is ExerciseStatus.GRADER_ERROR:
+            sentence = f"{words}; no points were taken: {exercise.message}"
+            yield Attention(Urgency.MUST, record.student, exercise.id, sentence)
+        elif exercise.status in _STOPPED:
+            sentence = f"{words}. {exercise.message}".strip()
+            yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
+
+
+def _not_assessed(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
+    checks = ((e.id, c) for record in records for e in record.exercises for c in e.checks)
+    counts = Counter((exercise, c.name) for exercise, c in checks if c.status is CheckStatus.NOT_ASSESSED)
+    for (exercise, check), count in counts.items():
+        sentence = f"not assessed here, left out of points and maximum: {check}"
+        yield Attention(Urgency.COULD, f"{count} submissions", exercise, sentence)

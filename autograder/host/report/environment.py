@@ -1,0 +1,36 @@
+"""Where a class was graded: the facts a report states so that a mark can be questioned later."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from autograder.host.records import GRADER_VERSION
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What was running while the class was graded."""
+
+    facts: tuple[tuple[str, str], ...]
+
+
+def this_environment(*extra: tuple[str, str]) -> Environment:
+    """The facts of this process and machine, followed by ``extra`` ones."""
+    facts = (
+        ("grader", GRADER_VERSION),
+        ("Python", platform.python_version()),
+        ("PyTorch", _version("torch")),
+        ("nbgrader", _version("nbgrader")),
+        ("machine", f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores"),
+    )
+    return Environment((*facts, *extra))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,147 @@
+"""One exercise as a piece of HTML that stands alone: in a notebook output, in feedback, in the class report.
+
+Nothing sanitises this piece after us, so it is built by `markup`, which escapes every string. Its styles are
+inline, because pages that show untrusted notebooks drop style elements. Colours are translucent, so that it
+reads on light and on dark pages, and each meaning is also a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
+from autograder.host.report.markup import Html, element, joined
+from autograder.host.report.wording import (
+    CHECK_MARKS,
+    CHECK_WORDS,
+    EXERCISE_WORDS,
+    check_marks,
+    marks,
+    number,
+    percent,
+    quantity,
+    quantity_name,
+    with_minimum,
+)
+
+_GREY, _BLUE, _GREEN, _RED, _AMBER = "128,128,128", "40,110,220", "20,140,90", "205,60,50", "200,130,0"
+_BOX = (
+    f"font:14px/1.5 system-ui,sans-serif;border:1px solid rgba({_GREY},.35);border-radius:8px;"
+    "padding:12px 16px;max-width:56em"
+)
+_WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere"
+_NOTE = f"margin:8px 0;padding:6px 12px;border-left:4px solid rgba({_AMBER},.8);background:rgba({_AMBER},.1);{_WRAPPED}"
+# notebook pages style every table, so what must not be inherited is set on each cell
+_CELL = "text-align:left;vertical-align:top;padding:4px 12px 4px 0;border:0;white-space:normal"
+_NARROW = "text-align:right;vertical-align:top;padding:4px 0 4px 12px;border:0;white-space:nowrap;width:1%"
+_HEADING = "display:flex;flex-wrap:wrap;gap:4px 16px;align-items:baseline"
+_BADGE = "display:inline-block;padding:0 8px;border-radius:6px;white-space:nowrap"
+_QUIET = "opacity:.75"
+_TINTS = {
+    CheckStatus.PASSED: _GREEN,
+    CheckStatus.FAILED: _RED,
+    CheckStatus.ERROR: _RED,
+    CheckStatus.NOT_ASSESSED: _GREY,
+}
+
+
+def exercise_html(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hidden: bool = False) -> Html:
+    """The report of one exercise as HTML: marks, checks with messages, counted cost beside the minimum.
+
+    Hidden checks appear by category only; ``show_hidden`` is for instructors. ``notes`` are sentences to put
+    below the marks.
+    """
+    sentences = [sentence for sentence in (record.message, *notes) if sentence]
+    return element(
+        "div",
+        _heading(record),
+        *(element("div", sentence, style=_NOTE) for sentence in sentences),
+        _table(record, show_hidden),
+        *_quantities(record),
+        style=_BOX,
+    )
+
+
+def _heading(record: ExerciseRecord) -> Html:
+    words = "" if record.status is ExerciseStatus.GRADED else f" · {EXERCISE_WORDS[record.status]}"
+    line = element(
+        "div",
+        element("strong", record.id, style="font-size:16px"),
+        element("span", element("strong", marks(record.points, record.max_points)), " points"),
+        element("span", f"{percent(record.points, record.max_points)} %{words}", style=_QUIET),
+        style=_HEADING,
+    )
+    return joined(line, _bar(record.points, record.max_points, _BLUE))
+
+
+def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
+    rows = [_check(check) for check in record.checks if show_hidden or not check.hidden]
+    if not show_hidden:
+        rows += [_hidden(group) for group in hidden_categories(record.checks)]
+    if not rows:
+        return Html()
+    return element("table", *rows, style="border-collapse:collapse;width:100%;margin-top:8px;font:inherit")
+
+
+def _check(check: CheckRecord) -> Html:
+    kind = element("span", f" · hidden, {check.category}", style=_QUIET) if check.hidden else ""
+    message = element("div", check.message, style=_WRAPPED) if check.message else ""
+    return _row(check, joined(check.name, kind, message))
+
+
+def _hidden(group: HiddenCategory) -> Html:
+    label = joined(group.category, element("span", " · hidden check", style=_QUIET))
+    return _row(group, label)
+
+
+def _row(check: CheckRecord | HiddenCategory, label: Html) -> Html:
+    words = f"{CHECK_MARKS[check.status]} {CHECK_WORDS[check.status]}"
+    badge = element("span", words, style=f"{_BADGE};background:rgba({_TINTS[check.status]},.18)")
+    return element(
+        "tr",
+        element("td", badge, style=f"{_CELL};width:1%"),
+        element("td", label, style=_CELL),
+        element("td", check_marks(check), style=_NARROW),
+        style="background:none",
+    )
+
+
+def _quantities(record: ExerciseRecord) -> Iterator[Html]:
+    pairs, others = with_minimum(dict(record.counted))
+    for key, value, minimum in pairs:
+        longest = max(value, minimum)
+        yield element(
+            "div",
+            quantity_name(key),
+            _labelled("yours", number(value), _bar(value, longest, _BLUE)),
+            _labelled("minimum", number(minimum), _bar(minimum, longest, _GREY)),
+            style="margin-top:10px",
+        )
+    if others:
+        yield element("div", _list(others), style="margin-top:8px")
+    if record.measured:
+        measured = _list(list(record.measured.items()))
+        yield element("div", f"measured: {measured}", style=f"margin-top:8px;{_QUIET}")
+
+
+def _list(quantities: Sequence[tuple[str, float]]) -> str:
+    return " · ".join(quantity(key, value) for key, value in quantities)
+
+
+def _labelled(label: str, value: str, bar: Html) -> Html:
+    return element(
+        "div",
+        element("span", label, style=f"width:5em;{_QUIET}"),
+        element("span", value, style="width:6em;text-align:right"),
+        element("div", bar, style="flex:1"),
+        style="display:flex;gap:12px;align-items:center",
+    )
+
+
+def _bar(value: float, longest: float, colour: str) -> Html:
+    width = 100 * min(max(value / longest, 0.0), 1.0) if longest > 0 else 0.0
+    shape = "height:8px;border-radius:4px"
+    inside = element("div", style=f"{shape};width:{width:.1f}%;background:rgba({colour},.75)")
+    track = f"{shape};margin:3px 0;background:rgba({_GREY},.2)"
+    return element("div", inside, style=track, aria_hidden="true")

@@ -1,0 +1,79 @@
+"""One exercise as plain text, for terminals and for people who cannot or will not read HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus
+from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
+from autograder.host.report.safe_text import one_line, printable
+from autograder.host.report.wording import (
+    CHECK_MARKS,
+    CHECK_WORDS,
+    EXERCISE_WORDS,
+    check_marks,
+    marks,
+    number,
+    quantity,
+    quantity_name,
+    with_minimum,
+)
+
+WIDTH = 100
+BAR_CHARACTERS = 24
+
+
+def exercise_text(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hidden: bool = False) -> str:
+    """The report of one exercise in plain text.
+
+    Hidden checks appear by category only; ``show_hidden`` is for instructors. ``notes`` are sentences to put
+    below the marks.
+    """
+    return "\n".join(_lines(record, notes, show_hidden))
+
+
+def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> Iterator[str]:
+    status = "" if record.status is ExerciseStatus.GRADED else f" · {EXERCISE_WORDS[record.status]}"
+    yield f"{one_line(record.id)}: {marks(record.points, record.max_points)} points{status}"
+    for sentence in (record.message, *notes):
+        if sentence:
+            yield _indented(sentence, 2)
+    for check in record.checks:
+        if show_hidden or not check.hidden:
+            yield from _check(check)
+    if not show_hidden:
+        for group in hidden_categories(record.checks):
+            yield _row(group, f"hidden: {one_line(group.category)}")
+    yield from _quantities(record)
+
+
+def _check(check: CheckRecord) -> Iterator[str]:
+    label = f"{one_line(check.name)} (hidden)" if check.hidden else one_line(check.name)
+    yield _row(check, label)
+    if check.message:
+        yield _indented(check.message, 6)
+
+
+def _row(check: CheckRecord | HiddenCategory, label: str) -> str:
+    return f"  {CHECK_MARKS[check.status]} {CHECK_WORDS[check.status]:<18}{label:<52} {check_marks(check):>9}"
+
+
+def _quantities(record: ExerciseRecord) -> Iterator[str]:
+    pairs, others = with_minimum(dict(record.counted))
+    for key, value, minimum in pairs:
+        yield f"  {quantity_name(one_line(key))}: {number(value)} (minimum {number(minimum)})"
+        longest = max(value, minimum, 1e-12)
+        yield f"      yours   {_bar(value / longest)}"
+        yield f"      minimum {_bar(minimum / longest)}"
+    for key, value in (*others, *record.measured.items()):
+        yield f"  {quantity(one_line(key), value)}"
+
+
+def _bar(share: float) -> str:
+    return "█" * max(1, round(BAR_CHARACTERS * share)) if share > 0 else "(none)"
+
+
+def _indented(text: str, spaces: int) -> str:
+    wrapped = [textwrap.fill(line, WIDTH - spaces) for line in printable(text).splitlines()]
+    return textwrap.indent("\n".join(wrapped), " " * spaces)
