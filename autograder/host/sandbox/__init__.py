@@ -1,0 +1,24 @@
+"""Where student code runs: levels of isolation, probed by attacks that must fail, and one running worker.
+
+>>> sandbox = open_sandbox()
+>>> with sandbox.start(limits=Limits(wall_s=20.0)) as worker:
+...     worker.socket.sendall(request)
+"""
+
+from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.levels import Level
+from autograder.host.sandbox.limits import Ending, Limits
+from autograder.host.sandbox.opening import describe, open_sandbox
+from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.sandbox import Sandbox
+
+__all__ = [
+    "Ending",
+    "Level",
+    "Limits",
+    "Sandbox",
+    "SandboxError",
+    "WorkerProcess",
+    "describe",
+    "open_sandbox",
+]

@@ -1,0 +1,44 @@
+"""First code in the sandbox: takes the channel, limits itself for good, and hands over to the worker.
+
+Started as ``python -I -B -c TEXT OPTIONS PROGRAM``. OPTIONS is a JSON object with ``channel`` (an inherited
+descriptor), ``rlimits`` (name to value, set as soft and hard limit) and ``path`` (put first on ``sys.path``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+
+CHANNEL = 3
+
+
+def take_channel(inherited: int) -> None:
+    """Make the channel descriptor 3 and close everything above it."""
+    if inherited != CHANNEL:
+        os.dup2(inherited, CHANNEL)
+    os.closerange(CHANNEL + 1, 1 << 20)
+
+
+def lower_limits(rlimits: dict[str, int]) -> None:
+    """Set soft and hard limits; a limit that is lower already stays."""
+    for name, value in rlimits.items():
+        which = getattr(resource, name)
+        hard = resource.getrlimit(which)[1]
+        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (lowest, lowest))
+
+
+def run() -> None:
+    """Prepare this process as its command line says, then run the program given there."""
+    options, program = json.loads(sys.argv[1]), sys.argv[2]
+    take_channel(options["channel"])
+    lower_limits(options["rlimits"])
+    sys.path.insert(0, options["path"])
+    sys.argv[:] = ["worker"]
+    exec(compile(program, "<worker>", "exec"), {"__name__": "__main__"})
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,58 @@
+"""The levels of isolation, from the strongest to none, and what each keeps out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Level(IntEnum):
+    """How well student code is contained; 1 is the strongest."""
+
+    ISOLATED_AND_LIMITED = 1
+    ISOLATED = 2
+    CONFINED = 3
+    CONFINED_SAME_USER = 4
+    NONE = 5
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a level needs and what it keeps out, as `autograder sandbox` prints it."""
+
+    title: str
+    needs: str
+    keeps_out: str
+    available: bool = True
+    """Whether this version has the level at all."""
+
+
+PROMISES = {
+    Level.ISOLATED_AND_LIMITED: Promise(
+        "isolated and limited",
+        "bubblewrap and a control group: root, or a delegated cgroup and user namespaces",
+        "files, processes, network and environment of the host; memory and process totals are limited by the kernel",
+    ),
+    Level.ISOLATED: Promise(
+        "isolated",
+        "bubblewrap with user namespaces, or root",
+        "the same, but the total of memory is only watched, so it may be exceeded for some milliseconds",
+    ),
+    Level.CONFINED: Promise(
+        "confined",
+        "root in a default container",
+        "files and network by Landlock and seccomp; disk use is only watched",
+        available=False,
+    ),
+    Level.CONFINED_SAME_USER: Promise(
+        "confined, same user",
+        "an ordinary user in a default container",
+        "as level 3; before Linux 6.12 other processes of the same user can be signalled",
+        available=False,
+    ),
+    Level.NONE: Promise(
+        "none",
+        "nothing",
+        "nothing: student code runs with your rights; only time, output and the size of a process are limited",
+    ),
+}

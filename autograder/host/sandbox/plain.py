@@ -1,0 +1,93 @@
+"""Level 5: a plain process of the same user. It limits accidents, not attacks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from autograder.host.sandbox import watch
+from autograder.host.sandbox.levels import PROMISES, Level
+from autograder.host.sandbox.limits import Limits
+from autograder.host.sandbox.process import Enclosure, WorkerProcess
+from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments
+from autograder.host.sandbox.view import course
+
+
+class Plain(Sandbox):
+    """No isolation: for machines without bubblewrap, and only for code that one trusts."""
+
+    level = Level.NONE
+    notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
+
+    def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        private = Path(tempfile.mkdtemp(prefix="autograder-worker-"))
+        root = private / "course"
+        try:
+            for source, target in course(masked):
+                place = root / target
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to(source)
+        except BaseException:
+            shutil.rmtree(private)
+            raise
+
+        def command(channel: socket.socket) -> list[str]:
+            # Processes are not counted: the limit would count all that this user runs.
+            arguments = interpreter_arguments(
+                program, limits, channel=channel.fileno(), path=str(root), count_processes=False
+            )
+            return [sys.executable, *arguments]
+
+        return WorkerProcess(_Session(command, private, limits.memory_bytes), limits)
+
+
+class _Session(Enclosure):
+    """A session and a temporary directory of its own; a process that leaves the session escapes."""
+
+    tick_s = 0.025
+
+    def __init__(self, command: Callable[[socket.socket], list[str]], private: Path, memory_bytes: int) -> None:
+        self._command, self._private, self._memory_bytes = command, private, memory_bytes
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def spawn(self, channel: socket.socket, output: int) -> subprocess.Popen[bytes]:
+        """Start the interpreter in its own session."""
+        self._process = subprocess.Popen(
+            self._command(channel),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment(str(self._private)),
+            cwd=self._private,
+            pass_fds=(channel.fileno(),),
+            start_new_session=True,
+        )
+        return self._process
+
+    def out_of_memory(self) -> bool:
+        """Count the processes that have not left the tree."""
+        if self._process is None or self._process.poll() is not None:
+            return False
+        return watch.exceeds(self._process.pid, self._memory_bytes)
+
+    def kill(self) -> None:
+        """Kill the session."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def exit_code(self, status: int) -> int:
+        """Return it as it is."""
+        return status
+
+    def close(self) -> None:
+        """Remove the temporary directory."""
+        shutil.rmtree(self._private, ignore_errors=True)

@@ -1,0 +1,159 @@
+"""What a worker sees of the file system: the interpreter, installed packages, and of the course what it needs.
+
+Nothing else of the host is bound: not /home, not the rest of the project, not /usr/share or /usr/local/share (where
+nbgrader keeps the exchange by default).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from autograder.host.sandbox.errors import SandboxError
+
+COURSE = "/course"
+PACKAGE = Path(__file__).parents[2]  # autograder/
+OURS = ("autograder", "course_lib")
+
+# Of a prefix such as /usr or a conda environment: programs, libraries, headers, sysroots; never share/ or src/.
+PARTS_OF_PREFIX = ("bin", "lib", "lib32", "lib64", "libexec", "include", "*-linux-gnu")
+TOP_LEVEL = ("bin", "lib", "lib32", "lib64")
+# The loader's cache, and what /usr/bin/c++ points to (torch.compile looks for it).
+OF_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A file or directory of the host, read-only at ``target``."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link made at ``target``."""
+
+    points_to: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Cover:
+    """An empty directory over something bound before that must not be seen."""
+
+    target: str
+
+
+Mount = Bind | Link | Cover
+
+
+def file_system(masked: Sequence[str] = ()) -> list[Mount]:
+    """Return all mounts in the order in which they must be made."""
+    binds = [*_system(), *_prefix(sys.base_prefix)]
+    mounts: list[Mount] = [*binds, *_cover_project(binds)]
+    if sys.prefix != sys.base_prefix:
+        mounts += _prefix(sys.prefix)
+        mounts.append(Bind(f"{sys.prefix}/pyvenv.cfg", f"{sys.prefix}/pyvenv.cfg"))
+    mounts += _cover_installed()
+    mounts += [Bind(str(source), f"{COURSE}/{target}") for source, target in course(masked)]
+    return mounts
+
+
+def with_parents(mounts: Iterable[Mount]) -> Iterator[tuple[Mount, list[str]]]:
+    """Yield each mount with the directories that must be made for it, outermost first."""
+    made: dict[Path, bool] = {Path("/"): True}  # directory to whether directories can be made below it
+    for mount in mounts:
+        missing = []
+        for parent in reversed(Path(mount.target).parents):
+            if parent not in made:
+                made[parent] = made[parent.parent]
+                if made[parent]:
+                    missing.append(str(parent))
+        yield mount, missing
+        made[Path(mount.target)] = isinstance(mount, Cover)
+
+
+def course(masked: Sequence[str] = ()) -> list[tuple[Path, str]]:
+    """Return (file or directory of the host, path under the course root) for what the worker imports.
+
+    ``masked`` names packages or modules of course_lib that stay out; a name that hides nothing raises SandboxError.
+    """
+    parts = [PACKAGE / "__init__.py", PACKAGE / "protocol", PACKAGE / "worker"]
+    shown = [(part, f"autograder/{part.name}") for part in parts if part.exists()]
+    hidden = {_below_course_lib(name) for name in masked}
+    return [*shown, *_without(course_lib(), "course_lib", hidden)]
+
+
+def course_lib() -> Path:
+    """Return the directory of course_lib without importing it."""
+    spec = find_spec("course_lib")
+    if spec is None or not spec.submodule_search_locations:
+        raise SandboxError("course_lib is not importable here; install the project with `pip install -e .` first.")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _below_course_lib(name: str) -> tuple[str, ...]:
+    first, *rest = name.split(".")
+    place = course_lib().joinpath(*rest)
+    if first != "course_lib" or not rest or not (place.is_dir() or place.with_suffix(".py").is_file()):
+        raise SandboxError(f"{name!r} cannot be masked: it names no package or module below course_lib.")
+    return tuple(rest)
+
+
+def _without(source: Path, target: str, hidden: set[tuple[str, ...]]) -> Iterator[tuple[Path, str]]:
+    """Yield ``source`` whole if nothing in it is hidden, else entry by entry without what is."""
+    if not hidden:
+        yield source, target
+        return
+    for entry in sorted(source.iterdir()):
+        name = entry.name.removesuffix(".py")
+        # Byte code of a hidden module lies in __pycache__ beside that of the others.
+        if entry.name == "__pycache__" or (name,) in hidden:
+            continue
+        deeper = {path[1:] for path in hidden if path[0] == name and len(path) > 1}
+        yield from _without(entry, f"{target}/{entry.name}", deeper)
+
+
+def _system() -> Iterator[Bind | Link]:
+    for prefix in ("/usr", "/usr/local"):
+        yield from _prefix(prefix)
+    for name in TOP_LEVEL:
+        place = Path("/", name)
+        if place.is_symlink():
+            yield Link(str(place.readlink()), str(place))
+        elif place.exists():
+            yield Bind(str(place), str(place))
+    yield from (Bind(path, path) for path in OF_ETC if Path(path).exists())
+
+
+def _prefix(prefix: str) -> Iterator[Bind | Link]:
+    """Yield what is needed of a prefix; also under its name without links, through which a venv may reach it."""
+    for root in sorted({prefix, os.path.realpath(prefix)}):
+        for pattern in PARTS_OF_PREFIX:
+            for place in sorted(Path(root).glob(pattern)):
+                if place.is_symlink():
+                    yield Link(str(place.readlink()), str(place))
+                elif place.is_dir():
+                    yield Bind(str(place), str(place))
+
+
+def _cover_project(binds: Iterable[Mount]) -> Iterator[Cover]:
+    """Cover the project's root where a checkout lies inside something bound."""
+    root = PACKAGE.parent
+    bound = any(isinstance(bind, Bind) and root.is_relative_to(bind.target) for bind in binds)
+    if bound and root.name not in ("site-packages", "dist-packages"):
+        yield Cover(str(root))
+
+
+def _cover_installed() -> Iterator[Cover]:
+    """Cover copies of our packages that lie among the installed ones: the host would be among them."""
+    for directory in sys.path:
+        if Path(directory).name in ("site-packages", "dist-packages"):
+            for name in OURS:
+                if Path(directory, name).is_dir():
+                    yield Cover(str(Path(directory, name)))
