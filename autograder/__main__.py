@@ -1,0 +1,8 @@
+"""`python -m autograder` is the command line of the host."""
+
+import sys
+
+from autograder.host.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

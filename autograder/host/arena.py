@@ -1,0 +1,85 @@
+"""Inputs in shared memory that the host owns: written before a call, compared with a private copy after it."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import mmap
+import os
+from collections.abc import Sequence
+
+import torch
+
+from autograder.protocol import ProtocolError, RawTensor
+
+ALIGNMENT_BYTES = 64
+
+
+class Arena:
+    """The tensors of one call in one sealed memory file.
+
+    Shape, strides and sharing of storage within a tensor (an expanded dimension) reach the worker as they are. The seals forbid
+    shrinking and growing, so that the host can read its mapping whatever the worker does to the file.
+    """
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        spans = [_span(t) for t in tensors]
+        self.first_bytes: list[int] = []
+        size = 0
+        for span in spans:
+            self.first_bytes.append(size)
+            size += -(-len(span) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        self.fd = os.memfd_create("inputs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, max(size, ALIGNMENT_BYTES))
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        self._map = mmap.mmap(self.fd, max(size, ALIGNMENT_BYTES))
+        self._private = spans
+        self.raw: list[RawTensor] = []
+        for tensor, span, first in zip(tensors, spans, self.first_bytes, strict=True):
+            self._map[first : first + len(span)] = span
+            self.raw.append(RawTensor(_name(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride()), span, shared=True))
+
+    def mutated(self) -> list[int]:
+        """Numbers of the tensors whose bytes differ from what the host wrote."""
+        places = zip(self.first_bytes, self._private, strict=True)
+        return [i for i, (first, span) in enumerate(places) if self._map[first : first + len(span)] != span]
+
+    def close(self) -> None:
+        """Give the memory back; the worker's mapping stays valid until it is gone."""
+        self._map.close()
+        os.close(self.fd)
+
+
+def to_raw(tensor: torch.Tensor) -> RawTensor:
+    """A tensor's bytes for sending inside a message."""
+    return RawTensor(_name(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride()), _span(tensor))
+
+
+def to_torch(raw: RawTensor) -> torch.Tensor:
+    """A tensor of the host's own from bytes that a worker sent.
+
+    Raises `ProtocolError` for bytes that are not exactly the tensor's elements, or for sizes that no tensor can have.
+    """
+    if math.prod(raw.shape) != raw.extent:
+        raise ProtocolError(f"a tensor of shape {raw.shape} whose bytes are not its elements one by one")
+    try:
+        dtype = getattr(torch, raw.dtype)
+        if not len(raw.data):
+            return torch.empty(raw.shape, dtype=dtype)
+        return torch.frombuffer(bytearray(raw.data), dtype=dtype).as_strided(raw.shape, raw.strides)
+    except (RuntimeError, OverflowError, ValueError):
+        raise ProtocolError(f"a tensor of shape {raw.shape} and strides {raw.strides}") from None
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _span(tensor: torch.Tensor) -> bytes:
+    """The bytes from a tensor's first element to its last, those between its strides included."""
+    tensor = tensor.detach()
+    if tensor.numel() == 0:
+        return b""
+    extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    flat = tensor.as_strided((extent,), (1,), tensor.storage_offset()).contiguous()
+    return bytes(flat.view(torch.uint8).numpy())

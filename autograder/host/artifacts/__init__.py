@@ -1,0 +1,5 @@
+"""Graphs that came from a worker: checked as data, rebuilt from allowed operators, never trusted."""
+
+from autograder.host.artifacts.artifact import Artifact, ArtifactRefusedError, read_artifact
+
+__all__ = ["Artifact", "ArtifactRefusedError", "read_artifact"]

@@ -1,0 +1,65 @@
+"""An artifact: a graph that a worker sent, rebuilt by the host to see that it can be.
+
+The graph is data. Its operators are looked up in the allow-list of `course_lib.graph`, its parameters are raw tensors, and the rebuilt module
+is linted. Nothing of it runs in the host: running happens in a clean worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from autograder.host import arena
+from autograder.host.channel import MalformedAnswerError
+from autograder.protocol import Message
+from course_lib.errors import GraphError
+from course_lib.graph import from_data
+
+MAX_TENSOR_BYTES = 64 << 20
+
+
+class ArtifactRefusedError(Exception):
+    """The graph holds something that is not allowed; the sentence names the node."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A checked graph: its data, and its tensors by path."""
+
+    graph: dict[str, Any]
+    tensors: Mapping[str, torch.Tensor]
+
+    def count(self, operator: str) -> int:
+        """How many nodes call ``operator``, given as in the graph's data, e.g. ``torch.ops.course_lib.bias_silu``, in any overload."""
+        targets = [n["target"] for n in self.graph["nodes"] if n["op"] == "call_function"]
+        return sum(t == operator or t.startswith(f"{operator}.") for t in targets)
+
+    def with_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Artifact:
+        """The same graph with the host's own values for every tensor that the host sent."""
+        known = {p: tensors[p] if p in tensors and tensors[p].shape == t.shape else t for p, t in self.tensors.items()}
+        return replace(self, tensors=known)
+
+
+def read_artifact(reply: Message) -> Artifact:
+    """Check and rebuild the graph in a worker's reply.
+
+    Raises `MalformedAnswerError` when the reply has another form than a worker's, and `ArtifactRefusedError` when the graph is not allowed.
+    """
+    body = reply.body
+    paths = body.get("paths")
+    if set(body) != {"graph", "paths"} or not isinstance(paths, list) or not all(type(p) is str for p in paths):
+        raise MalformedAnswerError("The worker sent a reply of another form.")
+    if len(paths) != len(reply.tensors) or len(set(paths)) != len(paths):
+        raise MalformedAnswerError("The worker sent tensors that do not fit their names.")
+    size = sum(len(t.data) for t in reply.tensors)
+    if size > MAX_TENSOR_BYTES:
+        raise ArtifactRefusedError(f"the graph carries {size:,} bytes of tensors; at most {MAX_TENSOR_BYTES:,} are accepted.")
+    tensors = dict(zip(paths, map(arena.to_torch, reply.tensors), strict=True))
+    try:
+        from_data(body["graph"], tensors)
+    except GraphError as error:
+        raise ArtifactRefusedError(str(error)) from None
+    return Artifact(body["graph"], tensors)

@@ -1,0 +1,147 @@
+"""The command line: `grade` a notebook, `check` one answer, list the `exercises`, explain the `sandbox`.
+
+Exit status: 0 done, whatever the marks · 2 wrong usage · 3 submission not gradable · 4 our own failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.host.exercises import UnknownExerciseError, all_exercises, find
+from autograder.host.grading import grade_answers, grade_exercise, new_seed
+from autograder.host.notebook import SubmissionError, read_bytes, read_submission
+from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
+from autograder.host.report import exercise_text
+from autograder.host.sandbox import Sandbox, SandboxError, describe, open_sandbox
+
+DONE, WRONG_USAGE, NOT_GRADABLE, OUR_FAILURE = 0, 2, 3, 4
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except UnknownExerciseError as error:
+        return _complain(str(error), WRONG_USAGE)
+    except SubmissionError as error:
+        return _complain(str(error), NOT_GRADABLE)
+    except SandboxError as error:
+        return _complain(str(error), OUR_FAILURE)
+    except BrokenPipeError:
+        return OUR_FAILURE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="autograder", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    grade = commands.add_parser("grade", help="grade all exercises of one notebook")
+    grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
+    grade.set_defaults(run=_grade)
+    check = commands.add_parser("check", help="grade one answer from a Python file")
+    check.add_argument("exercise", metavar="EXERCISE")
+    check.add_argument("file", type=Path, metavar="FILE.py")
+    check.add_argument("--hidden", action=argparse.BooleanOptionalAction, default=True, help="also run the hidden checks")
+    check.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    check.set_defaults(run=_check)
+    for command in (grade, check):
+        command.add_argument("--json", action="store_true", help="print the record as one line of JSON")
+        command.add_argument("--seed", type=int, help="draw the inputs from this seed instead of a secret one")
+        command.add_argument("--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level")
+        command.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
+    exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
+    exercises.add_argument("--json", action="store_true")
+    exercises.set_defaults(run=_exercises)
+    commands.add_parser("sandbox", help="which isolation this machine has, and what was probed").set_defaults(run=_sandbox)
+    return parser
+
+
+def _grade(options: argparse.Namespace) -> int:
+    submission = read_submission(options.submission)
+    record = grade_answers(
+        options.submission.stem,
+        options.submission.parent.parent.name or "student",
+        submission.answers,
+        submission_sha256=submission.sha256,
+        sandbox=_open(options),
+        seed=options.seed,
+        notes=submission.notes,
+    )
+    return _finish(record, options.json)
+
+
+def _check(options: argparse.Namespace) -> int:
+    if options.device == "cuda":
+        return _complain("Grading on CUDA is not in this version; leave out --device, or say --device cpu.", WRONG_USAGE)
+    exercise = find(options.exercise, hidden=options.hidden)
+    content = read_bytes(options.file)
+    try:
+        answers = {exercise.id: content.decode()}
+    except UnicodeDecodeError:
+        raise SubmissionError(f"{options.file.name} is not text in UTF-8.") from None
+    sandbox = _open(options)
+    graded = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed() if options.seed is None else options.seed)
+    record = SubmissionRecord(
+        assignment=exercise.id,
+        student=options.file.stem,
+        submission_sha256=hashlib.sha256(content).hexdigest(),
+        sandbox=SandboxRecord(sandbox.level, tuple(sandbox.notes)),
+        exercises=(graded,),
+    )
+    return _finish(record, options.json)
+
+
+def _open(options: argparse.Namespace) -> Sandbox:
+    level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
+    return open_sandbox(level, trust=options.i_trust_this_code)
+
+
+def _finish(record: SubmissionRecord, as_json: bool) -> int:
+    print(record.to_json() if as_json else _text(record))
+    return OUR_FAILURE if any(e.status is ExerciseStatus.GRADER_ERROR for e in record.exercises) else DONE
+
+
+def _text(record: SubmissionRecord) -> str:
+    if not record.exercises:
+        return f"{record.assignment} has no exercises."
+    lines = [*map(exercise_text, record.exercises), *(f"note: {n}" for n in record.notes)]
+    return "\n".join([*lines, f"sandbox level {record.sandbox.level} · {record.points:g} of {record.max_points:g} points"])
+
+
+def _exercises(options: argparse.Namespace) -> int:
+    found = [find(e, hidden=True) for e in all_exercises()]
+    if options.json:
+        rows = [
+            {
+                "id": e.id,
+                "title": e.title,
+                "kind": e.kind,
+                "entry_point": e.entry_point,
+                "points": e.points,
+                "checks": [{"name": c.name, "category": c.category, "hidden": c.hidden, "points": c.points} for c in e.checks],
+            }
+            for e in found
+        ]
+        print(json.dumps(rows, indent=2))
+        return DONE
+    for e in found:
+        print(f"{e.id}  {e.kind}  {e.points:g} points  def {e.entry_point}(...)")
+        for c in e.checks:
+            print(f"    {c.points:>5g}  {'hidden ' if c.hidden else 'visible'}  {c.name}")
+    return DONE
+
+
+def _sandbox(_: argparse.Namespace) -> int:
+    print(describe())
+    return DONE
+
+
+def _complain(sentence: str, status: int) -> int:
+    print(f"autograder: {sentence}", file=sys.stderr)
+    return status
+

@@ -1,0 +1,82 @@
+"""Grade a submission: each exercise of its notebook, one after the other, into one record."""
+
+from __future__ import annotations
+
+import ast
+import secrets
+from collections.abc import Callable, Mapping
+
+from autograder.host.exercises import find, of_assignment
+from autograder.host.judge import judge, not_found
+from autograder.host.kit.exercise import Exercise
+from autograder.host.records import ExerciseRecord, SandboxRecord, SubmissionRecord
+from autograder.host.sandbox import Sandbox
+
+
+def new_seed() -> int:
+    """A secret seed for one grading."""
+    return secrets.randbits(63)
+
+
+def grade_answers(
+    assignment: str,
+    student: str,
+    answers: Mapping[str, str],
+    *,
+    submission_sha256: str,
+    sandbox: Sandbox,
+    seed: int | None = None,
+    hidden: bool = True,
+    notes: tuple[str, ...] = (),
+    on_exercise: Callable[[ExerciseRecord], None] | None = None,
+) -> SubmissionRecord:
+    """Grade the answers of one notebook. ``on_exercise`` hears of each exercise when it is done."""
+    seed = new_seed() if seed is None else seed
+    exercises = []
+    for exercise_id in of_assignment(assignment):
+        record = grade_exercise(find(exercise_id, hidden=hidden), answers, sandbox=sandbox, seed=seed)
+        exercises.append(record)
+        if on_exercise is not None:
+            on_exercise(record)
+    return SubmissionRecord(
+        assignment=assignment,
+        student=student,
+        submission_sha256=submission_sha256,
+        sandbox=SandboxRecord(sandbox.level, tuple(sandbox.notes)),
+        exercises=tuple(exercises),
+        notes=notes,
+    )
+
+
+def grade_exercise(exercise: Exercise, answers: Mapping[str, str], *, sandbox: Sandbox, seed: int) -> ExerciseRecord:
+    """Grade one exercise on the answers of its notebook."""
+    text = answers.get(exercise.id)
+    if text is None:
+        return not_found(exercise, f"The notebook has no answer cell for {exercise.id}; its cell was deleted or renamed.")
+    if is_unanswered(text):
+        return not_found(exercise, "Not answered yet.")
+    parts = {"setup": exercise.setup}
+    parts |= {f"answer {needed}": answers[needed] for needed in exercise.needs if needed in answers}
+    return judge(exercise, parts | {f"answer {exercise.id}": text}, sandbox=sandbox, seed=seed)
+
+
+def is_unanswered(text: str) -> bool:
+    """Whether a cell holds nothing, or only the released stub: functions that do no more than raise NotImplementedError.
+
+    The text is parsed, never run.
+    """
+    try:
+        statements = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return all(_is_stub(s) for s in statements)
+
+
+def _is_stub(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.FunctionDef):
+        return all(_is_stub(s) for s in statement.body)
+    if isinstance(statement, ast.Raise):
+        raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_text or isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass)

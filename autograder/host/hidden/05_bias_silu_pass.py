@@ -1,0 +1,280 @@
+"""Hidden checks and controls of exercise 05.5."""
+
+from __future__ import annotations
+
+import importlib
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder.host.kit.exercise import Check, Control, HiddenPart
+from autograder.host.kit.graphs import costs, rewrites
+from autograder.host.kit.programs import Program, TensorSpec
+
+visible = importlib.import_module("autograder.host.exercises.05_bias_silu_pass")
+of, OPERATOR, ROWS, BIAS, WIDTH = visible.of, visible.OPERATOR, visible.ROWS, visible.BIAS, visible.WIDTH
+Tensor = torch.Tensor
+
+SUMS = [
+    of("F.silu(b + x)", lambda x, b: F.silu(b + x)),
+    of("F.silu(x.add(b))", lambda x, b: F.silu(x.add(b))),
+    of("F.silu(torch.add(b, x))", lambda x, b: F.silu(torch.add(b, x))),
+    of("F.silu(torch.add(input=x, other=b))", lambda x, b: F.silu(torch.add(input=x, other=b))),
+    of("F.silu(torch.add(x, b, alpha=1))", lambda x, b: F.silu(torch.add(x, b, alpha=1))),
+    of("F.silu(input=x + b)", lambda x, b: F.silu(input=x + b)),
+    of("F.silu(x + b, inplace=True)", lambda x, b: F.silu(x + b, inplace=True)),
+    of("F.silu(x + b), x of rank 3", lambda x, b: F.silu(x + b), inputs=(TensorSpec((2, 3, WIDTH)), BIAS)),
+]
+
+
+def _by_hand(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return h * torch.sigmoid(h)
+
+
+def _by_hand_reversed(x: Tensor, b: Tensor) -> Tensor:
+    h = torch.add(x, b)
+    return h.sigmoid() * h
+
+
+def _by_hand_functions(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return torch.mul(h, F.sigmoid(h))
+
+
+BY_HAND = [
+    of("h = x + b; h * torch.sigmoid(h)", _by_hand),
+    of("h = torch.add(x, b); h.sigmoid() * h", _by_hand_reversed),
+    of("h = x + b; torch.mul(h, F.sigmoid(h))", _by_hand_functions),
+]
+
+
+def _alpha(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b)
+
+
+def _two_matrices(x: Tensor, y: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x + y) * F.silu(x + b)
+
+
+def _column(x: Tensor, c: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x + c) * F.silu(x + b)
+
+
+def _other_gate(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return (h * torch.sigmoid(x)) + F.silu(x + b)
+
+
+def _number(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x + 1.0) * F.silu(x + b)
+
+
+def _other_activation(x: Tensor, b: Tensor) -> Tensor:
+    return F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)
+
+
+DTYPES = (ROWS, TensorSpec((WIDTH,), torch.float64), BIAS)
+LOOK_ALIKES = [
+    of("F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b)", _alpha, 1, "With alpha=2 the sum is x + 2 b."),
+    of("F.silu(x + y) * F.silu(x + b)", _two_matrices, 1, "y has the shape of x: it is no bias.", (ROWS, ROWS, BIAS)),
+    of("F.silu(x + c) * F.silu(x + b)", _column, 1, "c of shape (4, 1) is added along rows.", (ROWS, TensorSpec((4, 1)), BIAS)),
+    of("F.silu(x + d) * F.silu(x + b)", _column, 1, "d is float64: the sum is float64, and x is not.", DTYPES),
+    of("h = x + b; h * torch.sigmoid(x) + F.silu(x + b)", _other_gate, 1, "The gate reads x, not the sum."),
+    of("F.silu(x + 1.0) * F.silu(x + b)", _number, 1, "1.0 is a number, not a bias vector."),
+    of("F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)", _other_activation, 1, "Only one of the activations is SiLU."),
+]
+
+
+def _escapes(x: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    h = x + b
+    return F.silu(h), h, F.silu(x + b)
+
+
+def _written_between(x: Tensor, b: Tensor) -> Tensor:
+    h = x * 1.0
+    s = h + b
+    h.add_(1.0)
+    return F.silu(s) + F.silu(h + b)
+
+
+def _sum_written(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    h.mul_(2.0)
+    return F.silu(h) + F.silu(x + b)
+
+
+def _gate_read_elsewhere(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    gate = torch.sigmoid(h)
+    return h * gate + gate + F.silu(x + b)
+
+
+ESCAPES = [
+    of("return F.silu(h), h, F.silu(x + b)", _escapes, 1, "The sum h is an output of the program."),
+    of("h = x + b; h.mul_(2.0); F.silu(h) + F.silu(x + b)", _sum_written, 1, "The sum is written to before SiLU reads it."),
+    of("gate read twice", _gate_read_elsewhere, 1, "The gate is also added, so the sum must stay."),
+]
+
+
+def _chain(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(F.silu(F.silu(x + b) + b) + b)
+
+
+class TwoLayers(nn.Module):
+    """Two biases, two activations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = visible.FeedForward(), visible.FeedForward()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        return x + self.second(self.first(x))
+
+
+SEVERAL = [
+    of("F.silu(F.silu(F.silu(x + b) + b) + b)", _chain, 3),
+    Program("`TwoLayers`", TwoLayers, (ROWS,), 2, ((TensorSpec((3, WIDTH)),),)),
+]
+
+PRECISIONS = [
+    of("F.silu(x + b) in float64", visible.literal, inputs=(TensorSpec((5, WIDTH), torch.float64), TensorSpec((WIDTH,), torch.float64))),
+    of("F.silu(x + b) in bfloat16", visible.literal, inputs=(TensorSpec((5, WIDTH), torch.bfloat16), TensorSpec((WIDTH,), torch.bfloat16))),
+    of("F.silu(x + b), no rows", visible.literal, inputs=(TensorSpec((0, WIDTH)), BIAS)),
+    of("F.silu(x + b), one column", visible.literal, inputs=(TensorSpec((127, 1)), TensorSpec((1,)))),
+]
+
+REFERENCE = '''
+SUMS = {operator.add, torch.add, "add"}
+PRODUCTS = {operator.mul, torch.mul, "mul"}
+SIGMOIDS = {torch.sigmoid, F.sigmoid, "sigmoid"}
+
+def fuse_bias_silu(graph_module):
+    modules = dict(graph_module.named_modules())
+    graph = graph_module.graph
+    for node in list(graph.nodes):
+        total = activated(node, modules)
+        operands = biased(total) if total is not None else None
+        if operands is None or not only_read_here(total, node):
+            continue
+        with graph.inserting_after(total):
+            fused = graph.call_function(torch.ops.course_lib.bias_silu, operands)
+        node.replace_all_uses_with(fused)
+        graph.eliminate_dead_code()
+    graph.lint()
+    graph_module.recompile()
+    return graph_module
+
+def argument(node, index, name):
+    return node.args[index] if len(node.args) > index else node.kwargs.get(name)
+
+def activated(node, modules):
+    """The node h if node is silu(h) in some spelling."""
+    if node.op == "call_module" and type(modules[node.target]) is nn.SiLU:
+        return node.args[0]
+    if node.target is F.silu:
+        return argument(node, 0, "input")
+    if node.target in PRODUCTS and len(node.args) == 2:
+        for h, gate in (node.args, node.args[::-1]):
+            is_gate = isinstance(gate, fx.Node) and gate.target in SIGMOIDS and len(gate.users) == 1
+            if is_gate and argument(gate, 0, "input") is h:
+                return h
+    return None
+
+def biased(total):
+    """(x, b) if the node is a plain sum with a bias over the last dimension."""
+    if total.target not in SUMS or argument(total, 2, "alpha") not in (None, 1):
+        return None
+    pair = argument(total, 0, "input"), argument(total, 1, "other")
+    for x, b in (pair, pair[::-1]):
+        if not (isinstance(x, fx.Node) and isinstance(b, fx.Node)):
+            return None
+        mx, mb = x.meta.get("tensor_meta"), b.meta.get("tensor_meta")
+        if mx and mb and mx.dtype == mb.dtype and len(mb.shape) == 1 and len(mx.shape) > 1 and mx.shape[-1] == mb.shape[0]:
+            return x, b
+    return None
+
+def only_read_here(total, node):
+    return all(u is node or u.target in SIGMOIDS and list(u.users) == [node] for u in total.users)
+'''
+
+
+def _spoilt(change: str) -> str:
+    """A right pass whose result ``change`` spoils."""
+    return REFERENCE.replace("def fuse_bias_silu", "def _right") + f"\ndef fuse_bias_silu(graph_module):\n{change}\n    return graph_module\n"
+
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("the sum in other spellings", "spellings", 0.8, rewrites(SUMS, OPERATOR)),
+        Check("SiLU by hand", "spellings", 0.6, rewrites(BY_HAND, OPERATOR)),
+        Check("look-alikes stay", "refusals", 0.9, rewrites(LOOK_ALIKES, OPERATOR)),
+        Check("sums that are needed elsewhere stay", "refusals", 0.7, rewrites(ESCAPES, OPERATOR)),
+        Check("several places in one program", "several places", 0.4, rewrites(SEVERAL, OPERATOR)),
+        Check("precisions and odd sizes", "odd sizes", 0.2, rewrites(PRECISIONS, OPERATOR)),
+        Check("gradients", "gradients", 0.2, rewrites([of("F.silu(x + b)", visible.literal), visible.FEED_FORWARD], OPERATOR, gradients=True)),
+        Check(
+            "minimum bytes at another size",
+            "counted cost",
+            1,
+            costs(
+                of("F.silu(b + x), 64 rows", lambda x, b: F.silu(b + x), inputs=(TensorSpec((64, WIDTH)), BIAS)),
+                OPERATOR,
+                launches=1,
+                minimum_bytes=visible.minimum_bytes,
+            ),
+        ),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 12),
+        Control("unchanged", "def fuse_bias_silu(graph_module):\n    return graph_module\n", 0),
+        Control("nothing", "def fuse_bias_silu(graph_module):\n    pass\n", 0),
+        Control("torch.compile", "def fuse_bias_silu(graph_module):\n    return torch.compile(graph_module)\n", 0),
+        Control(
+            "call beside the sum",
+            _spoilt(
+                "    out = [n for n in graph_module.graph.nodes if n.op == 'output'][0]\n"
+                "    first = next(n for n in graph_module.graph.nodes if n.op == 'placeholder')\n"
+                "    with graph_module.graph.inserting_before(out):\n"
+                "        b = graph_module.graph.call_method('sum', (first, 0))\n"
+                "        graph_module.graph.call_function(torch.ops.course_lib.bias_silu, (first, b))\n"
+                "    graph_module.recompile()"
+            ),
+            0,
+        ),
+        Control(
+            "swapped operands",
+            REFERENCE.replace("graph.call_function(torch.ops.course_lib.bias_silu, operands)", "graph.call_function(torch.ops.course_lib.bias_silu, operands[::-1])"),
+            0,
+        ),
+        Control(
+            "NaN",
+            _spoilt(
+                "    graph_module = _right(graph_module)\n"
+                "    out = [n for n in graph_module.graph.nodes if n.op == 'output'][0]\n"
+                "    value = out.args[0]\n"
+                "    with graph_module.graph.inserting_before(out):\n"
+                "        out.args = (graph_module.graph.call_function(operator.mul, (value, float('nan'))),)\n"
+                "    graph_module.recompile()"
+            ),
+            0,
+        ),
+        Control(
+            "one precision lower",
+            _spoilt(
+                "    graph_module = _right(graph_module)\n"
+                "    for n in list(graph_module.graph.nodes):\n"
+                "        if n.target is torch.ops.course_lib.bias_silu:\n"
+                "            with graph_module.graph.inserting_after(n):\n"
+                "                low = graph_module.graph.call_method('half', (n,))\n"
+                "            with graph_module.graph.inserting_after(low):\n"
+                "                back = graph_module.graph.call_method('to', (low, torch.float32))\n"
+                "            n.replace_all_uses_with(back, delete_user_cb=lambda u: u is not low)\n"
+                "    graph_module.recompile()"
+            ),
+            0,
+        ),
+    ),
+)

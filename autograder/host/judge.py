@@ -1,0 +1,135 @@
+"""The judge: runs an exercise's checks on one answer and writes down what each earned.
+
+The judge's process never holds anything of the student's but bytes. What goes wrong is told apart here: a wrong answer costs its check, an
+answer that raises costs the checks in which it raises, one that never returns or breaks the protocol ends the exercise, and a failure of ours
+costs nothing and is never scored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.kit.draw import Draw
+from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kit.graphs import PassAnswer
+from autograder.host.kit.tensors import TensorAnswer
+from autograder.host.kit.values import ValueAnswer
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from autograder.host.sandbox import Sandbox, SandboxError
+from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
+from autograder.protocol import ProtocolError
+
+MODES = {Kind.VALUE: "value", Kind.CALLABLE: "callable", Kind.GRAPH: "pass"}
+
+
+def judge(exercise: Exercise, parts: Mapping[str, str], *, sandbox: Sandbox, seed: int) -> ExerciseRecord:
+    """Run every check of ``exercise`` on the answer made of ``parts`` (name of a cell to its text, set-up first)."""
+    load = {
+        "mode": MODES[exercise.kind],
+        "entry_point": exercise.entry_point,
+        "parts": [{"name": name, "text": text} for name, text in parts.items()],
+    }
+    student = Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
+    clean = Session(sandbox, {}, wall_s=exercise.wall_s)
+    grading = _Grading(exercise, seed)
+    answer = _answer(exercise.kind, student, clean)
+    try:
+        for check in exercise.checks:
+            grading.run(check, answer)
+    except (SandboxFailedError, SandboxError) as error:
+        return _not_graded(exercise, str(error))
+    finally:
+        for session in (clean, student):
+            grading.close(session)
+    return grading.record(getattr(answer, "counted", {}))
+
+
+def _answer(kind: Kind, student: Session, clean: Session) -> Any:
+    if kind is Kind.VALUE:
+        return ValueAnswer(student)
+    if kind is Kind.CALLABLE:
+        return TensorAnswer(student)
+    return PassAnswer(student, clean)
+
+
+@dataclass
+class _Grading:
+    """The state of one grading: what each check earned so far, and what ended it early."""
+
+    exercise: Exercise
+    seed: int
+    checks: list[CheckRecord] = field(default_factory=list)
+    ended: AnswerFailedError | None = None
+    raised: list[AnswerFailedError] = field(default_factory=list)
+
+    def run(self, check: Check, answer: Any) -> None:
+        """Run one check, or write down why it did not run."""
+        if self.ended is not None:
+            self._add(check, CheckStatus.ERROR, 0.0, f"Not run: {self.ended.message}")
+            return
+        try:
+            with _malformed_as_failed():
+                check.run(answer, Draw(self.seed, self.exercise.id, check.name))
+        except CheckFailedError as error:
+            self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
+        except AnswerFailedError as error:
+            self.raised.append(error)
+            self.ended = error if error.fatal else None
+            self._add(check, CheckStatus.ERROR, 0.0, error.message)
+        else:
+            self._add(check, CheckStatus.PASSED, check.points, "")
+
+    def close(self, session: Session) -> None:
+        """End a worker; bytes it sent unasked make the whole answer malformed."""
+        try:
+            session.close()
+        except AnswerFailedError as error:
+            self.ended = error
+            self.checks = [
+                CheckRecord(c.name, c.category, c.hidden, CheckStatus.ERROR, 0.0, c.max_points, error.message) for c in self.checks
+            ]
+
+    def record(self, counted: Mapping[str, float]) -> ExerciseRecord:
+        """What the grading found."""
+        status, message = ExerciseStatus.GRADED, ""
+        if self.ended is not None:
+            status, message = self.ended.status, self.ended.message
+        elif self.raised and all(c.status is CheckStatus.ERROR for c in self.checks):
+            status, message = self.raised[0].status, self.raised[0].message
+        return ExerciseRecord(
+            id=self.exercise.id,
+            kind=self.exercise.kind,
+            points=round(sum(c.points for c in self.checks), 6),
+            max_points=round(sum(c.max_points for c in self.checks), 6),
+            status=status,
+            message=message,
+            checks=tuple(self.checks),
+            counted=dict(counted),
+        )
+
+    def _add(self, check: Check, status: CheckStatus, points: float, message: str) -> None:
+        self.checks.append(CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message))
+
+
+@contextlib.contextmanager
+def _malformed_as_failed() -> Any:
+    try:
+        yield
+    except (MalformedAnswerError, ProtocolError) as error:
+        raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
+
+
+def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
+    """The record of an answer that is missing or untouched: every check failed, for one reason."""
+    checks = tuple(CheckRecord(c.name, c.category, c.hidden, CheckStatus.FAILED, 0.0, c.points, message) for c in exercise.checks)
+    total = round(sum(c.points for c in exercise.checks), 6)
+    return ExerciseRecord(exercise.id, exercise.kind, 0.0, total, ExerciseStatus.NOT_FOUND, message, checks)
+
+
+def _not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
+    checks = tuple(CheckRecord(c.name, c.category, c.hidden, CheckStatus.NOT_ASSESSED, 0.0, c.points, message) for c in exercise.checks)
+    return ExerciseRecord(exercise.id, exercise.kind, 0.0, 0.0, ExerciseStatus.GRADER_ERROR, message, checks)

@@ -1,0 +1,146 @@
+"""Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared with the program itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from autograder.host import arena
+from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.kit import compare
+from autograder.host.kit.draw import Draw
+from autograder.host.kit.exercise import CheckFailedError
+from autograder.host.kit.programs import Program, Traced, draw_inputs, traced
+from autograder.host.kit.tensors import Case, Reply, TensorAnswer, as_tuple
+from autograder.host.session import AnswerFailedError, Session
+
+
+@dataclass
+class PassAnswer:
+    """Calls the student's pass in one worker, and runs what it returned in another that never saw the student's code."""
+
+    student: Session
+    clean: Session
+    counted: dict[str, float] = field(default_factory=dict)
+
+    def transform(self, program: Traced) -> Artifact:
+        """The graph that the pass makes of ``program``, checked and rebuilt by the host."""
+        body = {
+            "graph": program.graph,
+            "paths": list(program.tensors),
+            "inputs": [{"shape": list(s.shape), "dtype": str(s.dtype).removeprefix("torch.")} for s in program.program.inputs],
+        }
+        reply = self.student.call_with(body, [arena.to_raw(t) for t in program.tensors.values()])
+        try:
+            return read_artifact(reply)
+        except ArtifactRefusedError as error:
+            raise CheckFailedError(f"In the program {program.program.name}: {error}") from None
+
+    def run(
+        self, artifact: Artifact, inputs: Sequence[torch.Tensor], *, cotangents: Sequence[torch.Tensor] = (), count: bool = False
+    ) -> Reply:
+        """Run a rebuilt graph on ``inputs``; with ``cotangents`` also backward to every input, with ``count`` also its cost."""
+        load = {"mode": "graph", "graph": artifact.graph, "paths": list(artifact.tensors), "training": False}
+        self.clean.reload(load, [arena.to_raw(t) for t in artifact.tensors.values()])
+        wrt = range(len(inputs)) if cotangents else ()
+        return TensorAnswer(self.clean).call(Case(tuple(inputs)), cotangents=cotangents, wrt=wrt, count=count)
+
+
+def rewrites(programs: Sequence[Program], operator: str, *, gradients: bool = False) -> Callable[[PassAnswer, Draw], None]:
+    """A check that every program is rewritten onto ``operator`` as often as it must be, and means the same afterwards.
+
+    Its points are shared equally among the programs.
+    """
+
+    def run(answer: PassAnswer, draw: Draw) -> None:
+        wrong = []
+        for program in programs:
+            try:
+                _require_rewritten(answer, traced(program, draw), operator, draw, gradients)
+            except CheckFailedError as error:
+                wrong.append(str(error))
+        if wrong:
+            more = f" ({len(wrong)} of {len(programs)} programs)" if len(programs) > 1 else ""
+            raise CheckFailedError(wrong[0] + more, share=1 - len(wrong) / len(programs))
+
+    return run
+
+
+def _require_rewritten(answer: PassAnswer, program: Traced, operator: str, draw: Draw, gradients: bool) -> Artifact:
+    artifact = answer.transform(program)
+    found, wanted, name = artifact.count(operator), program.program.fused, program.program.name
+    if found < wanted:
+        raise CheckFailedError(f"In the program {name} the result calls {operator} {_times(found)}; expected {_times(wanted)}.")
+    if found > wanted:
+        reason = f" {program.program.reason}" if program.program.reason else ""
+        raise CheckFailedError(f"In the program {name} the result calls {operator} {_times(found)}, where {_times(wanted)} is right.{reason}")
+    fresh = artifact.with_tensors(program.tensors)
+    for specs in (program.program.inputs, *program.program.others):
+        _require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
+    return fresh
+
+
+def _require_equal(
+    answer: PassAnswer, program: Traced, artifact: Artifact, inputs: tuple[torch.Tensor, ...], draw: Draw, gradients: bool
+) -> None:
+    where = f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
+    eager_leaves, truth_leaves = _leaves(inputs, gradients), _leaves([i.double() for i in inputs], gradients)
+    eagers, truths = as_tuple(program.reference(*eager_leaves)), as_tuple(program.reference(*truth_leaves))
+    cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
+    try:
+        reply = answer.run(artifact, inputs, cotangents=cotangents)
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
+    if len(reply.outputs) != len(eagers):
+        raise CheckFailedError(f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}.")
+    for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
+        compare.require_close(actual, truth.detach(), eager.detach(), "the output", where)
+    _require_same_mutation(reply, inputs, program, where)
+    if gradients:
+        eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents)
+        truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents])
+        for found, truth, eager in zip(reply.gradients, truth_grads, eager_grads, strict=True):
+            if found is None:
+                raise CheckFailedError(f"An input has no gradient{where}.")
+            compare.require_close(found, truth, eager, "the gradient by an input", where)
+
+
+def _leaves(inputs: Sequence[torch.Tensor], gradients: bool) -> list[torch.Tensor]:
+    return [i.detach().clone().requires_grad_(gradients) for i in inputs]
+
+
+def _require_same_mutation(reply: Reply, inputs: Sequence[torch.Tensor], program: Traced, where: str) -> None:
+    copies = [i.clone() for i in inputs]
+    program.module(*copies)
+    changed = tuple(i for i, (now, before) in enumerate(zip(copies, inputs, strict=True)) if not torch.equal(now, before))
+    if reply.mutated != changed:
+        raise CheckFailedError(f"The transformed graph writes into its inputs{where} where the program does not, or the reverse.")
+
+
+def costs(program: Program, operator: str, *, launches: int, minimum_bytes: Callable[[Sequence[torch.Tensor]], int]) -> Callable[[PassAnswer, Draw], None]:
+    """A check that the rewritten program launches at most ``launches`` operators and moves no more than the minimum of bytes.
+
+    The counts are made in the clean worker while it runs the rebuilt graph, and are shown in the report.
+    """
+
+    def run(answer: PassAnswer, draw: Draw) -> None:
+        source = traced(program, draw)
+        artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
+        inputs = draw_inputs(program.inputs, draw)
+        cost = answer.run(artifact, inputs, count=True).cost
+        moved, least = cost["bytes_read"] + cost["bytes_written"], minimum_bytes(inputs)
+        answer.counted.update(launches=cost["launches"], launches_minimum=launches, bytes_moved=moved, bytes_minimum=least)
+        if cost["launches"] > launches or moved > least:
+            raise CheckFailedError(
+                f"In the program {program.name} the result launches {cost['launches']} operators and moves {moved:,} bytes; "
+                f"{launches} and {least:,} are enough."
+            )
+
+    return run
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
+

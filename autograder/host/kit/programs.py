@@ -1,0 +1,81 @@
+"""Programs for passes: what a student's pass is given, and what its result is held against."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import fx, nn
+
+from autograder.host.kit.draw import Draw
+from course_lib.graph import to_data
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input's shape and dtype."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype = torch.float32
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that a pass transforms, and how often the result must call the fused operator.
+
+    ``build`` makes the function or module; the host traces it with torch.fx. ``inputs`` are those the pass may look at; ``others`` are sizes
+    that only checking uses, so that a size baked into the graph is seen.
+    """
+
+    name: str  # completes "in the program ..."
+    build: Callable[[], Callable[..., Any]]
+    inputs: tuple[TensorSpec, ...]
+    fused: int
+    others: tuple[tuple[TensorSpec, ...], ...] = ()
+    reason: str = ""  # why no more than ``fused`` calls are right, for the student
+
+    def trace(self) -> fx.GraphModule:
+        """The program's graph."""
+        made = self.build()
+        root = made.eval() if isinstance(made, nn.Module) else made
+        return fx.symbolic_trace(root)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A traced program with parameters of this grading, as data to send and as a module to compare with."""
+
+    program: Program
+    module: fx.GraphModule
+    graph: dict[str, Any]
+    tensors: dict[str, torch.Tensor]
+
+    def reference(self, *inputs: torch.Tensor) -> Any:
+        """The program itself on private copies of ``inputs``, in fp64 when they are."""
+        module = self.module
+        if any(t.dtype is torch.float64 for t in inputs):
+            module = copy.deepcopy(module).double()
+        return module(*[t.clone() if not t.requires_grad else t * 1 for t in inputs])
+
+
+def traced(program: Program, draw: Draw) -> Traced:
+    """Trace a program and give every floating parameter a fresh value."""
+    module = program.trace()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
+    graph, tensors = to_data(module)
+    return Traced(program, module, graph, dict(tensors))
+
+
+def draw_inputs(specs: Sequence[TensorSpec], draw: Draw) -> tuple[torch.Tensor, ...]:
+    """Fresh random inputs of the given shapes and dtypes."""
+    return tuple(draw.normal(*spec.shape, dtype=spec.dtype) for spec in specs)
+
+
+def at(dtype: torch.dtype, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """The same shapes at another dtype."""
+    return tuple(replace(spec, dtype=dtype) for spec in specs)

@@ -1,0 +1,168 @@
+"""A session: one answer, loaded in a worker, called as often as the checks ask.
+
+The worker is started when first needed, and again when it has died, as long as the exercise's time lasts. Every way in which a call
+can end badly leaves here as `AnswerFailedError`, which says whose checks it costs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from autograder.host import arena
+from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
+from autograder.host.records import ExerciseStatus
+from autograder.host.sandbox import Limits, Sandbox, WorkerProcess
+from autograder.protocol import Kind, Message, ProtocolError, RawTensor
+
+START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
+MAX_STARTS = 4
+WORKERS_OWN = {"NoEntryPointError", "NotATensorError", "NotPlainDataError", "NotAGraphError", "GraphError"}
+"""Exceptions whose message is a sentence for the student already."""
+
+
+class AnswerFailedError(Exception):
+    """A call gave no result. ``status`` says how; ``fatal`` that no further call can do better; ``unanswered`` that nothing was tried."""
+
+    def __init__(self, status: ExerciseStatus, message: str, *, fatal: bool, unanswered: bool = False) -> None:
+        super().__init__(message)
+        self.status, self.message, self.fatal, self.unanswered = status, message, fatal, unanswered
+
+
+class SandboxFailedError(Exception):
+    """A worker did not even start: our failure, never the student's."""
+
+
+@dataclass
+class Session:
+    """Requests to the worker that holds one answer. ``load`` and ``load_tensors`` are what a fresh worker is given first."""
+
+    sandbox: Sandbox
+    load: dict[str, Any]
+    load_tensors: Sequence[RawTensor] = ()
+    masked: Sequence[str] = ()
+    wall_s: float = 60.0
+    _process: WorkerProcess | None = field(default=None, repr=False)
+    _channel: Channel | None = field(default=None, repr=False)
+    _deadline_s: float = field(default=0.0, repr=False)
+    _left_s: float = field(default=-1.0, repr=False)
+    _starts: int = field(default=0, repr=False)
+
+    def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
+        """Send ``inputs`` in shared memory and ``body`` with them; returns the reply and the numbers of inputs that were written to."""
+        memory = arena.Arena(inputs)
+        try:
+            reply = self._request(
+                Kind.CALL, body, memory.raw, shared_bytes=memory.first_bytes, fds=(memory.fd,) if inputs else ()
+            )
+            return reply, memory.mutated()
+        finally:
+            memory.close()
+
+    def call_with(self, body: dict[str, Any], tensors: Sequence[RawTensor]) -> Message:
+        """Send ``tensors`` inside the message; for graphs, whose tensors are parameters and not inputs."""
+        return self._request(Kind.CALL, body, tensors)
+
+    def reload(self, load: dict[str, Any], tensors: Sequence[RawTensor]) -> None:
+        """Load something else into the same worker; only for what the host made itself."""
+        self.load, self.load_tensors = load, tensors
+        if self._channel is not None:
+            self._request(Kind.LOAD, load, tensors)
+
+    def close(self) -> None:
+        """End the worker; bytes that it sent unasked turn up here."""
+        if self._process is None:
+            return
+        process, channel, self._process, self._channel = self._process, self._channel, None, None
+        try:
+            if channel is not None:
+                channel.expect_silence()
+        except MalformedAnswerError as error:
+            raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
+        finally:
+            process.end()
+
+    def _request(self, kind: Kind, body: dict[str, Any], tensors: Sequence[RawTensor], **extra: Any) -> Message:
+        channel = self._channel or self._start()
+        started_s = time.monotonic()
+        try:
+            with self._outcomes():
+                return channel.request(kind, body, tensors, deadline_s=started_s + self._left_s, **extra)
+        finally:
+            self._left_s -= time.monotonic() - started_s
+
+    def _start(self) -> Channel:
+        if self._left_s < 0:
+            self._left_s = self.wall_s
+        self._starts += 1
+        if self._starts > MAX_STARTS:
+            raise AnswerFailedError(ExerciseStatus.KILLED, "The answer ended its process again and again.", fatal=True)
+        limits = Limits(wall_s=START_ALLOWANCE_S + self.wall_s)
+        self._process = self.sandbox.start(limits=limits, masked=self.masked)
+        channel = Channel(self._process.socket)
+        try:
+            channel.wait_ready(time.monotonic() + START_ALLOWANCE_S)
+        except (WorkerGoneError, TimeoutError, MalformedAnswerError):
+            ending = self._process.end()
+            self._process = None
+            raise SandboxFailedError(f"The worker did not start: {ending.output.strip()[-400:] or ending.reason}") from None
+        self._channel = channel
+        try:
+            self._request(Kind.LOAD, self.load, self.load_tensors)
+        except AnswerFailedError as error:  # what does not load now will not load later
+            self._drop()
+            raise AnswerFailedError(error.status, error.message, fatal=True, unanswered=error.unanswered) from None
+        return channel
+
+    @contextlib.contextmanager
+    def _outcomes(self) -> Iterator[None]:
+        """Translate what a request can end in, and drop a worker that is of no more use."""
+        loading = self._starts
+        try:
+            yield
+        except AnswerRaisedError as error:
+            raise _raised(error) from None
+        except (MalformedAnswerError, ProtocolError) as error:
+            self._drop()
+            raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
+        except TimeoutError:
+            self._drop()
+            message = f"The answer took longer than the {self.wall_s:g} s allowed for this exercise."
+            raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True) from None
+        except WorkerGoneError:
+            ending = self._drop()
+            raise _gone(ending, fatal=loading >= MAX_STARTS) from None
+
+    def _drop(self) -> Any:
+        process, self._process, self._channel = self._process, None, None
+        return process.end() if process is not None else None
+
+
+def _raised(error: AnswerRaisedError) -> AnswerFailedError:
+    if error.type == "NotImplementedError":
+        return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, "Not answered yet.", fatal=False, unanswered=True)
+    where = f" in line {error.line} of {error.part.strip('<>')} (`{error.text}`)" if error.line else ""
+    hint = ""
+    if error.type == "NameError":
+        hint = " Only the set-up cell and the answer cell are graded: what the answer needs must be in the answer cell."
+    if error.type in WORKERS_OWN and not error.line:
+        return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, error.message, fatal=False)
+    return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, f"{error.type}: {error.message}{where}.{hint}", fatal=False)
+
+
+def _gone(ending: Any, *, fatal: bool) -> AnswerFailedError:
+    reason = str(ending.reason) if ending is not None else "exited"
+    if reason == "out_of_memory":
+        return AnswerFailedError(ExerciseStatus.OUT_OF_MEMORY, "The answer used more memory than allowed.", fatal=True)
+    if reason == "timed_out":
+        return AnswerFailedError(ExerciseStatus.TIMED_OUT, "The answer took longer than allowed.", fatal=True)
+    if reason == "killed":
+        return AnswerFailedError(ExerciseStatus.KILLED, "The answer's process was killed for passing a limit.", fatal=True)
+    code = ending.exit_code if ending is not None else None
+    message = f"The answer ended its own process (exit status {code}) instead of returning a result."
+    return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=fatal)

@@ -1,0 +1,119 @@
+"""Messages: a JSON body and raw tensors, packed into the payload of one frame.
+
+Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u32), their records, their bytes.
+A body refers to tensor number ``i`` as ``{"tensor": i}``. `parse` refuses duplicate keys, bodies nested too deeply or too long, and
+bytes left over, so that one payload has exactly one reading.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.protocol.frames import ProtocolError
+from autograder.protocol.tensors import RawTensor, read_head, write_head
+
+MAX_BODY_BYTES = 16 << 20
+MAX_TENSORS = 4096
+MAX_DEPTH = 64
+_COUNT = struct.Struct("<I")
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a payload holds."""
+
+    body: dict[str, Any]
+    tensors: tuple[RawTensor, ...] = ()
+
+
+def serialise(body: dict[str, Any], tensors: Sequence[RawTensor] = (), shared_bytes: Sequence[int] = ()) -> bytes:
+    """Pack a message; ``shared_bytes`` gives, for each shared tensor in turn, where it starts in the shared memory."""
+    text = json.dumps(body, separators=(",", ":")).encode()
+    heads, blobs, inline_at = [], [], 0
+    offsets = iter(shared_bytes)
+    for tensor in tensors:
+        heads.append(write_head(tensor, next(offsets) if tensor.shared else inline_at))
+        if not tensor.shared:
+            blobs.append(bytes(tensor.data))
+            inline_at += len(tensor.data)
+    return b"".join([_COUNT.pack(len(text)), text, _COUNT.pack(len(heads)), *heads, *blobs])
+
+
+def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = None) -> Message:
+    """Unpack a message that may come from an attacker; raises `ProtocolError` with one sentence for anything unexpected."""
+    view = memoryview(payload)
+    body_length, at = _count(view, 0, "body length", MAX_BODY_BYTES)
+    body = _parse_body(bytes(view[at : at + body_length]), body_length)
+    at += body_length
+    tensor_count, at = _count(view, at, "number of tensors", MAX_TENSORS)
+    heads = []
+    for _ in range(tensor_count):
+        at, *head = read_head(view, at)
+        heads.append(head)
+    tensors, used = [], 0
+    for dtype, is_shared, first, count, shape, strides in heads:
+        if is_shared:
+            data = _slice(shared, first, count)
+        elif first != used:
+            raise ProtocolError("tensor bytes that overlap or leave gaps")
+        else:
+            data = _slice(view[at:], first, count)
+            used += count
+        tensors.append(RawTensor(dtype, shape, strides, data, is_shared))
+    if at + used != len(view):
+        raise ProtocolError(f"a message with {len(view) - at - used:,} bytes too many")
+    return Message(body, tuple(tensors))
+
+
+def _count(view: memoryview, at: int, what: str, limit: int) -> tuple[int, int]:
+    try:
+        (number,) = _COUNT.unpack_from(view, at)
+    except struct.error:
+        raise ProtocolError(f"a message that ends before its {what}") from None
+    if number > limit:
+        raise ProtocolError(f"a message whose {what} is {number:,}, where at most {limit:,} is accepted")
+    return number, at + _COUNT.size
+
+
+def _slice(view: memoryview | None, first: int, count: int) -> memoryview:
+    if view is None or first + count > len(view):
+        raise ProtocolError("a tensor whose bytes lie outside the message")
+    return view[first : first + count]
+
+
+def _parse_body(text: bytes, length: int) -> dict[str, Any]:
+    if len(text) != length:
+        raise ProtocolError("a message that ends inside its body")
+    if not _shallow(text):
+        raise ProtocolError(f"a body nested deeper than {MAX_DEPTH} levels")
+    try:
+        body = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"a body that is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise ProtocolError(f"a body that is a {type(body).__name__}, not an object")
+    return body
+
+
+def _shallow(text: bytes) -> bool:
+    """Whether brackets never nest deeper than `MAX_DEPTH`; brackets inside strings do not count."""
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        first = token[0][0]
+        depth += (first in b"[{") - (first in b"]}")
+        if depth > MAX_DEPTH:
+            return False
+    return True
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object with a key that occurs twice")
+    return found

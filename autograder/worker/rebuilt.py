@@ -1,0 +1,35 @@
+"""Run a graph that the host has checked: no student's Python is in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autograder.protocol import Message
+from autograder.protocol.tensors import RawTensor
+from autograder.worker.functions import call_on_tensors
+from autograder.worker.tensors import to_torch
+
+Reply = tuple[dict[str, Any], list[RawTensor]]
+
+
+def load(message: Message) -> Callable[[Message], Reply]:
+    """Rebuild the graph of a LOAD message; calls run it on tensors, and with ``count`` also count what it costs."""
+    from course_lib.graph import cost, from_data
+
+    paths = message.body["paths"]
+    graph_module = from_data(message.body["graph"], {p: to_torch(t).clone() for p, t in zip(paths, message.tensors, strict=True)})
+    graph_module.train(message.body["training"])
+
+    def answer(call: Message) -> Reply:
+        reply, tensors = call_on_tensors(graph_module, call)
+        if call.body.get("count"):
+            counted = cost(graph_module, [to_torch(raw) for raw in call.tensors])
+            reply["cost"] = {
+                "launches": counted.launches,
+                "bytes_read": counted.bytes_read,
+                "bytes_written": counted.bytes_written,
+            }
+        return reply, tensors
+
+    return answer
