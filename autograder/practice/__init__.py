@@ -1,0 +1,6 @@
+"""What a student's notebook calls: the visible checks on one answer, and how far one has come."""
+
+from autograder.practice.checking import check
+from autograder.practice.progress import progress
+
+__all__ = ["check", "progress"]

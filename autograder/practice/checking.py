@@ -1,0 +1,77 @@
+"""Check one answer from a notebook: the visible cases, in the same worker and sandbox as grading, shown as a report."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+
+from autograder.host.exercises import UnknownExerciseError as NotAnExerciseError
+from autograder.host.exercises import find
+from autograder.host.grading import grade_exercise, new_seed
+from autograder.host.kit.exercise import Exercise
+from autograder.host.records import ExerciseRecord, ExerciseStatus
+from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.practice.errors import NoSourceError, NotForGradingError, UnknownExerciseError
+from autograder.practice.history import remember
+from autograder.practice.result import Score
+from autograder.practice.source import cell_source
+
+NO_SANDBOX_LEVEL = 5
+
+
+def check(exercise_id: str, answer: object) -> Score:
+    """Run the visible checks of one exercise on the cell that defines ``answer`` and show what passed, or why not.
+
+        >>> check("01_scaled_dot_product", scaled_dot_product)
+
+    Inputs are drawn afresh at each call. The result counts nowhere: marks come from the grader, which adds hidden
+    checks. Raises `UnknownExerciseError` for an id that does not exist, `NoSourceError` if ``answer`` is not a function
+    you wrote, and `NotForGradingError` inside ``nbgrader autograde``.
+    """
+    if os.environ.get("NBGRADER_EXECUTION") == "autograde":
+        raise NotForGradingError(
+            "check shows practice results and gives no marks; grade with the settings in nbgrader_config.py."
+        )
+    try:
+        exercise = find(exercise_id)
+    except NotAnExerciseError as error:
+        raise UnknownExerciseError(str(error)) from None
+    sandbox = _sandbox()
+    record = grade_exercise(exercise, _answers(exercise, answer), sandbox=sandbox, seed=new_seed())
+    remember(record)
+    return Score(record, (*_hidden_note(exercise), *_sandbox_note(sandbox, record)))
+
+
+@functools.cache
+def _sandbox() -> Sandbox:
+    """The best isolation here, probed once. Without any, one's own code on one's own machine may run all the same."""
+    return open_sandbox(trust=True)
+
+
+def _answers(exercise: Exercise, answer: object) -> dict[str, str]:
+    """The text of the answer's cell, and of those that the exercise needs, as far as this session has run them."""
+    answers = {exercise.id: cell_source(answer)}
+    session = vars(sys.modules["__main__"])
+    for needed in exercise.needs:
+        try:
+            answers[needed] = cell_source(session.get(find(needed).entry_point))
+        except NoSourceError:
+            continue  # the answer fails on the missing name, and the report says which
+    return answers
+
+
+def _hidden_note(exercise: Exercise) -> list[str]:
+    """One sentence on what grading adds: categories where this installation knows them, otherwise only the points."""
+    if exercise.hidden_points <= 0:
+        return []
+    hidden = (c.category for c in find(exercise.id, hidden=True).checks if c.hidden)
+    about = ", ".join(dict.fromkeys(hidden))
+    topics = f" on {about}" if about else ", on cases not shown here"
+    return [f"Grading adds hidden checks worth {exercise.hidden_points:g} points{topics}."]
+
+
+def _sandbox_note(sandbox: Sandbox, record: ExerciseRecord) -> list[str]:
+    if sandbox.level < NO_SANDBOX_LEVEL or record.status is ExerciseStatus.NOT_FOUND:
+        return []
+    return ["There is no sandbox here, so your code ran unprotected: fine for your own code, not for anyone else's."]

@@ -1,0 +1,23 @@
+"""What `check` raises when it was called wrongly: one sentence each, shown without a traceback in a notebook."""
+
+from __future__ import annotations
+
+
+class PracticeError(Exception):
+    """`check` or `progress` was called in a way that cannot work; the message says what to do instead."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback, which would hold only our own lines."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class UnknownExerciseError(PracticeError):
+    """There is no exercise of this id."""
+
+
+class NoSourceError(PracticeError):
+    """The text of the answer cell cannot be found, so there is nothing to hand to the grader."""
+
+
+class NotForGradingError(PracticeError):
+    """`check` was called by nbgrader's own execution, where its result would count as evidence."""

@@ -1,0 +1,91 @@
+"""How far one has come: the best practice result of every exercise, from the local diary."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from autograder.host.exercises import all_exercises
+from autograder.practice.history import Attempt, attempts
+
+BAR_CHARACTERS = 20
+
+
+@dataclass(frozen=True)
+class ExerciseProgress:
+    """All attempts at one exercise, in one line."""
+
+    id: str
+    tries: int
+    points: float  # the best so far, in the visible checks
+    max_points: float
+    last: str  # the date of the newest attempt, empty before the first
+
+    @property
+    def share(self) -> float:
+        """Best points over what the visible checks can give, 0 to 1."""
+        return self.points / self.max_points if self.max_points else 0.0
+
+    @property
+    def words(self) -> str:
+        """The standing in words, e.g. ``"7.5 / 12 after 3 tries"``."""
+        if not self.tries:
+            return "not tried yet"
+        return f"{self.points:g} / {self.max_points:g} after {self.tries} {'try' if self.tries == 1 else 'tries'}"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What `progress` returns: shows itself as a table in a notebook and as text elsewhere."""
+
+    exercises: tuple[ExerciseProgress, ...]
+
+    def __str__(self) -> str:
+        width = max((len(e.id) for e in self.exercises), default=0)
+        lines = [f"{e.id:{width}}  {_text_bar(e.share)}  {e.words}" for e in self.exercises]
+        return "\n".join(lines) or "There are no exercises yet."
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><td style="text-align:left">{html.escape(e.id)}</td>'
+            f'<td><progress value="{e.share:.3f}" max="1" aria-label="{html.escape(e.id)}"></progress></td>'
+            f'<td style="text-align:left">{html.escape(e.words)}</td><td>{html.escape(e.last)}</td></tr>'
+            for e in self.exercises
+        )
+        return (
+            "<table><thead><tr><th>exercise</th><th>best so far</th><th>visible checks</th><th>last try</th></tr>"
+            "</thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+
+def progress() -> Progress:
+    """Show the best practice result of every exercise, with the number of tries.
+
+    Only the visible checks count here, and only what this machine remembers; the course's marks come from the grader.
+    """
+    return Progress(summarise(attempts(), all_exercises()))
+
+
+def summarise(tried: Iterable[Attempt], ids: Iterable[str]) -> tuple[ExerciseProgress, ...]:
+    """One line for each of ``ids``, in that order; attempts at exercises that no longer exist are left out."""
+    by_id: dict[str, list[Attempt]] = {exercise: [] for exercise in ids}
+    for attempt in tried:
+        if attempt.exercise in by_id:
+            by_id[attempt.exercise].append(attempt)
+    return tuple(_one_line(exercise, mine) for exercise, mine in by_id.items())
+
+
+def _one_line(exercise: str, mine: list[Attempt]) -> ExerciseProgress:
+    if not mine:
+        return ExerciseProgress(exercise, 0, 0.0, 0.0, "")
+    best = max(mine, key=lambda attempt: attempt.points / attempt.max_points if attempt.max_points else 0.0)
+    return ExerciseProgress(exercise, len(mine), best.points, best.max_points, mine[-1].time[:10])
+
+
+def _text_bar(share: float) -> str:
+    filled = round(BAR_CHARACTERS * share)
+    return "█" * filled + "·" * (BAR_CHARACTERS - filled)
