@@ -1,0 +1,103 @@
+"""The shell scripts behind make say what is missing in one sentence, and the Makefile explains every target."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests.architecture.source_tree import ROOT
+
+SCRIPTS = [*sorted(ROOT.glob("scripts/*.sh")), ROOT / ".ci" / "run"]
+PROMISED_TARGETS = {
+    "demo", "test", "lab", "release", "grade", "gpu-check", "image", "image-check", "lint", "format", "help",
+}  # fmt: skip
+
+
+def run(*command: str, path: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the root folder, with `path` as PATH."""
+    env = {**os.environ, **environment, **({"PATH": path} if path else {})}
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, check=False)
+
+
+@pytest.fixture
+def commands(tmp_path):
+    """Return a function that puts a fake command on a PATH which holds nothing else, and returns that PATH."""
+
+    def put(**scripts: str) -> str:
+        for name, script in scripts.items():
+            file = tmp_path / name.replace("_", "-")
+            file.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+            file.chmod(0o755)
+        return str(tmp_path)
+
+    return put
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_stops_at_its_first_error_and_parses(script):
+    text = script.read_text(encoding="utf-8")
+
+    assert "\nset -euo pipefail\n" in text
+    assert os.access(script, os.X_OK)
+    assert run("bash", "-n", str(script)).returncode == 0
+
+
+def test_a_student_without_root_reads_the_command_that_installs_what_is_missing(commands):
+    path = commands(id="echo 1000", apt_get="exit 1")
+    answer = run("/bin/bash", "scripts/system_packages.sh", "dot=graphviz", "bwrap=bubblewrap", path=path)
+
+    assert answer.returncode == 1
+    assert "sudo apt-get install graphviz bubblewrap" in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_root_gets_only_what_is_missing_installed(commands, tmp_path):
+    path = commands(id="echo 0", apt_get=f'echo "$*" >> {tmp_path}/asked', dot="exit 0")
+    answer = run("/bin/bash", "scripts/system_packages.sh", "dot=graphviz", "bwrap=bubblewrap", path=path)
+
+    assert answer.returncode == 0, answer.stderr
+    assert (tmp_path / "asked").read_text(encoding="utf-8").splitlines()[-1].endswith("bubblewrap")
+    assert "graphviz" not in (tmp_path / "asked").read_text(encoding="utf-8")
+
+
+def test_a_machine_without_debian_packages_goes_on_with_a_sentence(commands):
+    answer = run("/bin/bash", "scripts/system_packages.sh", "dot=graphviz", path=commands(id="echo 1000"))
+
+    assert answer.returncode == 0
+    assert "graphviz" in answer.stderr
+
+
+def test_a_python_that_is_too_old_is_refused_in_one_sentence(commands):
+    path = commands(python3='[ "$1" = -V ] && echo "Python 3.9.2"; [ "$1" = -V ]')
+    answer = run("/bin/bash", "scripts/install.sh", "unused", path=path)
+
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("Python 3.11 or later is needed; 'python3' is Python 3.9.2.")
+
+
+def test_a_machine_without_docker_is_told_so(commands):
+    answer = run("/bin/bash", "scripts/image.sh", "student", path=commands(id="echo 0"))
+
+    assert answer.returncode == 1
+    assert "needs Docker" in answer.stderr
+
+
+def test_plain_make_explains_every_target():
+    explained = set(re.findall(r"^  make ([a-z-]+) +\S", run("make").stdout, re.MULTILINE))
+
+    assert explained == PROMISED_TARGETS
+
+
+def test_ci_runs_make_test():
+    assert "exec make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_image_takes_any_base_with_python3():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+    assert "\nARG BASE_IMAGE=python:3.11-slim-bookworm\n" in text
+    assert {"student", "instructor"} <= set(re.findall(r"^FROM \S+ AS (\S+)", text, re.MULTILINE))
+    assert re.search(r"(?<![\w/:.-])python -", text) is None, "plain Debian has python3, not python"

@@ -1,0 +1,128 @@
+"""One set of versions: pyproject.toml asks, constraints.txt answers, environment.yml repeats, the environment obeys."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from tests.architecture.source_tree import ROOT, imports_of, python_files
+
+OLDEST_PYTHON = "3.11.2"  # Debian 12's
+FIRST_PART_ENDS = "# Only for the extras triton, export and cluster"
+
+
+def pins(text: str) -> list[str]:
+    """Return the lines ``name==version`` of a constraints file."""
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def constraints() -> str:
+    """Return the text of constraints.txt."""
+    return (ROOT / "constraints.txt").read_text(encoding="utf-8")
+
+
+def environment_pins(text: str) -> list[str]:
+    """Return the pip requirements of an environment.yml, without the line that installs the project itself."""
+    dependencies = yaml.safe_load(text)["dependencies"]
+    pip = next(entry["pip"] for entry in dependencies if isinstance(entry, dict))
+    return [line for line in pip if not line.startswith("-e ")]
+
+
+def asked_for() -> list[Requirement]:
+    """Return every requirement of pyproject.toml, those of its extras included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    return [Requirement(line) for line in [*project["dependencies"], *(line for extra in extras for line in extra)]]
+
+
+def undeclared(imported: set[str], declared: set[str]) -> set[str]:
+    """Return the third parties among `imported` that no requirement of `declared` brings by its own name."""
+    owners = metadata.packages_distributions()
+    names = {name.split(".")[0] for name in imported} - sys.stdlib_module_names - {"course_lib", "autograder", "tests"}
+    return {name for name in names if not {canonicalize_name(owner) for owner in owners.get(name, ["?"])} & declared}
+
+
+def test_environment_yml_repeats_the_first_part_of_the_constraints():
+    first_part = constraints().split(FIRST_PART_ENDS)[0]
+
+    assert environment_pins((ROOT / "environment.yml").read_text(encoding="utf-8")) == pins(first_part)
+
+
+def test_the_comparison_sees_another_version():
+    text = "dependencies:\n  - pip\n  - pip:\n      - torch==2.12.0\n      - -e .[dev]\n"
+
+    assert environment_pins(text) == ["torch==2.12.0"] != pins("# torch\ntorch==2.13.0\n")
+
+
+def test_every_line_pins_one_released_version():
+    assert [line for line in pins(constraints()) if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9a-z.]*", line)] == []
+
+
+def test_torch_is_pinned_without_a_local_part():
+    assert "torch==2.13.0" in pins(constraints())
+
+
+def test_the_constraints_answer_every_requirement():
+    pinned = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in pins(constraints())}
+
+    for requirement in asked_for():
+        assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
+
+
+def test_what_is_installed_is_what_is_pinned():
+    installed = {canonicalize_name(one.name): one.version.split("+")[0] for one in metadata.distributions()}
+    pinned = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in pins(constraints())}
+    others = {
+        name: (pinned[name], installed[name]) for name in pinned if installed.get(name, pinned[name]) != pinned[name]
+    }
+
+    assert others == {}
+
+
+def test_every_pin_runs_on_the_oldest_python_we_name():
+    asked = {one.name: one.metadata["Requires-Python"] for one in metadata.distributions()}
+
+    assert {name: spec for name, spec in asked.items() if spec and OLDEST_PYTHON not in SpecifierSet(spec)} == {}
+
+
+def test_pip_finds_no_conflict():
+    answer = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 0, answer.stdout
+
+
+@pytest.mark.parametrize("folder", ["course_lib", "autograder", "scripts", "benchmarks"])
+def test_every_third_party_that_is_imported_is_declared(folder):
+    declared = {canonicalize_name(requirement.name) for requirement in asked_for()}
+    stray = {str(path.relative_to(ROOT)): undeclared(imports_of(path), declared) for path in python_files(folder)}
+
+    assert {path: names for path, names in stray.items() if names} == {}
+
+
+def test_the_check_sees_an_undeclared_import():
+    assert undeclared({"yaml.safe_load", "torch.nn", "json"}, {"torch"}) == {"yaml"}
+
+
+def test_the_list_of_requirements_is_that_of_pyproject():
+    script = Path("scripts/list_requirements.py")
+    answer = subprocess.run([sys.executable, script, "dev"], capture_output=True, text=True, cwd=ROOT, check=True)
+
+    assert {"rich", "pytest"} <= set(answer.stdout.split())
+
+
+def test_an_extra_that_does_not_exist_is_refused():
+    script = Path("scripts/list_requirements.py")
+    answer = subprocess.run([sys.executable, script, "gpu"], capture_output=True, text=True, cwd=ROOT, check=False)
+
+    assert answer.returncode != 0
+    assert "no extra gpu" in answer.stderr
