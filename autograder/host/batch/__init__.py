@@ -1,5 +1,18 @@
-"""Grading many submissions: a journal that survives being killed, and the loop that fills it."""
+"""Grading many submissions: what was handed in, a journal that survives being killed, and the run that fills it."""
 
+from autograder.host.batch.handed_in import HandedIn, handed_in
 from autograder.host.batch.journal import Journal, JournalError, records_in
+from autograder.host.batch.run import ClassRun, grade_class
+from autograder.host.batch.seed import fingerprint, secret_seed
 
-__all__ = ["Journal", "JournalError", "records_in"]
+__all__ = [
+    "ClassRun",
+    "HandedIn",
+    "Journal",
+    "JournalError",
+    "fingerprint",
+    "grade_class",
+    "handed_in",
+    "records_in",
+    "secret_seed",
+]

@@ -47,9 +47,9 @@ def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
 
 
 def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
-    unread = bool(record.exercises) and all(e.status is ExerciseStatus.NOT_FOUND for e in record.exercises)
+    unread = {e.message for e in record.exercises if e.status is ExerciseStatus.NOT_FOUND}
     for note in record.notes:
-        yield Attention(Urgency.MUST if unread else Urgency.SHOULD, record.student, record.assignment, note)
+        yield Attention(Urgency.MUST if note in unread else Urgency.SHOULD, record.student, record.assignment, note)
     for exercise in record.exercises:
         words = EXERCISE_WORDS[exercise.status]
         if exercise.status is ExerciseStatus.GRADER_ERROR:
@@ -61,7 +61,8 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
 
 
 def _not_assessed(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
-    checks = ((e.id, c) for record in records for e in record.exercises for c in e.checks)
+    exercises = [e for r in records for e in r.exercises if e.status is not ExerciseStatus.GRADER_ERROR]
+    checks = ((e.id, c) for e in exercises for c in e.checks)
     counts = Counter((exercise, c.name) for exercise, c in checks if c.status is CheckStatus.NOT_ASSESSED)
     for (exercise, check), count in counts.items():
         sentence = f"not assessed here, left out of points and maximum: {check}"

@@ -76,7 +76,7 @@ def _heading(record: ExerciseRecord) -> Html:
 
 
 def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
-    rows = [_check(check) for check in record.checks if show_hidden or not check.hidden]
+    rows = [_check(check, record.message) for check in record.checks if show_hidden or not check.hidden]
     if not show_hidden:
         rows += [_hidden(group) for group in hidden_categories(record.checks)]
     if not rows:
@@ -84,9 +84,9 @@ def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
     return element("table", *rows, style="border-collapse:collapse;width:100%;margin-top:8px;font:inherit")
 
 
-def _check(check: CheckRecord) -> Html:
+def _check(check: CheckRecord, said: str) -> Html:
     kind = element("span", f" · hidden, {check.category}", style=_QUIET) if check.hidden else ""
-    message = element("div", check.message, style=_WRAPPED) if check.message else ""
+    message = element("div", check.message, style=_WRAPPED) if check.message not in ("", said) else ""
     return _row(check, joined(check.name, kind, message))
 
 

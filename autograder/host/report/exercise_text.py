@@ -41,17 +41,17 @@ def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> I
             yield _indented(sentence, 2)
     for check in record.checks:
         if show_hidden or not check.hidden:
-            yield from _check(check)
+            yield from _check(check, record.message)
     if not show_hidden:
         for group in hidden_categories(record.checks):
             yield _row(group, f"hidden: {one_line(group.category)}")
     yield from _quantities(record)
 
 
-def _check(check: CheckRecord) -> Iterator[str]:
+def _check(check: CheckRecord, said: str) -> Iterator[str]:
     label = f"{one_line(check.name)} (hidden)" if check.hidden else one_line(check.name)
     yield _row(check, label)
-    if check.message:
+    if check.message not in ("", said):
         yield _indented(check.message, 6)
 
 

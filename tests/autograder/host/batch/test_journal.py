@@ -1,9 +1,12 @@
 """The journal loses nothing that `append` returned for, holds nothing twice, and has one writer."""
 
+import multiprocessing
 import random
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,6 @@ from autograder.host.records import (
 )
 
 KILLS = 24
-ROOT = Path(__file__).parents[4]
 
 
 def record(number: int, *, message: str = "") -> SubmissionRecord:
@@ -28,26 +30,36 @@ def record(number: int, *, message: str = "") -> SubmissionRecord:
     return SubmissionRecord("05_fx", f"student_{number}", f"{number:064x}", SandboxRecord(2), (exercise,))
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from tests.autograder.host.batch.test_journal import record
-from autograder.host.batch.journal import Journal
-with Journal(Path(sys.argv[1])) as journal:
-    print("ready", flush=True)
-    for number in range(int(sys.argv[2]), 100_000):
-        journal.append(record(number, message="x" * 3000))
-        print(number, flush=True)
-"""
+def write_for_ever(path: Path, first: int, promised: Connection) -> None:
+    """Append records, and say the number of each once `append` has returned."""
+    with Journal(path) as journal:
+        promised.send_bytes(b"ready")
+        for number in range(first, 100_000):
+            journal.append(record(number, message="x" * 3000))
+            promised.send_bytes(str(number).encode())
 
 
-def start_writer(path: Path, first: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(first)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-    )
+@contextmanager
+def writer(path: Path, first: int) -> Iterator[tuple[BaseProcess, Connection]]:
+    """A writing process of its own, killed at the end if it still lives; forked, to be there in milliseconds."""
+    forked = multiprocessing.get_context("fork")
+    ours, theirs = forked.Pipe(duplex=False)
+    process = forked.Process(target=write_for_ever, args=(path, first, theirs))
+    process.start()
+    theirs.close()
+    try:
+        assert ours.recv_bytes() == b"ready"
+        yield process, ours
+    finally:
+        process.kill()
+        process.join()
+
+
+def all_promises(pipe: Connection) -> Iterator[int]:
+    """Numbers that arrived before the writer was gone."""
+    with suppress(EOFError):
+        while True:
+            yield int(pipe.recv_bytes())
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -74,17 +86,14 @@ def test_the_same_key_is_written_once(tmp_path: Path) -> None:
     assert list(records_in(path)) == [record(1)]
 
 
-@pytest.mark.slow
 def test_killing_the_writer_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     path, promised, first = tmp_path / "journal.jsonl", [], 0
     dice = random.Random(1)
     for _ in range(KILLS):
-        with start_writer(path, first) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == b"ready\n"
-            time.sleep(dice.uniform(0.0, 0.06))
-            writer.kill()
-            promised += [int(line) for line in writer.stdout.read().split()]
+        with writer(path, first) as (process, pipe):
+            time.sleep(dice.uniform(0.0, 0.05))
+            process.kill()
+            promised += list(all_promises(pipe))
         with Journal(path) as journal:
             numbers = [int(r.student.removeprefix("student_")) for r in journal]
         assert set(promised) <= set(numbers)
@@ -132,11 +141,7 @@ def test_a_record_of_another_schema_is_refused(tmp_path: Path) -> None:
 
 def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    with start_writer(path, 0) as writer:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        with pytest.raises(JournalError, match="another grader"):
-            Journal(path)
-        writer.kill()
+    with writer(path, 0), pytest.raises(JournalError, match="another grader"):
+        Journal(path)
     with Journal(path):
         pass

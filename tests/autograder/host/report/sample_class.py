@@ -10,6 +10,7 @@ from autograder.host.records import (
 )
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\u202e\ud800"
+UNREAD = "The notebook could not be read: it is not JSON."
 PASSED, FAILED = CheckStatus.PASSED, CheckStatus.FAILED
 NAMES = ("shapes", "values", "mask", "fully masked row", "odd sizes", "dropout")
 
@@ -60,14 +61,14 @@ def submission(student: str, *exercises: ExerciseRecord, notes: tuple[str, ...] 
 
 def sample_class() -> list[SubmissionRecord]:
     lost = ExerciseRecord("05_bias_silu_pass", "graph", 0.0, 0.0, ExerciseStatus.GRADER_ERROR, "the sandbox is missing")
-    unread = ExerciseRecord("01_scaled_dot_product", "callable", 0.0, 10.0, ExerciseStatus.NOT_FOUND, "not JSON")
+    unread = ExerciseRecord("01_scaled_dot_product", "callable", 0.0, 10.0, ExerciseStatus.NOT_FOUND, UNREAD)
     endless = attention_exercise(0, status=ExerciseStatus.TIMED_OUT, message="No answer within 20 s.")
     return [
         *(submission(f"honest_{i}", attention_exercise(6 - i % 3)) for i in range(6)),
         *(submission(f"honest_{i}", fusion_exercise(1 + i % 2, 12.0 if i % 2 == 0 else 8.0)) for i in range(6)),
         submission(HOSTILE, attention_exercise(2), notes=(HOSTILE,)),
         submission(HOSTILE, fusion_exercise(7, 0.0, name=HOSTILE)),
-        submission("not_json", unread, notes=("The notebook could not be read: it is not JSON.",)),
+        submission("not_json", unread, notes=(UNREAD,)),
         submission("endless_loop", endless),
         submission("honest_6", attention_exercise(6), notes=("The answer cell was split in two; merged.",)),
         submission("honest_6", lost),

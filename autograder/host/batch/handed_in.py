@@ -1,0 +1,89 @@
+"""What students handed in, and how one hand-in becomes one record, readable or not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from autograder.host.exercises import find, of_assignment
+from autograder.host.grading import grade_answers
+from autograder.host.judge import not_found
+from autograder.host.notebook import Submission, SubmissionError, read_bytes, read_submission
+from autograder.host.records import GRADER_VERSION, SandboxRecord, SubmissionRecord
+from autograder.host.sandbox import Sandbox
+
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """One notebook of one student: ``submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``."""
+
+    assignment: str
+    student: str
+    path: Path
+    notes: tuple[str, ...] = ()  # what was set right before grading, e.g. a notebook that had another name
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the file as it was handed in; of the reason, where the file cannot be read at all."""
+        try:
+            content = read_bytes(self.path)
+        except SubmissionError as error:
+            content = str(error).encode()
+        return hashlib.sha256(content).hexdigest()
+
+    @property
+    def key(self) -> Key:
+        """The key that this hand-in's record has in the journal."""
+        return (self.assignment, self.student, self.sha256, GRADER_VERSION)
+
+    def grade(self, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
+        """Grade it; a notebook that cannot be read gets 0 and a sentence that says why."""
+        try:
+            submission = self._read()
+        except SubmissionError as error:
+            return self._unreadable(str(error), sandbox)
+        return grade_answers(
+            self.assignment,
+            self.student,
+            submission.answers,
+            submission_sha256=self.sha256,
+            sandbox=sandbox,
+            seed=seed,
+            notes=(*self.notes, *submission.notes),
+        )
+
+    def _read(self) -> Submission:
+        if not read_bytes(self.path).strip():
+            raise SubmissionError(f"{self.path.name} was not handed in, or it is empty.")
+        submission = read_submission(self.path)
+        if submission.sha256 != self.sha256:
+            raise RuntimeError(f"{self.path} changed while it was being graded")
+        return submission
+
+    def _unreadable(self, sentence: str, sandbox: Sandbox) -> SubmissionRecord:
+        exercises = (find(exercise_id, hidden=True) for exercise_id in of_assignment(self.assignment))
+        return SubmissionRecord(
+            assignment=self.assignment,
+            student=self.student,
+            submission_sha256=self.sha256,
+            sandbox=SandboxRecord(sandbox.level, tuple(sandbox.notes)),
+            exercises=tuple(not_found(exercise, sentence) for exercise in exercises),
+            notes=(*self.notes, sentence),
+        )
+
+
+def handed_in(submitted: Path, assignments: Iterable[str]) -> list[HandedIn]:
+    """Everything in nbgrader's ``submitted`` folder that belongs to ``assignments``, by assignment, then student."""
+    known = sorted(assignments)
+    folders = sorted(submitted.iterdir()) if submitted.is_dir() else []
+    return [
+        HandedIn(assignment, folder.name, folder / assignment / f"{assignment}.ipynb")
+        for assignment in known
+        for folder in folders
+        if (folder / assignment).is_dir()
+    ]

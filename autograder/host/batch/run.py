@@ -1,0 +1,64 @@
+"""Grade a class: what the journal holds is taken from it, the rest is graded side by side and written down at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from autograder.host.batch.handed_in import HandedIn
+from autograder.host.batch.journal import Journal
+from autograder.host.records import ExerciseStatus, SubmissionRecord
+from autograder.host.sandbox import Sandbox
+
+
+@dataclass(frozen=True)
+class ClassRun:
+    """What a run did."""
+
+    records: tuple[SubmissionRecord, ...]  # one a hand-in, in their order
+    from_journal: int  # how many of them an earlier run had written down
+
+    @property
+    def unfinished(self) -> tuple[SubmissionRecord, ...]:
+        """Records with an error of ours; they are not in the journal, so that the next run tries again."""
+        return tuple(record for record in self.records if not is_final(record))
+
+
+def is_final(record: SubmissionRecord) -> bool:
+    """Whether every exercise was graded; an error of ours is an attempt, not a result."""
+    return all(exercise.status is not ExerciseStatus.GRADER_ERROR for exercise in record.exercises)
+
+
+def grade_class(
+    hand_ins: Sequence[HandedIn],
+    journal: Journal,
+    *,
+    sandbox: Sandbox,
+    seed: int,
+    slots: int | None = None,
+    on_record: Callable[[SubmissionRecord], None] | None = None,
+) -> ClassRun:
+    """Grade every hand-in that the journal does not hold yet, ``slots`` at a time (one a core).
+
+    ``on_record`` hears of each new record once it is on disk, in the order in which they finish. Student code runs in
+    the sandbox's processes; the threads here only wait for them and compare.
+    """
+    done = {hand_in.key: record for hand_in in hand_ins if (record := journal.get(hand_in.key)) is not None}
+    open_ones = [hand_in for hand_in in hand_ins if hand_in.key not in done]
+    from_journal = len(done)
+    with ThreadPoolExecutor(slots or len(os.sched_getaffinity(0))) as pool:
+        futures = {pool.submit(hand_in.grade, sandbox=sandbox, seed=seed): hand_in for hand_in in open_ones}
+        try:
+            for future in as_completed(futures):
+                record = future.result()
+                if is_final(record):
+                    journal.append(record)
+                done[futures[future].key] = record
+                if on_record is not None:
+                    on_record(record)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return ClassRun(tuple(done[hand_in.key] for hand_in in hand_ins), from_journal)
