@@ -1,0 +1,20 @@
+"""Everything in this folder needs a GPU: marked here, because the tests also run where pytest is not installed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items):
+    missing = os.environ.get("GPU_CHECK_DEVICE") != "cpu" and not torch.cuda.is_available()
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.gpu)
+            if missing:
+                item.add_marker(pytest.mark.skip(reason="torch finds no CUDA device here"))
