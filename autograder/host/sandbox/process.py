@@ -33,6 +33,10 @@ class Enclosure(ABC):
     def spawn(self, channel: socket.socket, output: int) -> subprocess.Popen[bytes]:
         """Start the worker with ``channel`` inherited and stdout and stderr going to ``output``."""
 
+    def explain(self, printed: str) -> str:
+        """Return a sentence on why ``spawn`` failed, from what was printed meanwhile."""
+        return f"The worker could not be started: {printed}."
+
     @abstractmethod
     def out_of_memory(self) -> bool:
         """Whether the worker has used more memory than it may."""
@@ -133,8 +137,7 @@ class WorkerProcess:
         if not isinstance(error, StartError):
             return error
         self._drain(output)
-        printed = self._kept.decode(errors="replace").strip()
-        return SandboxError(f"The sandbox could not be built: {printed or error}.")
+        return SandboxError(self._enclosure.explain(self._kept.decode(errors="replace").strip() or str(error)))
 
     def _watch(self, process: subprocess.Popen[bytes], output: int, deadline: float) -> None:
         """Return when the process has ended, having seen to it that it does."""

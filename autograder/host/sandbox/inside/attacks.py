@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib
 import json
 import mmap
 import os
@@ -36,7 +35,9 @@ def read_the_grader(target: Target) -> str:
     """import or read the judging half of the grader"""
     if Path(target["grader"]).exists():
         return f"{target['grader']} is there"
-    return importlib.import_module("autograder.host").__name__
+    import autograder.host as grader
+
+    return grader.__name__
 
 
 def connect(target: Target) -> str:
@@ -66,18 +67,8 @@ def read_environments(target: Target) -> str:
 def write_elsewhere(target: Target) -> str:
     """write outside /tmp"""
     written = []
-    for directory in (
-        "/",
-        "/usr",
-        "/usr/lib",
-        "/etc",
-        "/dev",
-        "/proc",
-        "/root",
-        "/home",
-        "/course",
-        *target["directories"],
-    ):
+    usual = ("/", "/usr", "/usr/lib", "/etc", "/dev", "/proc", "/root", "/home", "/course")
+    for directory in (*usual, *target["directories"]):
         place = Path(directory, f".autograder-probe-{os.getpid()}")
         with contextlib.suppress(OSError):
             place.touch()
