@@ -49,9 +49,7 @@ def _setup_context(
     ctx.approximate = approximate  # type: ignore[attr-defined]  # contexts carry what the backward pass needs
 
 
-def _backward(
-    ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, None]:
+def _backward(ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
     x, bias = ctx.saved_tensors  # type: ignore[attr-defined]  # set by save_for_backward
     # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements
     # alive.

@@ -14,7 +14,7 @@ def check_bias(operator: str, x: torch.Tensor, bias: torch.Tensor) -> None:
     if x.ndim == 0 or bias.ndim != 1 or bias.shape[0] != x.shape[-1]:
         raise KernelError(
             f"{operator} got x of shape {tuple(x.shape)} and bias of shape {tuple(bias.shape)}; "
-            "it expects a bias of one dimension whose length is the last dimension of x. Add other biases with `+`."
+            "it expects a bias of one dimension, as long as the last dimension of x. Add other biases with `+`."
         )
     if x.dtype != bias.dtype or not x.dtype.is_floating_point:
         raise KernelError(
@@ -24,5 +24,5 @@ def check_bias(operator: str, x: torch.Tensor, bias: torch.Tensor) -> None:
 
 
 def sum_to_bias(grad: torch.Tensor) -> torch.Tensor:
-    """Return the gradient of the bias: the gradient of `x + bias`, summed over all dimensions but the last."""
+    """Return the gradient of the bias: that of `x + bias`, summed over all dimensions but the last."""
     return grad.sum(dim=tuple(range(grad.ndim - 1))) if grad.ndim > 1 else grad.clone()

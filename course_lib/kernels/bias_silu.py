@@ -37,9 +37,7 @@ def _setup_context(
     ctx.save_for_backward(*inputs)
 
 
-def _backward(
-    ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _backward(ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     x, bias = ctx.saved_tensors  # type: ignore[attr-defined]  # set by save_for_backward
     # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements
     # alive.
