@@ -18,6 +18,7 @@ from autograder.practice.result import Score
 from autograder.practice.source import cell_source
 
 NO_SANDBOX_LEVEL = 5
+NOT_A_TRY = (ExerciseStatus.NOT_FOUND, ExerciseStatus.GRADER_ERROR)
 
 
 def check(exercise_id: str, answer: object) -> Score:
@@ -39,7 +40,8 @@ def check(exercise_id: str, answer: object) -> Score:
         raise UnknownExerciseError(str(error)) from None
     sandbox = _sandbox()
     record = grade_exercise(exercise, _answers(exercise, answer), sandbox=sandbox, seed=new_seed())
-    remember(record)
+    if record.status not in NOT_A_TRY:
+        remember(record)
     return Score(record, (*_hidden_note(exercise), *_sandbox_note(sandbox, record)))
 
 

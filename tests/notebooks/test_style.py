@@ -15,7 +15,7 @@ MAX_WORDS = 120
 MAX_CODE_LINES = 12
 MAX_SOLUTION_LINES = 25
 USUAL_WORDS = 40
-LONGER_SOLUTIONS = {"05_bias_silu_pass": 45}  # one pass with its guards; splitting it further would only hide the order
+LONGER_SOLUTIONS = {"05_bias_silu_pass": 40}  # one pass with its guards; a part of it would teach an unsafe pass
 ALLOWED_METADATA = {"kernelspec", "language_info"}
 NBGRADER_KEYS = {"schema_version", "grade_id", "grade", "solution", "locked", "task"}
 
