@@ -1,0 +1,52 @@
+"""nbgrader's configuration: notebooks/ is the source, everything that is made from it lies below the ignored work/.
+
+`nbgrader` from the command line, Formgrader in JupyterLab and this project's own commands all read this one file. The
+environment variable COURSE_WORK moves what is made somewhere else, as the demo does.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+c = get_config()  # noqa: F821  # traitlets defines it for configuration files
+
+ROOT = Path(__file__).resolve().parent
+WORK = ROOT / os.environ.get("COURSE_WORK", "work")
+WORK.mkdir(parents=True, exist_ok=True)
+
+# nbgrader starts alembic by name when it makes a gradebook, and without it leaves a half-made one behind
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+c.CourseDirectory.course_id = "fusion-course"
+c.CourseDirectory.root = str(ROOT)
+c.CourseDirectory.source_directory = "notebooks"
+for step in ("release", "submitted", "autograded", "feedback", "solution", "source_with_tests"):
+    setattr(c.CourseDirectory, f"{step}_directory", str(WORK / step))
+c.CourseDirectory.db_url = f"sqlite:///{WORK / 'gradebook.db'}"
+c.Exchange.timezone = "UTC"
+c.NbGraderAPI.timezone = "UTC"
+
+# a submission that cannot be read becomes an empty one with a reason, instead of vanishing from gradebook and CSV
+c.Autograde.exporter_class = "autograder.host.nbgrader.reading.SubmissionExporter"
+c.Autograde.pre_convert_hook = "autograder.host.nbgrader.guard.before_autograde"
+c.Autograde.sanitize_preprocessors = [
+    "nbgrader.preprocessors.ClearOutput",
+    "autograder.host.nbgrader.repair.RepairMetadata",
+    # before our own report is added, which it would escape too
+    "nbconvert.preprocessors.sanitize.SanitizeHTML",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.SanitizeHTML.enabled = True
+c.Autograde.autograde_preprocessors = [
+    # where nbgrader would run the notebook in a kernel with the instructor's rights
+    "autograder.host.nbgrader.outside_kernel.GradeOutsideKernel",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
+c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
+c.GradeOutsideKernel.aside = str(WORK / "aside")
