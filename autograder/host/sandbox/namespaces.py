@@ -77,9 +77,10 @@ class Namespaces(Enclosure):
         if "namespace" not in printed and "uid map" not in printed:
             return f"bubblewrap could not build the sandbox ({printed})."
         return (
-            f"This machine does not allow new namespaces ({printed}). Its administrator allows them with `sysctl -w"
-            " kernel.unprivileged_userns_clone=1` (Debian) or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
-            " (Ubuntu); a container needs `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`."
+            f"This machine does not allow new namespaces ({printed}). Its administrator allows them with"
+            " `sysctl -w kernel.unprivileged_userns_clone=1` (Debian) or"
+            " `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu); a container needs"
+            " `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`."
         )
 
     def _take_hold(self, pid: int) -> None:

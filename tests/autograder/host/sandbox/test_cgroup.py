@@ -1,0 +1,97 @@
+"""Control groups: version 1 where the machine has it, version 2 against a directory that looks like one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from autograder.host.sandbox import cgroup
+from autograder.host.sandbox.cgroup import Group, Hierarchy, find_hierarchy
+from tests.autograder.host.sandbox.conftest import LIMITS
+
+FILES_OF_VERSION_2 = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cgroup.procs", "cgroup.kill")
+
+
+@pytest.fixture
+def version_2(tmp_path: Path) -> Group:
+    directory = tmp_path / "autograder-1-0"
+    directory.mkdir()
+    for name in FILES_OF_VERSION_2:
+        (directory / name).touch()
+    (directory / "memory.events").write_text("low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\noom_group_kill 1\n")
+    return Group(2, (directory,))
+
+
+def test_version_2_is_written_as_its_documentation_says(version_2: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "mkdir", lambda self: None)
+
+    version_2.create(LIMITS)
+    version_2.add(42)
+    version_2.kill()
+
+    written = {name: (version_2.directories[0] / name).read_text() for name in FILES_OF_VERSION_2}
+    assert written == {
+        "memory.max": str(LIMITS.memory_bytes),
+        "memory.swap.max": "0",
+        "memory.oom.group": "1",
+        "pids.max": str(LIMITS.processes + 1),
+        "cgroup.procs": "42",
+        "cgroup.kill": "1",
+    }
+    assert version_2.oom_kills() == 2
+
+
+def test_a_group_without_the_controllers_is_refused_and_removed(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no memory\.max"):
+        Hierarchy(2, (tmp_path,)).group(LIMITS)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_of_dead_hosts_are_swept_and_those_of_the_living_stay(tmp_path: Path) -> None:
+    dead, living, foreign = (tmp_path / name for name in ("autograder-4194305-0", f"autograder-{os.getpid()}-0", "x"))
+    for directory in (dead, living, foreign):
+        directory.mkdir()
+
+    Hierarchy(2, (tmp_path,)).sweep()
+
+    assert set(tmp_path.iterdir()) == {living, foreign}
+
+
+@pytest.mark.parametrize(
+    ("groups", "mounts", "expected"),
+    [
+        ("0::/user.slice/a.scope", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw", {"": "user.slice/a.scope"}),
+        ("0::/", "30 24 0:26 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw", {}),
+        (
+            "4:memory:/docker/1/x\n3:cpu,cpuacct:/",
+            "36 35 0:31 /docker/1 /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory",
+            {"memory": "memory/x"},
+        ),
+    ],
+    ids=["version 2", "version 2, outside its mount", "version 1 in a container"],
+)
+def test_the_own_group_is_found_below_its_mount(
+    groups: str, mounts: str, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {"/proc/self/cgroup": groups, "/proc/self/mountinfo": mounts}
+    monkeypatch.setattr(Path, "read_text", lambda self: texts[str(self)])
+
+    assert cgroup._own_directories() == {name: Path("/sys/fs/cgroup", path) for name, path in expected.items()}
+
+
+def test_a_group_of_this_machine_is_made_and_removed() -> None:
+    hierarchy = find_hierarchy()
+    if hierarchy is None:
+        pytest.skip("no control group can be made here")
+
+    group = hierarchy.group(LIMITS)
+    try:
+        assert all(directory.is_dir() for directory in group.directories)
+        assert group.oom_kills() == 0
+    finally:
+        group.remove()
+
+    assert not any(directory.exists() for directory in group.directories)

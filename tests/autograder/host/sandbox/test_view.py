@@ -1,0 +1,170 @@
+"""What a worker can see and import, and what not."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, view
+from autograder.host.sandbox.view import Bind, Cover, Link, course, file_system, with_parents
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB
+
+LARGE = Limits(wall_s=30.0, memory_bytes=2048 * MIB)
+LIST_COURSE = "import pathlib; print(*sorted(str(p) for p in pathlib.Path('/course').rglob('*') if p.is_file()))"
+IMPORT = "import importlib\ntry: importlib.import_module({!r})\nexcept ModuleNotFoundError as error: print(error)"
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for course_lib with a package, a module and their byte code."""
+    root = tmp_path / "course_lib"
+    for name in ("__init__.py", "models/__init__.py", "models/layer.py", "fusion/__init__.py", "fusion/secret.py"):
+        place = root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+        cached = place.parent / "__pycache__" / f"{place.stem}.cpython-311.pyc"
+        cached.parent.mkdir(exist_ok=True)
+        cached.write_text("byte code")
+    monkeypatch.setattr(view, "course_lib", lambda: root)
+    return root
+
+
+def test_of_the_grader_only_protocol_and_worker_are_there(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    files = run(tier, LIST_COURSE).output.split()
+
+    assert "/course/course_lib/__init__.py" in files
+    assert "/course/autograder/__init__.py" in files
+    ours = {Path(file).parts[3] for file in files if file.startswith("/course/autograder/")}
+    assert ours <= {"__init__.py", "protocol", "worker"}
+
+
+@pytest.mark.parametrize("name", ["autograder.host", "autograder.practice", "tests"])
+def test_the_rest_of_the_project_cannot_be_imported(name: str, tier: Sandbox, run: Callable[..., Ending]) -> None:
+    assert "No module named" in run(tier, IMPORT.format(name)).output
+
+
+def test_nothing_of_the_project_lies_anywhere_else(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    search = (
+        "import os\nfor place, _, files in os.walk('/'):\n"
+        "    if place.startswith('/proc'): continue\n"
+        "    for file in files:\n"
+        "        if file in ('judge.py', 'gradebook.db', 'nbgrader_config.py', 'open_sandbox.py', 'records.py'):\n"
+        "            path = os.path.join(place, file)\n"
+        "            if 'site-packages' not in path: print(path)\n"
+    )
+
+    assert run(tier, search, limits=LARGE).output == ""
+
+
+def test_a_masked_package_is_gone(library: Path, tier: Sandbox, run: Callable[..., Ending]) -> None:
+    library.parent.chmod(0o755)
+    shown = run(tier, IMPORT.format("course_lib.models") + "\n" + LIST_COURSE)
+    masked = run(tier, IMPORT.format("course_lib.models") + "\n" + LIST_COURSE, masked=("course_lib.models",))
+
+    assert "No module" not in shown.output
+    assert "models/layer.py" in shown.output
+    assert "No module named 'course_lib.models'" in masked.output
+    assert "models/" not in masked.output
+    assert "fusion/secret.py" in masked.output
+
+
+def test_masking_a_module_hides_its_byte_code_too(library: Path) -> None:
+    targets = {target for _, target in course(["course_lib.fusion.secret"])}
+
+    assert "course_lib/fusion/__init__.py" in targets
+    assert "course_lib/models" in targets  # whole: nothing in it is hidden
+    assert not any("secret" in target or "__pycache__" in target for target in targets)
+
+
+@pytest.mark.parametrize("name", ["course_lib", "course_lib.nothing", "torch", "autograder.worker", "course_lib..x"])
+def test_masking_what_is_not_there_is_refused(name: str, library: Path) -> None:
+    with pytest.raises(SandboxError, match="cannot be masked"):
+        course([name])
+
+
+def test_level_5_masks_as_well(library: Path, run: Callable[..., Ending]) -> None:
+    from autograder.host.sandbox import open_sandbox
+
+    plain = open_sandbox(5, trust=True)
+
+    assert run(plain, IMPORT.format("course_lib.models")).output == ""
+    assert "No module" in run(plain, IMPORT.format("course_lib.models"), masked=("course_lib.models",)).output
+
+
+def test_a_checkout_below_something_bound_is_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "PACKAGE", Path("/usr/lib/checkout/autograder"))
+
+    assert Cover("/usr/lib/checkout") in file_system()
+
+
+def test_a_checkout_elsewhere_needs_no_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "PACKAGE", Path("/srv/checkout/autograder"))
+
+    assert not any(isinstance(mount, Cover) and "checkout" in mount.target for mount in file_system())
+
+
+def test_installed_copies_of_our_packages_are_covered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: Sandbox, run: Callable[..., Ending]
+) -> None:
+    installed = tmp_path / "site-packages"
+    (installed / "autograder" / "host").mkdir(parents=True)
+    (installed / "autograder" / "host" / "judge.py").touch()
+    for directory in (tmp_path, installed):
+        directory.chmod(0o755)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(installed)])
+    monkeypatch.setattr(view, "OF_ETC", (*view.OF_ETC, str(installed)))  # bound, as a prefix would be
+    find = f"import os; print(os.listdir({str(installed)!r}), os.listdir({str(installed / 'autograder')!r}))"
+
+    assert run(tier, find).output == "['autograder'] []\n"
+
+
+def test_the_folder_of_the_exchange_is_not_bound() -> None:
+    targets = [mount.target for mount in file_system() if isinstance(mount, Bind)]
+
+    assert not any(Path("/usr/local/share/nbgrader/exchange").is_relative_to(target) for target in targets)
+    assert not any(Path(home).is_relative_to(target) for target in targets for home in ("/home/any", "/root", "/srv"))
+
+
+def test_parents_are_made_once_and_never_inside_a_bind() -> None:
+    mounts = [
+        Bind("/a/b", "/a/b"),
+        Bind("/x", "/a/b/c/d"),
+        Cover("/a/b/e"),
+        Bind("/y", "/a/b/e/f/g"),
+        Link("z", "/a/l"),
+    ]
+
+    assert [parents for _, parents in with_parents(mounts)] == [["/a"], [], [], ["/a/b/e/f"], []]
+
+
+def test_torch_works_inside(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    pytest.importorskip("torch")
+
+    assert run(tier, "import torch; print((torch.ones(3) @ torch.ones(3)).item())", limits=LARGE).output == "3.0\n"
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler on this machine")
+def test_a_compiler_works_inside_and_its_program_runs(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    program = (
+        "import subprocess, sysconfig\n"
+        "code = b'#include <Python.h>\\nint main() { return 7; }'\n"
+        "include = '-I' + sysconfig.get_path('include')\n"
+        "subprocess.run(['c++', '-x', 'c++', '-', '-fsyntax-only', include], input=code, check=True)\n"
+        "subprocess.run(['c++', '-x', 'c++', '-', '-o', 'a.out'], input=b'int main() { return 7; }', check=True)\n"
+        "print(subprocess.run(['/tmp/a.out']).returncode)"
+    )
+
+    assert run(tier, program, limits=LARGE).output == "7\n"
+
+
+def test_child_processes_and_queues_of_multiprocessing_work_inside(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    program = (
+        "import multiprocessing as mp\ncontext = mp.get_context('fork')\nqueue = context.Queue()\n"
+        "child = context.Process(target=queue.put, args=(41 + 1,)); child.start()\nprint(queue.get()); child.join()"
+    )
+
+    assert run(tier, program, limits=LIMITS).output == "42\n"
