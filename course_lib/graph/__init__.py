@@ -1,5 +1,24 @@
 """Look at a graph, count what it costs, and carry it to another process."""
 
+from course_lib.graph.costs import Cost, cost
+from course_lib.graph.counting import count_operators
 from course_lib.graph.data import from_data, to_data
+from course_lib.graph.drawing import Drawing, draw
+from course_lib.graph.naming import operator_name
+from course_lib.graph.shapes import describe, propagate_shapes
+from course_lib.graph.tables import Table, table
 
-__all__ = ["from_data", "to_data"]
+__all__ = [
+    "Cost",
+    "Drawing",
+    "Table",
+    "cost",
+    "count_operators",
+    "describe",
+    "draw",
+    "from_data",
+    "operator_name",
+    "propagate_shapes",
+    "table",
+    "to_data",
+]

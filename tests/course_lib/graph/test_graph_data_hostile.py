@@ -311,6 +311,7 @@ def _places(value: object) -> list[tuple[Any, Any]]:
     return [place for key, part in items for place in [(value, key), *_places(part)]]
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python's remark on code such as None[0], which is never run
 def test_junk_anywhere_is_refused_or_harmless_and_never_another_error(
     honest: tuple[Data, dict[str, torch.Tensor]],
 ) -> None:

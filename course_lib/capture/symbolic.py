@@ -1,0 +1,75 @@
+"""Capture by symbolic tracing: run the program once on proxies and record what it does with them."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+
+from course_lib.capture.explaining import explain_failure
+from course_lib.capture.source import SourceLine, line_of_caller
+
+LeafModule = type[nn.Module] | str
+
+
+class LineTracer(fx.Tracer):
+    """A tracer that keeps chosen modules as one node each, and notes for each node the line it came from."""
+
+    def __init__(self, leaf_modules: Sequence[LeafModule]) -> None:
+        """Keep modules of the given classes, or at the given paths, as leaves beside those of torch.nn."""
+        super().__init__()
+        self._leaf_classes = tuple(leaf for leaf in leaf_modules if isinstance(leaf, type))
+        self._leaf_paths = frozenset(leaf for leaf in leaf_modules if isinstance(leaf, str))
+        self.lines: dict[str, SourceLine] = {}
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        """Return whether `m` stays one node."""
+        chosen = isinstance(m, self._leaf_classes) or module_qualified_name in self._leaf_paths
+        return chosen or super().is_leaf_module(m, module_qualified_name)
+
+    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
+        """Create a node as torch.fx does, and note its line."""
+        node = super().create_node(*args, **kwargs)
+        line = line_of_caller(sys._getframe(1))
+        if line is not None:
+            self.lines[node.name] = line
+            node.stack_trace = line.as_stack_trace()
+        return node
+
+
+def trace(
+    model: nn.Module | Callable[..., object],
+    leaf_modules: Sequence[LeafModule],
+    concrete_args: Mapping[str, object] | None,
+) -> tuple[fx.GraphModule, dict[str, SourceLine]]:
+    """Return the graph of `model` and the source line of each node that has one; raise `CaptureError`."""
+    name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", "the program")
+    tracer = LineTracer(leaf_modules)
+    try:
+        graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
+    except Exception as error:  # a program can fail in any way while it runs on proxies
+        raise explain_failure(name, error) from error
+    _drop_fixed_inputs(graph, concrete_args or {})
+    return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
+
+
+def _drop_fixed_inputs(graph: fx.Graph, concrete_args: Mapping[str, object]) -> None:
+    """Take away the inputs that were fixed, with the assertions that torch.fx adds about them.
+
+    The value is part of the graph now; an input that may only ever have one value would be noise.
+    """
+    fixed = {f"{name}_1" for name, value in concrete_args.items() if _is_plain(value)}
+    for node in graph.find_nodes(op="placeholder"):
+        if node.target in fixed:
+            _erase_with_users(graph, node)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, torch.dtype))
+
+
+def _erase_with_users(graph: fx.Graph, node: fx.Node) -> None:
+    for user in list(node.users):
+        _erase_with_users(graph, user)
+    graph.erase_node(node)

@@ -1,0 +1,118 @@
+"""A graph as a picture, with a text that says the same."""
+
+import base64
+import html
+from dataclasses import dataclass, field
+
+import torch
+
+from course_lib.errors import GraphError
+from course_lib.graph.naming import operator_name
+from course_lib.graph.shapes import describe
+
+# Fill and border of each kind of node; the kind is written in the node too, so nothing is said by colour alone.
+# Okabe and Ito's palette, lightened: its hues stay apart for every kind of colour vision.
+STYLES = {
+    "placeholder": ("input", "#d9edf7", "#0072b2"),
+    "get_attr": ("parameter", "#fdf3d0", "#b8860b"),
+    "call_function": ("function", "#d8f0e6", "#009e73"),
+    "call_method": ("method", "#f6e3ee", "#b0588c"),
+    "call_module": ("module", "#fae0d2", "#d55e00"),
+    "output": ("output", "#e8e8e8", "#555555"),
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of a graph: `svg` to look at, `text` to read, `alt` to say in one sentence what it shows."""
+
+    svg: str = field(repr=False)
+    text: str
+    alt: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.svg.encode()).decode()
+        source = f"data:image/svg+xml;base64,{data}"
+        return f'<img alt="{html.escape(self.alt, quote=True)}" style="max-width: 100%" src="{source}"/>'
+
+
+def draw(gm: torch.fx.GraphModule) -> Drawing:
+    """Draw a graph from its inputs at the top to its output at the bottom, without network access.
+
+    Each node shows its name, its kind, what it calls, and its shape if shapes were propagated. Raises `GraphError`
+    if Graphviz is not installed.
+    """
+    alt = _alt(gm)
+    return Drawing(svg=_render(gm, alt), text=_text(gm), alt=alt)
+
+
+def _render(gm: torch.fx.GraphModule, alt: str) -> str:
+    import graphviz  # here, because graphs are read and rebuilt on machines without it
+
+    picture = graphviz.Digraph(
+        graph_attr={"rankdir": "TB", "nodesep": "0.2", "ranksep": "0.3", "bgcolor": "transparent", "tooltip": alt},
+        node_attr={
+            "shape": "box",
+            "style": "rounded,filled",
+            "fontname": "Helvetica",
+            "fontsize": "11",
+            "height": "0.3",
+        },
+        edge_attr={"color": "#555555", "arrowsize": "0.6"},
+    )
+    for node in gm.graph.nodes:
+        kind, fill, border = STYLES[node.op]
+        label = "\n".join(filter(None, (f"{node.name} · {kind}", _calls(node), describe(node))))
+        picture.node(node.name, graphviz.escape(label), fillcolor=fill, color=border, tooltip=graphviz.escape(label))
+        for operand in node.all_input_nodes:
+            picture.edge(operand.name, node.name)
+    try:
+        svg = picture.pipe(format="svg", encoding="utf-8")
+    except graphviz.ExecutableNotFound as error:
+        raise GraphError(
+            "Drawing a graph needs Graphviz's program `dot`: install the Debian package `graphviz` "
+            "(`apt-get install graphviz`), or read the graph with `table(gm)`."
+        ) from error
+    return _accessible(svg[svg.index("<svg") :], alt)
+
+
+def _accessible(svg: str, alt: str) -> str:
+    """Say what the picture shows where screen readers look for it."""
+    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(alt, quote=True)}"', 1)
+
+
+def _calls(node: torch.fx.Node) -> str:
+    if not node.op.startswith("call_"):
+        return ""
+    short = operator_name(node).rpartition(".")[2] if node.op == "call_module" else _short(operator_name(node))
+    return f"{short} ({node.target})" if node.op == "call_module" else short
+
+
+def _short(name: str) -> str:
+    for prefix in ("torch.nn.functional.", "torch.ops.", "operator.", "torch."):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return name
+
+
+def _text(gm: torch.fx.GraphModule) -> str:
+    lines = []
+    for node in gm.graph.nodes:
+        operands = ", ".join(operand.name for operand in node.all_input_nodes)
+        facts = [STYLES[node.op][0], _calls(node), describe(node), f"from {operands}" if operands else ""]
+        lines.append(f"{node.name}: {' · '.join(filter(None, facts))}")
+    return "\n".join(lines)
+
+
+def _alt(gm: torch.fx.GraphModule) -> str:
+    nodes = list(gm.graph.nodes)
+    inputs = [node.name for node in nodes if node.op == "placeholder"]
+    calls = [_calls(node) for node in nodes if node.op.startswith("call_")]
+    steps = ", then ".join(calls[:8]) + (f", and {len(calls) - 8} more" if len(calls) > 8 else "")
+    return f"Graph of {len(nodes)} nodes with input {', '.join(inputs) or 'nothing'}: {steps or 'no calls'}."

@@ -1,0 +1,95 @@
+"""Shapes and dtypes of every node, found without computing anything."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.fx.passes.shape_prop import TensorMetadata
+
+from course_lib.errors import GraphError
+
+
+class _Annotator(torch.fx.Interpreter):
+    """Runs a graph and writes down, at each node, what the node gave."""
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        result = super().run_node(n)
+        n.meta["val"] = result
+        described = torch.utils._pytree.tree_map_only(torch.Tensor, describe_tensor, result)
+        if described is not None:
+            n.meta["tensor_meta"] = described
+        return result
+
+
+def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object]) -> torch.fx.GraphModule:
+    """Write shape and dtype of each node into its metadata, and return the same graph module.
+
+        >>> gm = propagate_shapes(torch.fx.symbolic_trace(lambda x: x + 1), [torch.empty(2, 3)])
+        >>> [describe(node) for node in gm.graph.nodes]
+        ['float32[2, 3]', 'float32[2, 3]', 'float32[2, 3]']
+
+    Nothing is computed: the graph runs on fake tensors, which have a shape and no data. `node.meta["val"]` is what
+    the node gives (a fake tensor, a number, None, or a tuple or dict of these), and `node.meta["tensor_meta"]` is
+    the same with each tensor described by a `TensorMetadata`. Example inputs on the meta device stand for tensors
+    where the graph's parameters are.
+
+    Raises `GraphError`, naming the node, if the graph cannot run on inputs of these shapes.
+    """
+    inputs = gm.graph.find_nodes(op="placeholder")
+    required = [node for node in inputs if not node.args]
+    if not len(required) <= len(example_inputs) <= len(inputs):
+        names = ", ".join(str(node.target) for node in inputs)
+        raise GraphError(
+            f"The graph has {len(inputs)} inputs ({names}), and {len(example_inputs)} example inputs came."
+        )
+    device = next((tensor.device for tensor in (*gm.parameters(), *gm.buffers())), torch.device("cpu"))
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    # The copy owns fake tensors wherever `gm` owns real ones, so nothing real can be changed, and nothing large is
+    # copied.
+    owned = {id(tensor): _fake(tensor, mode, device) for tensor in (*gm.parameters(), *gm.buffers())}
+    module = copy.deepcopy(gm, dict(owned))
+    fakes = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: _fake(t, mode, device), list(example_inputs))
+    annotator = _Annotator(module, graph=gm.graph, garbage_collect_values=False)
+    try:
+        with mode, torch.no_grad():
+            annotator.run(*fakes)
+    except Exception as error:  # whatever an operator says about its operands
+        said = " ".join(str(error).split())[:300]
+        raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
+    return gm
+
+
+def _fake(tensor: torch.Tensor, mode: FakeTensorMode, device: torch.device) -> torch.Tensor:
+    place = device if tensor.device.type == "meta" else tensor.device
+    if isinstance(tensor, FakeTensor):
+        place = tensor.device
+    with mode:
+        fake = torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=place)
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(fake, requires_grad=tensor.requires_grad)
+    return fake
+
+
+def describe_tensor(tensor: torch.Tensor) -> TensorMetadata:
+    """Return shape, dtype and layout of a tensor, as torch.fx keeps them in metadata."""
+    contiguous = torch.contiguous_format if tensor.is_contiguous() else None
+    return TensorMetadata(tensor.shape, tensor.dtype, tensor.requires_grad, tensor.stride(), contiguous, False, {})
+
+
+def describe(node: torch.fx.Node) -> str:
+    """Return what a node gives in a few characters, such as "float32[2, 3]"; empty if shapes were not propagated."""
+    if "val" in node.meta:
+        return _describe_value(node.meta["val"])
+    return _describe_value(node.meta["tensor_meta"]) if "tensor_meta" in node.meta else ""
+
+
+def _describe_value(value: object) -> str:
+    if isinstance(value, (torch.Tensor, TensorMetadata)):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    if isinstance(value, (tuple, list)):
+        return "(" + ", ".join(map(_describe_value, value)) + ")"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_describe_value(part)}" for key, part in value.items()) + "}"
+    return str(value)

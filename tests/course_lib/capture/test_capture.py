@@ -1,0 +1,149 @@
+"""Programs become graphs that do the same; programs that cannot say why, where, and what to try."""
+
+import math
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from course_lib.capture import capture
+from course_lib.errors import CaptureError
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(3, 3), nn.GELU())
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None, times: int = 2) -> torch.Tensor:
+        h = cast(torch.Tensor, self.inner(x))
+        if mask is not None:
+            h = h + mask
+        for _ in range(times):
+            h = F.silu(h)
+        return h
+
+
+def test_the_graph_computes_what_the_program_computes() -> None:
+    model, x, mask = Block().eval(), torch.randn(2, 3), torch.randn(3)
+    captured = capture(model, concrete_args={"times": 3})
+    assert torch.equal(captured.graph_module(x, mask), model(x, mask, 3))
+    assert captured.mode == "fx"
+    assert captured.code == captured.graph_module.code
+    assert not captured.graph_module.training
+
+
+@pytest.mark.parametrize("times", [0, 3])
+def test_fixed_arguments_leave_no_trace_in_the_graph(times: int) -> None:
+    model, x = Block(), torch.randn(2, 3)
+    captured = capture(model, concrete_args={"mask": None, "times": times})
+    assert [node.name for node in captured.graph.nodes if node.op == "placeholder"] == ["x"]
+    assert not [node for node in captured.graph.nodes if "assert" in node.name]
+    assert torch.equal(captured.graph_module(x), model(x, None, times))
+
+
+def test_each_node_knows_its_line() -> None:
+    captured = capture(Block(), concrete_args={"times": 1})
+    assert captured.lines["add"].text == "h = h + mask"
+    assert captured.lines["silu"].function == "forward"
+    assert captured.lines["inner_0"].text == "h = cast(torch.Tensor, self.inner(x))"
+    assert "x" not in captured.lines
+    stack_trace = next(node.stack_trace for node in captured.graph.nodes if node.name == "add")
+    assert "h = h + mask" in cast(str, stack_trace)
+
+
+@pytest.mark.parametrize("leaf", [nn.Sequential, "inner"])
+def test_a_leaf_stays_one_node(leaf: type[nn.Module] | str) -> None:
+    modules = [
+        [node.target for node in capture(Block(), leaf_modules=leaves, concrete_args={"times": 1}).graph.nodes]
+        for leaves in ((), (leaf,))
+    ]
+    assert "inner.0" in modules[0]
+    assert "inner" in modules[1]
+    assert "inner.0" not in modules[1]
+
+
+def branches(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+def loops(x: torch.Tensor) -> list[torch.Tensor]:
+    return [torch.relu(row) for row in x]
+
+
+def repeats(x: torch.Tensor) -> list[torch.Tensor]:
+    return [x for _ in range(x.shape[0])]
+
+
+def measures(x: torch.Tensor) -> int:
+    return len(x)
+
+
+def slices(x: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(5)[: x.shape[0]]
+
+
+def converts(x: torch.Tensor) -> float:
+    return float(x.sum())
+
+
+def leaves_torch(x: torch.Tensor) -> object:
+    return np.sin(x)
+
+
+def returns_an_object(x: torch.Tensor) -> object:
+    return object()
+
+
+def is_wrong_anyway(x: torch.Tensor) -> object:
+    return x / (1 // 0)
+
+
+FAILURES: list[tuple[Callable[[torch.Tensor], object], str, str]] = [
+    (branches, "decides by the value", "if x.sum() > 0:"),
+    (loops, "loops over", "for row in x"),
+    (repeats, "whole number", "range(x.shape[0])"),
+    (measures, "length", "return len(x)"),
+    (slices, "whole number", "torch.zeros(5)"),
+    (converts, "Python number", "float(x.sum())"),
+    (leaves_torch, "NumPy", "np.sin(x)"),
+    (is_wrong_anyway, "ZeroDivisionError", "1 // 0"),
+]
+
+
+@pytest.mark.parametrize(("program", "why", "where"), FAILURES, ids=[case[0].__name__ for case in FAILURES])
+def test_a_failure_says_why_and_where(program: Callable[[torch.Tensor], object], why: str, where: str) -> None:
+    with pytest.raises(CaptureError) as caught:
+        capture(program)
+    sentence = str(caught.value)
+    assert sentence.startswith(f"fx could not capture {program.__name__} at test_capture.py:")
+    assert why in sentence
+    assert where in sentence
+    assert caught.value.__cause__ is not None
+
+
+def test_an_object_that_a_graph_cannot_hold_is_named_as_the_cause() -> None:
+    with pytest.raises(CaptureError, match="a graph cannot hold"):
+        capture(returns_an_object)
+
+
+def test_the_line_of_a_failure_inside_a_module_is_the_modules_own() -> None:
+    class Gate(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return branches(x) * math.pi
+
+    with pytest.raises(CaptureError, match=r"capture Gate at test_capture.py:\d+, in branches"):
+        capture(Gate())
+
+
+def test_an_unknown_mode_and_something_uncallable_are_refused() -> None:
+    with pytest.raises(CaptureError, match="it knows 'fx'"):
+        capture(branches, mode="guess")
+    with pytest.raises(CaptureError, match="expects a module or a function"):
+        capture(cast(nn.Module, 3))

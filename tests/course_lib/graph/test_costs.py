@@ -1,0 +1,99 @@
+"""Costs counted by the library are those counted by hand."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from course_lib.graph import Cost, cost
+from course_lib.kernels import bias_gelu, bias_silu
+
+M, N = 6, 8
+X = M * N * 4  # bytes of x, float32
+B = N * 4  # bytes of the bias
+
+Program = Callable[[torch.Tensor, torch.Tensor], object]
+
+
+def _linear(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return F.linear(x, x, bias[:M])
+
+
+def _accumulates(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return x.add_(bias)
+
+
+def _into_out(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return torch.add(x, bias, out=torch.empty_like(x))
+
+
+BY_HAND: dict[str, tuple[Program, Cost]] = {
+    "silu_of_a_sum": (lambda x, b: F.silu(x + b), Cost(2, X + B + X, X + X)),
+    "bias_silu": (bias_silu, Cost(1, X + B, X)),
+    "bias_gelu": (bias_gelu, Cost(1, X + B, X)),
+    "an_operand_twice": (lambda x, b: x * x, Cost(1, X, X)),
+    "a_view_of_an_operand_twice": (lambda x, b: x * x.view(M, N), Cost(1, X, X)),
+    "views_alone": (lambda x, b: x.t()[1:][None].expand(3, -1, -1).view(3, -1, M), Cost(0, 0, 0)),
+    "shapes_alone": (lambda x, b: (x.shape[0], x.numel(), x.stride(), torch.empty_like(x)), Cost(0, 0, 0)),
+    "an_expanded_operand": (lambda x, b: b.expand(M, N).exp(), Cost(1, B, M * N * 4)),
+    "half_of_a_tensor": (lambda x, b: x[: M // 2].exp(), Cost(1, X // 2, X // 2)),
+    "in_place": (_accumulates, Cost(1, X + B, X)),
+    "overwriting": (lambda x, b: x.zero_(), Cost(1, 0, X)),
+    "copying_into": (lambda x, b: x.copy_(b.expand(M, N)), Cost(1, B, X)),
+    "into_out": (_into_out, Cost(1, X + B, X)),
+    "a_copy_on_reshape": (lambda x, b: x.t().reshape(-1), Cost(1, X, X)),
+    "a_sum": (lambda x, b: x.sum(), Cost(1, X, 4)),
+    "two_results": (lambda x, b: x.max(dim=0), Cost(1, X, N * 4 + N * 8)),
+    "a_list_of_operands": (lambda x, b: torch.cat([x, x, b[None]]), Cost(1, X + B, 2 * X + B)),
+    "another_dtype": (lambda x, b: x.double(), Cost(1, X, 2 * X)),
+    "a_linear_layer": (_linear, Cost(1, X + M * 4, M * M * 4)),
+    "nothing": (lambda x, b: None, Cost(0, 0, 0)),
+}
+
+
+def _inputs() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.randn(M, N), torch.randn(N)
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_costs_are_those_counted_by_hand(case: str) -> None:
+    program, expected = BY_HAND[case]
+    assert cost(program, _inputs()) == expected
+
+
+def test_a_gather_is_charged_for_the_rows_it_reads() -> None:
+    rows = torch.tensor([0, 1])
+    counted = cost(lambda x, rows: F.embedding(rows, x), (_inputs()[0], rows))
+    assert counted == Cost(1, 2 * 8 + 2 * B, 2 * B)
+
+
+@pytest.mark.parametrize("case", ["silu_of_a_sum", "bias_silu", "an_expanded_operand", "a_linear_layer"])
+def test_fake_tensors_cost_the_same_as_real_ones(case: str) -> None:
+    program, expected = BY_HAND[case]
+    with FakeTensorMode():
+        assert cost(program, (torch.empty(M, N), torch.empty(N))) == expected
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_the_mode_around_the_program_does_not_change_its_cost(context: Callable[[], torch.no_grad]) -> None:
+    x, weight = torch.randn(2, M, N), torch.randn(N, N, requires_grad=True)
+    with context():
+        counted = cost(lambda x, w: F.layer_norm(F.linear(x, w), (N,)), (x, weight))
+    assert counted.launches == 2
+
+
+def test_backward_is_counted_too() -> None:
+    x, bias = (tensor.requires_grad_() for tensor in _inputs())
+    counted = cost(lambda x, b: bias_silu(x, b).backward(torch.ones(M, N)), (x, bias))
+    # forward, the gradient to begin with, and backward: x + bias again, silu_backward, the sum over rows
+    assert counted.operators == ("course_lib.bias_silu", "ones", "add", "silu_backward", "sum")
+
+
+def test_bytes_moved_are_bytes_read_and_written() -> None:
+    assert Cost(1, 3, 4).bytes_moved == 7
+
+
+def test_an_empty_tensor_is_a_launch_without_bytes() -> None:
+    assert cost(bias_silu, (torch.zeros(0, N), torch.zeros(N))) == Cost(1, B, 0)

@@ -1,0 +1,24 @@
+"""The examples in docstrings give the results that stand under them."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+import torch
+
+import course_lib
+
+MODULES = sorted(info.name for info in pkgutil.walk_packages(course_lib.__path__, "course_lib."))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_are_true(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
+    for attribute, value in vars(module).items():
+        text = getattr(value, "__doc__", None)
+        if getattr(value, "__module__", None) == name and isinstance(text, str) and ">>>" in text:
+            runner.run(parser.get_doctest(text, {**vars(module), "torch": torch}, f"{name}.{attribute}", None, 0))
+    assert runner.summarize(verbose=False).failed == 0
