@@ -18,8 +18,8 @@ ALIGNMENT_BYTES = 64
 class Arena:
     """The tensors of one call in one sealed memory file.
 
-    Shape, strides and sharing of storage within a tensor (an expanded dimension) reach the worker as they are. The seals forbid
-    shrinking and growing, so that the host can read its mapping whatever the worker does to the file.
+    Shape, strides and sharing of storage within a tensor (an expanded dimension) reach the worker as they are. The
+    seals forbid shrinking and growing, so that the host can read its mapping whatever the worker does to the file.
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
@@ -37,7 +37,9 @@ class Arena:
         self.raw: list[RawTensor] = []
         for tensor, span, first in zip(tensors, spans, self.first_bytes, strict=True):
             self._map[first : first + len(span)] = span
-            self.raw.append(RawTensor(_name(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride()), span, shared=True))
+            self.raw.append(
+                RawTensor(_name(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride()), span, shared=True)
+            )
 
     def mutated(self) -> list[int]:
         """Numbers of the tensors whose bytes differ from what the host wrote."""

@@ -84,9 +84,15 @@ class Channel:
         return self._receive(nonce, {expected, Kind.RAISED}, deadline_s)
 
     def expect_silence(self) -> None:
-        """Raise `MalformedAnswerError` if bytes lie unread: an answer to a question not yet asked, or a second one to the last."""
+        """Raise `MalformedAnswerError` if bytes lie unread: an answer to a question not yet asked, or a second one to
+        the last.
+        """
         readable, _, _ = select.select([self._socket], [], [], 0)
-        if readable and self._socket.recv(1, socket.MSG_PEEK):
+        try:
+            unasked = readable and self._socket.recv(1, socket.MSG_PEEK)
+        except ConnectionResetError:
+            raise WorkerGoneError from None
+        if unasked:
             raise MalformedAnswerError("The worker sent something before it was asked, or answered twice.")
 
     def _receive(self, nonce: int, kinds: set[Kind], deadline_s: float) -> Message:

@@ -38,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="autograder", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="autograder", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     grade = commands.add_parser("grade", help="grade all exercises of one notebook")
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
@@ -46,18 +48,24 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="grade one answer from a Python file")
     check.add_argument("exercise", metavar="EXERCISE")
     check.add_argument("file", type=Path, metavar="FILE.py")
-    check.add_argument("--hidden", action=argparse.BooleanOptionalAction, default=True, help="also run the hidden checks")
+    check.add_argument(
+        "--hidden", action=argparse.BooleanOptionalAction, default=True, help="also run the hidden checks"
+    )
     check.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     check.set_defaults(run=_check)
     for command in (grade, check):
         command.add_argument("--json", action="store_true", help="print the record as one line of JSON")
         command.add_argument("--seed", type=int, help="draw the inputs from this seed instead of a secret one")
-        command.add_argument("--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level")
+        command.add_argument(
+            "--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level"
+        )
         command.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
     exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
     exercises.add_argument("--json", action="store_true")
     exercises.set_defaults(run=_exercises)
-    commands.add_parser("sandbox", help="which isolation this machine has, and what was probed").set_defaults(run=_sandbox)
+    commands.add_parser("sandbox", help="which isolation this machine has, and what was probed").set_defaults(
+        run=_sandbox
+    )
     return parser
 
 
@@ -77,7 +85,9 @@ def _grade(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     if options.device == "cuda":
-        return _complain("Grading on CUDA is not in this version; leave out --device, or say --device cpu.", WRONG_USAGE)
+        return _complain(
+            "Grading on CUDA is not in this version; leave out --device, or say --device cpu.", WRONG_USAGE
+        )
     exercise = find(options.exercise, hidden=options.hidden)
     content = read_bytes(options.file)
     try:
@@ -85,7 +95,9 @@ def _check(options: argparse.Namespace) -> int:
     except UnicodeDecodeError:
         raise SubmissionError(f"{options.file.name} is not text in UTF-8.") from None
     sandbox = _open(options)
-    graded = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed() if options.seed is None else options.seed)
+    graded = grade_exercise(
+        exercise, answers, sandbox=sandbox, seed=new_seed() if options.seed is None else options.seed
+    )
     record = SubmissionRecord(
         assignment=exercise.id,
         student=options.file.stem,
@@ -110,7 +122,9 @@ def _text(record: SubmissionRecord) -> str:
     if not record.exercises:
         return f"{record.assignment} has no exercises."
     lines = [*map(exercise_text, record.exercises), *(f"note: {n}" for n in record.notes)]
-    return "\n".join([*lines, f"sandbox level {record.sandbox.level} · {record.points:g} of {record.max_points:g} points"])
+    return "\n".join(
+        [*lines, f"sandbox level {record.sandbox.level} · {record.points:g} of {record.max_points:g} points"]
+    )
 
 
 def _exercises(options: argparse.Namespace) -> int:
@@ -123,7 +137,9 @@ def _exercises(options: argparse.Namespace) -> int:
                 "kind": e.kind,
                 "entry_point": e.entry_point,
                 "points": e.points,
-                "checks": [{"name": c.name, "category": c.category, "hidden": c.hidden, "points": c.points} for c in e.checks],
+                "checks": [
+                    {"name": c.name, "category": c.category, "hidden": c.hidden, "points": c.points} for c in e.checks
+                ],
             }
             for e in found
         ]
@@ -144,4 +160,3 @@ def _sandbox(_: argparse.Namespace) -> int:
 def _complain(sentence: str, status: int) -> int:
     print(f"autograder: {sentence}", file=sys.stderr)
     return status
-

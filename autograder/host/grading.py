@@ -52,7 +52,9 @@ def grade_exercise(exercise: Exercise, answers: Mapping[str, str], *, sandbox: S
     """Grade one exercise on the answers of its notebook."""
     text = answers.get(exercise.id)
     if text is None:
-        return not_found(exercise, f"The notebook has no answer cell for {exercise.id}; its cell was deleted or renamed.")
+        return not_found(
+            exercise, f"The notebook has no answer cell for {exercise.id}; its cell was deleted or renamed."
+        )
     if is_unanswered(text):
         return not_found(exercise, "Not answered yet.")
     parts = {"setup": exercise.setup}
@@ -61,7 +63,8 @@ def grade_exercise(exercise: Exercise, answers: Mapping[str, str], *, sandbox: S
 
 
 def is_unanswered(text: str) -> bool:
-    """Whether a cell holds nothing, or only the released stub: functions that do no more than raise NotImplementedError.
+    """Whether a cell holds nothing, or only the released stub: functions that do no more than raise
+    NotImplementedError.
 
     The text is parsed, never run.
     """

@@ -1,8 +1,8 @@
 """The judge: runs an exercise's checks on one answer and writes down what each earned.
 
-The judge's process never holds anything of the student's but bytes. What goes wrong is told apart here: a wrong answer costs its check, an
-answer that raises costs the checks in which it raises, one that never returns or breaks the protocol ends the exercise, and a failure of ours
-costs nothing and is never scored.
+The judge's process never holds anything of the student's but bytes. What goes wrong is told apart here: a wrong
+answer costs its check, an answer that raises costs the checks in which it raises, one that never returns or breaks
+the protocol ends the exercise, and a failure of ours costs nothing and is never scored.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class _Grading:
         except AnswerFailedError as error:
             self.ended = error
             self.checks = [
-                CheckRecord(c.name, c.category, c.hidden, CheckStatus.ERROR, 0.0, c.max_points, error.message) for c in self.checks
+                CheckRecord(c.name, c.category, c.hidden, CheckStatus.ERROR, 0.0, c.max_points, error.message)
+                for c in self.checks
             ]
 
     def record(self, counted: Mapping[str, float]) -> ExerciseRecord:
@@ -112,7 +113,9 @@ class _Grading:
         )
 
     def _add(self, check: Check, status: CheckStatus, points: float, message: str) -> None:
-        self.checks.append(CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message))
+        self.checks.append(
+            CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message)
+        )
 
 
 @contextlib.contextmanager
@@ -125,11 +128,16 @@ def _malformed_as_failed() -> Any:
 
 def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
     """The record of an answer that is missing or untouched: every check failed, for one reason."""
-    checks = tuple(CheckRecord(c.name, c.category, c.hidden, CheckStatus.FAILED, 0.0, c.points, message) for c in exercise.checks)
+    checks = tuple(
+        CheckRecord(c.name, c.category, c.hidden, CheckStatus.FAILED, 0.0, c.points, message) for c in exercise.checks
+    )
     total = round(sum(c.points for c in exercise.checks), 6)
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, total, ExerciseStatus.NOT_FOUND, message, checks)
 
 
 def _not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
-    checks = tuple(CheckRecord(c.name, c.category, c.hidden, CheckStatus.NOT_ASSESSED, 0.0, c.points, message) for c in exercise.checks)
+    checks = tuple(
+        CheckRecord(c.name, c.category, c.hidden, CheckStatus.NOT_ASSESSED, 0.0, c.points, message)
+        for c in exercise.checks
+    )
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, 0.0, ExerciseStatus.GRADER_ERROR, message, checks)

@@ -1,6 +1,7 @@
 """Read a submitted notebook as data: which cell answers which exercise.
 
-The file is opened once, as a regular file of bounded size, and parsed as JSON; nothing in it is believed beyond the text of its answer cells.
+The file is opened once, as a regular file of bounded size, and parsed as JSON; nothing in it is believed beyond the
+text of its answer cells.
 """
 
 from __future__ import annotations
@@ -39,25 +40,34 @@ def read_submission(path: Path) -> Submission:
     try:
         notebook = json.loads(content)
     except (ValueError, RecursionError):
-        raise SubmissionError(f"{path.name} is not a notebook: it is not JSON. Hand in the .ipynb file that JupyterLab saved.") from None
+        raise SubmissionError(
+            f"{path.name} is not a notebook: it is not JSON. Hand in the .ipynb file that JupyterLab saved."
+        ) from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise SubmissionError(f"{path.name} is not a notebook: it has no list of cells. Hand in the .ipynb file that JupyterLab saved.")
+        raise SubmissionError(
+            f"{path.name} is not a notebook: it has no list of cells. Hand in the .ipynb file that JupyterLab saved."
+        )
     answers, notes = answers_in(notebook)
     return Submission(answers, notes, hashlib.sha256(content).hexdigest(), notebook)
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a regular file of bounded size, never through a symbolic link at its end; raises `SubmissionError`."""
+    """The bytes of a regular file of bounded size, never through a symbolic link at its end; raises
+    `SubmissionError`.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise SubmissionError(f"{path.name} cannot be read: {error.strerror}.") from None
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(fd)
+        raise SubmissionError(f"{path.name} is not a regular file.")
     with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise SubmissionError(f"{path.name} is not a regular file.")
         if found.st_size > MAX_NOTEBOOK_BYTES:
-            raise SubmissionError(f"{path.name} has {found.st_size:,} bytes; at most {MAX_NOTEBOOK_BYTES:,} are accepted. Clear its outputs.")
+            raise SubmissionError(
+                f"{path.name} has {found.st_size:,} bytes; clear its outputs: at most {MAX_NOTEBOOK_BYTES:,} are read."
+            )
         return file.read(MAX_NOTEBOOK_BYTES + 1)
 
 
@@ -74,7 +84,9 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
             continue
         text = _source(cell)
         if cell.get("cell_type") != "code":
-            notes.append(f"The answer cell of {grade_id} had become a {cell.get('cell_type')} cell; its text was graded as code.")
+            notes.append(
+                f"The answer cell of {grade_id} had become a {cell.get('cell_type')} cell; its text was graded as code."
+            )
         if grade_id in answers:
             notes.append(f"The answer cell of {grade_id} was split or copied; its parts were joined in order.")
             text = f"{answers[grade_id]}\n{text}"

@@ -4,8 +4,8 @@
     >>> record.points, record.max_points
     (7.5, 12.0)
 
-A record is the only thing that leaves the judge. Reports, the gradebook and the journal are made from it, never the other
-way round.
+A record is the only thing that leaves the judge. Reports, the gradebook and the journal are made from it, never the
+other way round.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class CheckRecord:
 class ExerciseRecord:
     """One exercise of one submission.
 
-    ``counted`` and ``measured`` map a quantity with its unit in the name to a number, e.g. ``{"launches": 1, "launches_minimum": 1}``.
+    ``counted`` and ``measured`` map a quantity with its unit in the name to a number, e.g. ``{"launches": 1,
+    "launches_minimum": 1}``.
     """
 
     id: str

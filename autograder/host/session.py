@@ -1,7 +1,7 @@
 """A session: one answer, loaded in a worker, called as often as the checks ask.
 
-The worker is started when first needed, and again when it has died, as long as the exercise's time lasts. Every way in which a call
-can end badly leaves here as `AnswerFailedError`, which says whose checks it costs.
+The worker is started when first needed, and again when it has died, as long as the exercise's time lasts. Every way
+in which a call can end badly leaves here as `AnswerFailedError`, which says whose checks it costs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ WORKERS_OWN = {"NoEntryPointError", "NotATensorError", "NotPlainDataError", "Not
 
 
 class AnswerFailedError(Exception):
-    """A call gave no result. ``status`` says how; ``fatal`` that no further call can do better; ``unanswered`` that nothing was tried."""
+    """A call gave no result. ``status`` says how; ``fatal`` that no further call can do better; ``unanswered`` that
+    nothing was tried.
+    """
 
     def __init__(self, status: ExerciseStatus, message: str, *, fatal: bool, unanswered: bool = False) -> None:
         super().__init__(message)
@@ -40,7 +42,9 @@ class SandboxFailedError(Exception):
 
 @dataclass
 class Session:
-    """Requests to the worker that holds one answer. ``load`` and ``load_tensors`` are what a fresh worker is given first."""
+    """Requests to the worker that holds one answer. ``load`` and ``load_tensors`` are what a fresh worker is given
+    first.
+    """
 
     sandbox: Sandbox
     load: dict[str, Any]
@@ -54,7 +58,9 @@ class Session:
     _starts: int = field(default=0, repr=False)
 
     def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
-        """Send ``inputs`` in shared memory and ``body`` with them; returns the reply and the numbers of inputs that were written to."""
+        """Send ``inputs`` in shared memory and ``body`` with them; returns the reply and the numbers of inputs that
+        were written to.
+        """
         memory = arena.Arena(inputs)
         try:
             reply = self._request(
@@ -81,7 +87,8 @@ class Session:
         process, channel, self._process, self._channel = self._process, self._channel, None, None
         try:
             if channel is not None:
-                channel.expect_silence()
+                with contextlib.suppress(WorkerGoneError):
+                    channel.expect_silence()
         except MalformedAnswerError as error:
             raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
         finally:
@@ -110,7 +117,9 @@ class Session:
         except (WorkerGoneError, TimeoutError, MalformedAnswerError):
             ending = self._process.end()
             self._process = None
-            raise SandboxFailedError(f"The worker did not start: {ending.output.strip()[-400:] or ending.reason}") from None
+            raise SandboxFailedError(
+                f"The worker did not start: {ending.output.strip()[-400:] or ending.reason}"
+            ) from None
         self._channel = channel
         try:
             self._request(Kind.LOAD, self.load, self.load_tensors)
@@ -152,7 +161,9 @@ def _raised(error: AnswerRaisedError) -> AnswerFailedError:
         hint = " Only the set-up cell and the answer cell are graded: what the answer needs must be in the answer cell."
     if error.type in WORKERS_OWN and not error.line:
         return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, error.message, fatal=False)
-    return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, f"{error.type}: {error.message}{where}.{hint}", fatal=False)
+    return AnswerFailedError(
+        ExerciseStatus.STUDENT_ERROR, f"{error.type}: {error.message.rstrip('.')}{where}.{hint}", fatal=False
+    )
 
 
 def _gone(ending: Any, *, fatal: bool) -> AnswerFailedError:
@@ -162,7 +173,9 @@ def _gone(ending: Any, *, fatal: bool) -> AnswerFailedError:
     if reason == "timed_out":
         return AnswerFailedError(ExerciseStatus.TIMED_OUT, "The answer took longer than allowed.", fatal=True)
     if reason == "killed":
-        return AnswerFailedError(ExerciseStatus.KILLED, "The answer's process was killed for passing a limit.", fatal=True)
+        return AnswerFailedError(
+            ExerciseStatus.KILLED, "The answer's process was killed for passing a limit.", fatal=True
+        )
     code = ending.exit_code if ending is not None else None
     message = f"The answer ended its own process (exit status {code}) instead of returning a result."
     return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=fatal)

@@ -9,7 +9,8 @@ A frame is a fixed header and a payload:
          8     8  nonce: drawn by the host for each request, echoed in the reply
         16     8  payload length in bytes
 
-All integers are little-endian. The nonce makes early answers recognisable: nobody can echo a number that is not drawn yet.
+All integers are little-endian. The nonce makes early answers recognisable: nobody can echo a number that is not drawn
+yet.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -70,9 +70,10 @@ def receive_frame(
 ) -> Frame:
     """Read one frame.
 
-    ``deadline_s`` is a value of ``time.monotonic()`` after which ``TimeoutError`` is raised, however slowly bytes trickle in.
-    Raises ``EOFError`` when the other side is gone, and `ProtocolError` for bytes that are no frame or exceed ``max_bytes``.
-    File descriptors beyond ``max_fds`` are never accepted: without room for them the kernel drops them.
+    ``deadline_s`` is a value of ``time.monotonic()`` after which ``TimeoutError`` is raised, however slowly bytes
+    trickle in. Raises ``EOFError`` when the other side is gone, and `ProtocolError` for bytes that are no frame or
+    exceed ``max_bytes``. File descriptors beyond ``max_fds`` are never accepted: without room for them the kernel
+    drops them.
     """
     header, fds = _receive_header(sock, max_fds, deadline_s)
     magic, kind, nonce, length = HEADER.unpack(header)
@@ -87,9 +88,9 @@ def receive_frame(
     return Frame(Kind(kind), nonce, payload, fds)
 
 
-def _receive_header(sock: socket.socket, max_fds: int, deadline_s: float | None) -> tuple[bytes, Sequence[int]]:
+def _receive_header(sock: socket.socket, max_fds: int, deadline_s: float | None) -> tuple[bytes, tuple[int, ...]]:
     _arm(sock, deadline_s)
-    fds: Sequence[int] = ()
+    fds: tuple[int, ...] = ()
     if max_fds:
         first, received, _flags, _address = socket.recv_fds(sock, HEADER.size, max_fds)
         fds = tuple(received)
@@ -99,7 +100,7 @@ def _receive_header(sock: socket.socket, max_fds: int, deadline_s: float | None)
         raise EOFError("the other side closed the channel")
     rest = bytearray(HEADER.size - len(first))
     _receive_into(sock, memoryview(rest), deadline_s)
-    return first + bytes(rest), tuple(fds)
+    return first + bytes(rest), fds
 
 
 def _receive_into(sock: socket.socket, buffer: memoryview, deadline_s: float | None) -> None:

@@ -1,8 +1,8 @@
 """Messages: a JSON body and raw tensors, packed into the payload of one frame.
 
-Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u32), their records, their bytes.
-A body refers to tensor number ``i`` as ``{"tensor": i}``. `parse` refuses duplicate keys, bodies nested too deeply or too long, and
-bytes left over, so that one payload has exactly one reading.
+Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u32), their records, their bytes. A
+body refers to tensor number ``i`` as ``{"tensor": i}``. `parse` refuses duplicate keys, bodies nested too deeply or
+too long, and bytes left over, so that one payload has exactly one reading.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def serialise(body: dict[str, Any], tensors: Sequence[RawTensor] = (), shared_by
 
 
 def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = None) -> Message:
-    """Unpack a message that may come from an attacker; raises `ProtocolError` with one sentence for anything unexpected."""
+    """Unpack a message that may come from an attacker; raises `ProtocolError` with one sentence for anything
+    unexpected.
+    """
     view = memoryview(payload)
     body_length, at = _count(view, 0, "body length", MAX_BODY_BYTES)
     body = _parse_body(bytes(view[at : at + body_length]), body_length)
@@ -54,7 +56,7 @@ def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = N
     tensor_count, at = _count(view, at, "number of tensors", MAX_TENSORS)
     heads = []
     for _ in range(tensor_count):
-        at, *head = read_head(view, at)
+        at, head = read_head(view, at)
         heads.append(head)
     tensors, used = [], 0
     for dtype, is_shared, first, count, shape, strides in heads:

@@ -64,7 +64,8 @@ class RawTensor:
         needed = self.extent * DTYPES[self.dtype]
         if needed != len(self.data):
             raise ProtocolError(
-                f"a {self.dtype} tensor of shape {self.shape} with {len(self.data):,} bytes, where {needed:,} are needed"
+                f"a {self.dtype} tensor of shape {self.shape} with {len(self.data):,} bytes, "
+                f"where {needed:,} are needed"
             )
 
     @property
@@ -82,8 +83,12 @@ def write_head(tensor: RawTensor, first_byte: int) -> bytes:
     return head + struct.pack(f"<{2 * rank}q", *tensor.shape, *tensor.strides)
 
 
-def read_head(payload: memoryview, at: int) -> tuple[int, str, bool, int, int, tuple[int, ...], tuple[int, ...]]:
-    """Read a record at byte ``at``: next byte, dtype, shared, first byte, byte count, shape, strides."""
+Head = tuple[str, bool, int, int, tuple[int, ...], tuple[int, ...]]
+"""A record that was read: dtype, shared, first byte, number of bytes, shape, strides."""
+
+
+def read_head(payload: memoryview, at: int) -> tuple[int, Head]:
+    """Read the record at byte ``at``; returns the byte after it, and the record."""
     try:
         code, shared, rank, first, count = _HEAD.unpack_from(payload, at)
         if code >= len(_NAMES) or shared > 1 or rank > MAX_DIMENSIONS:
@@ -92,4 +97,4 @@ def read_head(payload: memoryview, at: int) -> tuple[int, str, bool, int, int, t
     except struct.error:
         raise ProtocolError("a tensor record that ends too early") from None
     end = at + _HEAD.size + 16 * rank
-    return end, _NAMES[code], bool(shared), first, count, numbers[:rank], numbers[rank:]
+    return end, (_NAMES[code], bool(shared), first, count, numbers[:rank], numbers[rank:])

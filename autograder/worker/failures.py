@@ -22,7 +22,13 @@ def describe(error: BaseException) -> dict[str, Any]:
         message = str(error)
     except Exception:
         message = "its message cannot be shown"
-    return _facts(error, message, last.filename if last else "", (last.lineno or 0) if last else 0, (last.line or "") if last else "")
+    return _facts(
+        error,
+        message,
+        last.filename if last else "",
+        (last.lineno or 0) if last else 0,
+        (last.line or "") if last else "",
+    )
 
 
 def _facts(error: BaseException, message: str, part: str, line: int, text: str) -> dict[str, Any]:

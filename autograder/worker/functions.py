@@ -40,12 +40,13 @@ def _plain(value: object, where: str) -> Any:
     if type(value) is dict and all(type(key) is str for key in value):
         return {key: _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
     raise NotPlainDataError(
-        f"{where} is a {type(value).__name__}; answer with None, bool, int, float, str, and lists and dicts (with str keys) of them."
+        f"{where} is a {type(value).__name__}; "
+        "answer with None, bool, int, float, str, and lists and dicts (with str keys) of them."
     )
 
 
 def tensor_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls take positional and keyword arguments and give outputs, and gradients where asked; see `call_on_tensors`."""
+    """Calls take arguments and give outputs, and gradients where asked; see `call_on_tensors`."""
 
     def answer(message: Message) -> Reply:
         return call_on_tensors(entry, message)
@@ -56,10 +57,10 @@ def tensor_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
 def call_on_tensors(function: Callable[..., Any], message: Message) -> Reply:
     """Call ``function`` as the body says and pack what it gives.
 
-    Body of a call: ``args`` and ``kwargs``, in which ``{"tensor": i}`` stands for tensor number ``i``; ``wrt``, the numbers of the tensors
-    to differentiate by; ``cotangents``, for each output the number of the tensor that stands for its gradient, or None.
-    Body of a reply: ``outputs``, the number of output tensors; ``is_tuple``; ``gradients``, for each of ``wrt`` whether there is one;
-    ``aliases``, the outputs that share memory with an input.
+    Body of a call: ``args`` and ``kwargs``, in which ``{"tensor": i}`` stands for tensor number ``i``; ``wrt``, the
+    numbers of the tensors to differentiate by; ``cotangents``, for each output the number of the tensor that stands
+    for its gradient, or None. Body of a reply: ``outputs``, the number of output tensors; ``is_tuple``;
+    ``gradients``, for each of ``wrt`` whether there is one; ``aliases``, the outputs that share memory with an input.
     """
     body = message.body
     inputs = [to_torch(raw) for raw in message.tensors]
@@ -88,8 +89,12 @@ def _filled(argument: Any, inputs: list[torch.Tensor]) -> Any:
     return argument
 
 
-def _gradients(outputs: list[torch.Tensor], inputs: list[torch.Tensor], body: dict[str, Any]) -> list[torch.Tensor | None]:
-    pairs = [(o, inputs[c]) for o, c in zip(outputs, body["cotangents"], strict=False) if c is not None and o.requires_grad]
+def _gradients(
+    outputs: list[torch.Tensor], inputs: list[torch.Tensor], body: dict[str, Any]
+) -> list[torch.Tensor | None]:
+    pairs = [
+        (o, inputs[c]) for o, c in zip(outputs, body["cotangents"], strict=False) if c is not None and o.requires_grad
+    ]
     wrt = [inputs[i] for i in body["wrt"]]
     if not wrt or not pairs:
         return [None] * len(wrt)

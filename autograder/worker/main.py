@@ -1,7 +1,8 @@
 """The worker's loop: one socket, one loaded answer, one reply a request.
 
-What is here is written for honest answers: it reports what happened. A hostile answer shares this process and may change any of
-it, which is why nothing that the host decides rests on these lines: the host only reads the bytes it asked for.
+What is here is written for honest answers: it reports what happened. A hostile answer shares this process and may
+change any of it, which is why nothing that the host decides rests on these lines: the host only reads the bytes it
+asked for.
 """
 
 from __future__ import annotations
@@ -63,9 +64,13 @@ def _load(message: Message) -> Answer:
     if mode == "graph":
         return rebuilt.load(message)
     entry = source.load(message.body["parts"], message.body["entry_point"])
-    return {"value": functions.value_answer, "callable": functions.tensor_answer, "pass": passes.pass_answer}[mode](entry)
+    return {"value": functions.value_answer, "callable": functions.tensor_answer, "pass": passes.pass_answer}[mode](
+        entry
+    )
 
 
-def _send(sock: socket.socket, kind: Kind, nonce: int, body: dict[str, Any], tensors: list[RawTensor] | None = None) -> None:
+def _send(
+    sock: socket.socket, kind: Kind, nonce: int, body: dict[str, Any], tensors: list[RawTensor] | None = None
+) -> None:
     payload = serialise(body, tensors or [])
     send_frame(sock, Frame(kind, nonce, payload))

@@ -19,18 +19,22 @@ class NotAGraphError(TypeError):
 
 
 def pass_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls take ``{"graph", "paths", "inputs"}`` and give ``{"graph", "paths"}``, the tensors of the graph beside them.
+    """Calls take ``{"graph", "paths", "inputs"}`` and give ``{"graph", "paths"}``, the tensors of the graph beside
+    them.
 
-    ``paths`` names the tensors in turn; ``inputs`` gives shape and dtype of each placeholder, which shape propagation writes into
-    ``node.meta["tensor_meta"]`` before the pass runs.
+    ``paths`` names the tensors in turn; ``inputs`` gives shape and dtype of each placeholder, which shape propagation
+    writes into ``node.meta["tensor_meta"]`` before the pass runs.
     """
 
     def answer(message: Message) -> Reply:
+        import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
         from course_lib.graph import from_data, propagate_shapes, to_data
 
         tensors = dict(zip(message.body["paths"], map(to_torch, message.tensors), strict=True))
         graph_module = from_data(message.body["graph"], tensors)
-        examples = [torch.empty(i["shape"], dtype=getattr(torch, i["dtype"]), device="meta") for i in message.body["inputs"]]
+        examples = [
+            torch.empty(i["shape"], dtype=getattr(torch, i["dtype"]), device="meta") for i in message.body["inputs"]
+        ]
         propagate_shapes(graph_module, examples)
         result = entry(graph_module)
         result = getattr(result, "graph_module", result)  # a torch.fx PassResult is welcome too

@@ -15,10 +15,13 @@ Reply = tuple[dict[str, Any], list[RawTensor]]
 
 def load(message: Message) -> Callable[[Message], Reply]:
     """Rebuild the graph of a LOAD message; calls run it on tensors, and with ``count`` also count what it costs."""
+    import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
     from course_lib.graph import cost, from_data
 
     paths = message.body["paths"]
-    graph_module = from_data(message.body["graph"], {p: to_torch(t).clone() for p, t in zip(paths, message.tensors, strict=True)})
+    graph_module = from_data(
+        message.body["graph"], {p: to_torch(t).clone() for p, t in zip(paths, message.tensors, strict=True)}
+    )
     graph_module.train(message.body["training"])
 
     def answer(call: Message) -> Reply:

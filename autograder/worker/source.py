@@ -27,5 +27,7 @@ def load(parts: Sequence[dict[str, str]], entry_point: str) -> Callable[..., Any
         exec(compile(text, filename, "exec"), module.__dict__)
     entry = module.__dict__.get(entry_point)
     if not callable(entry):
-        raise NoEntryPointError(f"The answer defines no function `{entry_point}`. Keep that name and put it in the answer cell.")
+        raise NoEntryPointError(
+            f"The answer defines no function `{entry_point}`. Keep that name and put it in the answer cell."
+        )
     return entry

@@ -1,7 +1,7 @@
 """An artifact: a graph that a worker sent, rebuilt by the host to see that it can be.
 
-The graph is data. Its operators are looked up in the allow-list of `course_lib.graph`, its parameters are raw tensors, and the rebuilt module
-is linted. Nothing of it runs in the host: running happens in a clean worker.
+The graph is data. Its operators are looked up in the allow-list of `course_lib.graph`, its parameters are raw
+tensors, and the rebuilt module is linted. Nothing of it runs in the host: running happens in a clean worker.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
 from autograder.host import arena
 from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import Message
@@ -33,9 +34,15 @@ class Artifact:
     tensors: Mapping[str, torch.Tensor]
 
     def count(self, operator: str) -> int:
-        """How many nodes call ``operator``, given as in the graph's data, e.g. ``torch.ops.course_lib.bias_silu``, in any overload."""
+        """How many nodes call ``operator``, given as in the graph's data, e.g. ``torch.ops.course_lib.bias_silu``, in
+        any overload.
+        """
         targets = [n["target"] for n in self.graph["nodes"] if n["op"] == "call_function"]
         return sum(t == operator or t.startswith(f"{operator}.") for t in targets)
+
+    def calls(self) -> int:
+        """How many nodes call something, whether or not anything reads their results."""
+        return sum(n["op"].startswith("call_") for n in self.graph["nodes"])
 
     def with_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Artifact:
         """The same graph with the host's own values for every tensor that the host sent."""
@@ -46,7 +53,8 @@ class Artifact:
 def read_artifact(reply: Message) -> Artifact:
     """Check and rebuild the graph in a worker's reply.
 
-    Raises `MalformedAnswerError` when the reply has another form than a worker's, and `ArtifactRefusedError` when the graph is not allowed.
+    Raises `MalformedAnswerError` when the reply has another form than a worker's, and `ArtifactRefusedError` when the
+    graph is not allowed.
     """
     body = reply.body
     paths = body.get("paths")
@@ -56,7 +64,9 @@ def read_artifact(reply: Message) -> Artifact:
         raise MalformedAnswerError("The worker sent tensors that do not fit their names.")
     size = sum(len(t.data) for t in reply.tensors)
     if size > MAX_TENSOR_BYTES:
-        raise ArtifactRefusedError(f"the graph carries {size:,} bytes of tensors; at most {MAX_TENSOR_BYTES:,} are accepted.")
+        raise ArtifactRefusedError(
+            f"the graph carries {size:,} bytes of tensors; at most {MAX_TENSOR_BYTES:,} are accepted."
+        )
     tensors = dict(zip(paths, map(arena.to_torch, reply.tensors), strict=True))
     try:
         from_data(body["graph"], tensors)

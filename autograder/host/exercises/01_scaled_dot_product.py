@@ -18,12 +18,17 @@ NAMES = ("context", "probabilities")
 
 
 def reference(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None, dropout_p: float = 0.0
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The eager formula without dropout.
 
-    query (batch, heads, q, size), key and value (batch, heads, k, size), mask (broadcastable to batch, heads, q, k), True = may attend.
-    Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows that may attend to nothing are zero.
+    query (batch, heads, q, size), key and value (batch, heads, k, size), mask (broadcastable to batch, heads, q, k),
+    True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows that may
+    attend to nothing are zero.
     """
     scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / math.sqrt(query.shape[-1])
     if mask is not None:
@@ -53,9 +58,11 @@ def attendable(draw: Draw, *shape: int) -> torch.Tensor:
 
 
 def consistent(reply: Reply, case: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    """Check what holds for every attention whatever its scale: rows sum to 1, larger scores get larger shares, context is the weighted sum.
+    """Check what holds for every attention whatever its scale: rows sum to 1, larger scores get larger shares,
+    context is the weighted sum.
 
-    Returns context and probabilities. So a check on masks does not also punish a wrong scale, and zeros or uniform rows still fail.
+    Returns context and probabilities. So a check on masks does not also punish a wrong scale, and zeros or uniform
+    rows still fail.
     """
     query, key, value, mask = (*case.args, None)[:4]
     context, probabilities = _two(reply)
@@ -69,16 +76,22 @@ def consistent(reply: Reply, case: Case) -> tuple[torch.Tensor, torch.Tensor]:
             "In the mask True means: may attend."
         )
     expected = allowed.any(-1).double()
-    compare.require_close(probabilities.sum(-1), expected, probabilities.sum(-1), "the sum of each row of probabilities", case.where)
+    compare.require_close(
+        probabilities.sum(-1), expected, probabilities.sum(-1), "the sum of each row of probabilities", case.where
+    )
     _require_monotone(shares, scores, allowed)
     truth = shares @ value.double()
-    compare.require_close(context, truth, (probabilities @ value), "context, compared with probabilities @ value,", case.where)
+    compare.require_close(
+        context, truth, (probabilities @ value), "context, compared with probabilities @ value,", case.where
+    )
     return context, probabilities
 
 
 def _two(reply: Reply) -> tuple[torch.Tensor, torch.Tensor]:
     if len(reply.outputs) != 2:
-        raise CheckFailedError(f"The function returned {len(reply.outputs)} output(s); return the two tensors (context, probabilities).")
+        raise CheckFailedError(
+            f"The function returned {len(reply.outputs)} output(s); return the two tensors (context, probabilities)."
+        )
     return reply.outputs[0], reply.outputs[1]
 
 
@@ -91,7 +104,9 @@ def _require_monotone(shares: torch.Tensor, scores: torch.Tensor, allowed: torch
     slope = float((logs * scores).sum() / (scores * scores).sum().clamp_min(1e-30))
     spread = float(scores.abs().max())
     if slope <= 0 or float((logs - slope * scores).abs().max()) > 1e-2 * max(slope * spread, 1.0):
-        raise CheckFailedError("probabilities are not a softmax of the scores query @ key.transpose(-1, -2), at any scale.")
+        raise CheckFailedError(
+            "probabilities are not a softmax of the scores query @ key.transpose(-1, -2), at any scale."
+        )
 
 
 def _small(draw: Draw) -> Iterator[Case]:
@@ -110,10 +125,15 @@ def _scale_is_inverse_root(answer: TensorAnswer, draw: Draw) -> None:
         rise = scores.max(-1).values - scores.min(-1).values
         found = float(((logs.max(-1).values - logs.min(-1).values) / rise).median())
         if abs(found * math.sqrt(size) - 1) > 1e-6:
-            named = {1.0: "no scale at all", 1 / size: "1/head_size", math.sqrt(size): "a product instead of a quotient"}
+            named = {
+                1.0: "no scale at all",
+                1 / size: "1/head_size",
+                math.sqrt(size): "a product instead of a quotient",
+            }
             nearest = next((text for factor, text in named.items() if abs(found / factor - 1) < 1e-6), f"{found:.4g}")
             raise CheckFailedError(
-                f"At head size {size} the scores are scaled by {nearest}; expected 1/sqrt(head_size) = {1 / math.sqrt(size):.4g}."
+                f"At head size {size} the scores are scaled by {nearest}; "
+                f"expected 1/sqrt(head_size) = {1 / math.sqrt(size):.4g}."
             )
 
 

@@ -10,7 +10,9 @@ from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.values import ValueAnswer
 
 Row = dict[str, Any]
-"""One node: {"name": str, "op": one of the six, "target": str, "args": names of the nodes it reads, in order, repeats included}."""
+"""One node: {"name": str, "op": one of the six, "target": str, "args": names of the nodes it reads, in order, repeats
+included}.
+"""
 
 FUNCTIONS = ("add", "mul", "relu", "matmul", "silu", "cat")
 METHODS = ("view", "transpose", "contiguous")
@@ -22,7 +24,9 @@ def random_graph(draw: Draw, nodes: int, *, dead: bool = True, repeats: bool = T
 
     With ``dead`` some nodes influence nothing; with ``repeats`` a node may read another twice.
     """
-    rows: list[Row] = [_row(f"x{i}" if i else "x", "placeholder", f"x{i}" if i else "x") for i in range(draw.integer(1, 3))]
+    rows: list[Row] = [
+        _row(f"x{i}" if i else "x", "placeholder", f"x{i}" if i else "x") for i in range(draw.integer(1, 3))
+    ]
     for i in range(nodes):
         names = [r["name"] for r in rows]
         op = draw.choice(("call_function", "call_function", "call_method", "call_module"))
@@ -31,7 +35,7 @@ def random_graph(draw: Draw, nodes: int, *, dead: bool = True, repeats: bool = T
         recent = names[-4:]
         args = [draw.choice(recent) for _ in range(count)]
         if not repeats and len(set(args)) < count:
-            args = (draw.sample(recent, count) if len(recent) >= count else args[:1])
+            args = draw.sample(recent, count) if len(recent) >= count else args[:1]
         rows.append(_row(f"{target.replace('.', '_')}_{i}", op, target, args))
     last = rows[-1]["name"]
     if not dead:
@@ -72,7 +76,9 @@ def _dead(rows: list[Row]) -> list[str]:
 
 
 def _longest(rows: list[Row]) -> int:
-    """Nodes on the longest chain from a placeholder to the output, both counted; 0 if no placeholder reaches the output."""
+    """Nodes on the longest chain from a placeholder to the output, both counted; 0 if no placeholder reaches the
+    output.
+    """
     length: dict[str, int] = {}
     for row in rows:
         below = max((length[a] for a in row["args"]), default=0)
@@ -84,7 +90,7 @@ HINTS = {
     "inputs": "An input of the graph is a node whose op is placeholder.",
     "leaf_modules": "A leaf module is called by a node whose op is call_module.",
     "two_users": "Count the nodes that read it, the output included, and count a node that reads it twice once.",
-    "dead": "A node is dead when no chain of readers leads from it to the output; dead nodes read by dead nodes only are dead too.",
+    "dead": "A node is dead when no chain of readers leads from it to the output, whoever else reads it.",
     "longest_path": "Count nodes, not edges: placeholder and output belong to the chain.",
 }
 
@@ -96,11 +102,14 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
         for rows in graphs(draw):
             found = answer.ask(rows)
             if not isinstance(found, dict) or part not in found:
-                raise CheckFailedError(f"read_graph returned {_short(found)}; expected a dict with the keys {', '.join(HINTS)}.")
+                raise CheckFailedError(
+                    f"read_graph returned {_short(found)}; expected a dict with the keys {', '.join(HINTS)}."
+                )
             expected = _truth(rows, part)
             if type(found[part]) is not type(expected) or found[part] != expected:
                 raise CheckFailedError(
-                    f"For a graph of {len(rows)} nodes {part} is {_short(found[part])}; expected {_short(expected)}. {HINTS[part]}"
+                    f"For a graph of {len(rows)} nodes {part} is {_short(found[part])}; "
+                    f"expected {_short(expected)}. {HINTS[part]}"
                 )
 
     return run

@@ -19,10 +19,17 @@ ROWS, BIAS = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
 OTHERS = ((TensorSpec((1, WIDTH)), BIAS), (TensorSpec((129, WIDTH)), BIAS))
 
 
-def of(name: str, function: Callable[..., object], fused: int = 1, reason: str = "", inputs: Sequence[TensorSpec] = (ROWS, BIAS)) -> Program:
+def of(
+    name: str,
+    function: Callable[..., object],
+    fused: int = 1,
+    reason: str = "",
+    inputs: Sequence[TensorSpec] = (ROWS, BIAS),
+    at_most: int | None = None,
+) -> Program:
     """A program that is a function of x (4, 8) and b (8,), unless ``inputs`` says otherwise."""
     others = OTHERS if tuple(inputs) == (ROWS, BIAS) else ()
-    return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason)
+    return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most)
 
 
 def literal(x: Tensor, b: Tensor) -> Tensor:
@@ -66,13 +73,21 @@ def minimum_bytes(inputs: Sequence[Tensor]) -> int:
 
 FEED_FORWARD = Program("`FeedForward`", FeedForward, (ROWS,), 1, ((TensorSpec((129, WIDTH)),),))
 
+SETUP = """\
+import operator
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+import course_lib.kernels
+"""
+
 EXERCISE = Exercise(
     id="05_bias_silu_pass",
     title="A pass that fuses bias and SiLU",
     kind=Kind.GRAPH,
     entry_point="fuse_bias_silu",
     points=12,
-    setup="import operator\nimport torch\nfrom torch import fx, nn\nfrom torch.nn import functional as F\nimport course_lib.kernels\n",
+    setup=SETUP,
     wall_s=90,
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
@@ -80,7 +95,9 @@ EXERCISE = Exercise(
             "`torch.add`, and a sum in the middle of a program",
             "spellings",
             1,
-            rewrites([of("F.silu(torch.add(x, b))", _torch_add), of("F.silu(x * 2 + b) * 0.5", _through_module)], OPERATOR),
+            rewrites(
+                [of("F.silu(torch.add(x, b))", _torch_add), of("F.silu(x * 2 + b) * 0.5", _through_module)], OPERATOR
+            ),
         ),
         Check("`nn.SiLU` in a module with parameters", "modules", 1.5, rewrites([FEED_FORWARD], OPERATOR)),
         Check(
@@ -88,7 +105,14 @@ EXERCISE = Exercise(
             "refusals",
             1.2,
             rewrites(
-                [of("h = x + b; F.silu(h) * h + F.silu(x + b)", _read_twice, 1, "The first sum is also read by the product, so it must stay.")],
+                [
+                    of(
+                        "h = x + b; F.silu(h) * h + F.silu(x + b)",
+                        _read_twice,
+                        1,
+                        "The first sum is also read by the product, so it must stay.",
+                    )
+                ],
                 OPERATOR,
             ),
         ),

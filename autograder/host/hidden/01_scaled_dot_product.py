@@ -25,7 +25,10 @@ reference, inputs, attendable, consistent, NAMES = (
 
 def _odd(draw: Draw) -> Iterator[Case]:
     for q, k, size in ((1, 1, 1), (1, 127, 3), (129, 3, 5)):
-        yield Case(inputs(draw, q, k, size, batch=1, heads=draw.choice((1, 2))), label=f"with {q} queries, {k} keys, head size {size}")
+        yield Case(
+            inputs(draw, q, k, size, batch=1, heads=draw.choice((1, 2))),
+            label=f"with {q} queries, {k} keys, head size {size}",
+        )
     q, k, v = inputs(draw, 7, 9, 4)
     wide = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in (q, k, v)]
     yield Case(tuple(wide), label="with non-contiguous inputs")
@@ -36,7 +39,8 @@ def _odd(draw: Draw) -> Iterator[Case]:
 def _precisions(draw: Draw) -> Iterator[Case]:
     for dtype in (torch.bfloat16, torch.float64, torch.float32):
         yield Case(inputs(draw, 6, 8, 16, dtype=dtype), label=f"in {str(dtype).removeprefix('torch.')}")
-    # One-hot rows: every score is 400 or 0, so that the answer is exact in any order and exp(400) overflows where nothing is subtracted.
+    # One-hot rows: every score is 400 or 0, so that the answer is exact in any order and exp(400) overflows where
+    # nothing is subtracted.
     _, _, v = inputs(draw, 6, 6, 16)
     rows = (torch.eye(6, 16) * 40).expand(2, 3, 6, 16)
     yield Case((rows.contiguous(), rows.flip(-2).contiguous(), v), label="with scores of 400")
@@ -49,7 +53,9 @@ def _fully_masked_row(answer: TensorAnswer, draw: Draw) -> None:
     case = Case((q, k, v, mask), label="with a row that may attend to nothing")
     reply = answer.call(case)
     if any(bool(torch.isnan(o).any()) for o in reply.outputs):
-        raise CheckFailedError("A row that may attend to nothing gives NaN; expected zeros in probabilities and context.")
+        raise CheckFailedError(
+            "A row that may attend to nothing gives NaN; expected zeros in probabilities and context."
+        )
     consistent(reply, case)
 
 
@@ -65,7 +71,9 @@ def _dropout(answer: TensorAnswer, draw: Draw) -> None:
         raise CheckFailedError("Two calls dropped the same positions; draw a new mask in each call.")
 
 
-def _two_masks(answer: TensorAnswer, case: Case, full: torch.Tensor, p: float, value: torch.Tensor) -> list[torch.Tensor]:
+def _two_masks(
+    answer: TensorAnswer, case: Case, full: torch.Tensor, p: float, value: torch.Tensor
+) -> list[torch.Tensor]:
     masks = []
     for _ in range(2):
         reply = answer.call(case)
@@ -74,12 +82,16 @@ def _two_masks(answer: TensorAnswer, case: Case, full: torch.Tensor, p: float, v
         context, dropped = reply.outputs
         kept = dropped != 0
         if not torch.allclose(dropped[kept], full[kept] / (1 - p), rtol=1e-4, atol=1e-7):
-            raise CheckFailedError("Kept probabilities must be scaled by 1/(1 - dropout_p), so that their expected sum stays 1.")
+            raise CheckFailedError(
+                "Kept probabilities must be scaled by 1/(1 - dropout_p), so that their expected sum stays 1."
+            )
         rate, spread = 1 - float(kept.double().mean()), math.sqrt(p * (1 - p) / kept.numel())
         if abs(rate - p) > 6 * spread:
             raise CheckFailedError(f"dropout_p={p} dropped a share of {rate:.3f} of the probabilities.")
         if not torch.allclose(context, dropped @ value, rtol=1e-3, atol=1e-4):
-            raise CheckFailedError("context does not use the probabilities that were returned: apply dropout once, before the product.")
+            raise CheckFailedError(
+                "context does not use the probabilities that were returned: apply dropout once, before the product."
+            )
         masks.append(kept)
     return masks
 
@@ -123,10 +135,20 @@ HIDDEN = HiddenPart(
         Control("wrong in the first output only", _wrapped("context = context * 1.01"), 0),
         Control("wrong in the second output only", _wrapped("probabilities = probabilities * 1.01"), 0),
         Control("NaN", _wrapped("context = context * math.nan"), 0),
-        Control("one precision lower", _wrapped("context, probabilities = context.half().to(query.dtype), probabilities.half().to(query.dtype)"), 0),
+        Control(
+            "one precision lower",
+            _wrapped("context, probabilities = context.half().to(query.dtype), probabilities.half().to(query.dtype)"),
+            0,
+        ),
         Control("scalar", _wrapped("context = context.sum()"), 0),
         Control("swapped operands", _wrapped("context, probabilities = context.mT, probabilities.mT"), 0),
-        Control("uniform rows", _wrapped("probabilities = torch.full_like(probabilities, 1 / key.shape[-2]); context = probabilities @ value"), 0),
+        Control(
+            "uniform rows",
+            _wrapped(
+                "probabilities = torch.full_like(probabilities, 1 / key.shape[-2]); context = probabilities @ value"
+            ),
+            0,
+        ),
         Control(
             "previous output",
             "last = (torch.zeros(1), torch.zeros(1))\n"

@@ -24,7 +24,7 @@ def _check(part: str, points: float) -> Check:
     return Check(f"{part} of large graphs", part.replace("_", " "), points, visible.question_right(part, _large))
 
 
-REFERENCE = '''
+REFERENCE = """
 def read_graph(rows):
     by_name = {row["name"]: row for row in rows}
     readers = {name: {r["name"] for r in rows if name in r["args"]} for name in by_name}
@@ -43,7 +43,7 @@ def read_graph(rows):
         "dead": [n for n in by_name if n not in live and by_name[n]["op"] != "placeholder"],
         "longest_path": depth["output"],
     }
-'''
+"""
 
 HIDDEN = HiddenPart(
     checks=(
@@ -54,10 +54,20 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         Control("reference", REFERENCE, 6),
-        Control("zeros", "def read_graph(rows):\n    return dict(inputs=[], leaf_modules=[], two_users=[], dead=[], longest_path=0)\n", 0),
+        Control(
+            "zeros",
+            "def read_graph(rows):\n"
+            "    return dict(inputs=[], leaf_modules=[], two_users=[], dead=[], longest_path=0)\n",
+            0,
+        ),
         Control("copy of the input", "def read_graph(rows):\n    return rows\n", 0),
         Control("nothing", "def read_graph(rows):\n    pass\n", 0),
-        Control("strings", "def read_graph(rows):\n    return dict.fromkeys(['inputs', 'leaf_modules', 'two_users', 'dead', 'longest_path'], 'x')\n", 0),
+        Control(
+            "strings",
+            "def read_graph(rows):\n"
+            "    return dict.fromkeys(['inputs', 'leaf_modules', 'two_users', 'dead', 'longest_path'], 'x')\n",
+            0,
+        ),
         Control(
             "previous answer",
             REFERENCE.replace("def read_graph", "def _right")

@@ -79,7 +79,13 @@ DTYPES = (ROWS, TensorSpec((WIDTH,), torch.float64), BIAS)
 LOOK_ALIKES = [
     of("F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b)", _alpha, 1, "With alpha=2 the sum is x + 2 b."),
     of("F.silu(x + y) * F.silu(x + b)", _two_matrices, 1, "y has the shape of x: it is no bias.", (ROWS, ROWS, BIAS)),
-    of("F.silu(x + c) * F.silu(x + b)", _column, 1, "c of shape (4, 1) is added along rows.", (ROWS, TensorSpec((4, 1)), BIAS)),
+    of(
+        "F.silu(x + c) * F.silu(x + b)",
+        _column,
+        1,
+        "c of shape (4, 1) is added along rows.",
+        (ROWS, TensorSpec((4, 1)), BIAS),
+    ),
     of("F.silu(x + d) * F.silu(x + b)", _column, 1, "d is float64: the sum is float64, and x is not.", DTYPES),
     of("h = x + b; h * torch.sigmoid(x) + F.silu(x + b)", _other_gate, 1, "The gate reads x, not the sum."),
     of("F.silu(x + 1.0) * F.silu(x + b)", _number, 1, "1.0 is a number, not a bias vector."),
@@ -112,8 +118,14 @@ def _gate_read_elsewhere(x: Tensor, b: Tensor) -> Tensor:
 
 
 ESCAPES = [
+    of("h = x * 1.0; s = h + b; h.add_(1.0); F.silu(s) + F.silu(h + b)", _written_between, 1, at_most=2),
     of("return F.silu(h), h, F.silu(x + b)", _escapes, 1, "The sum h is an output of the program."),
-    of("h = x + b; h.mul_(2.0); F.silu(h) + F.silu(x + b)", _sum_written, 1, "The sum is written to before SiLU reads it."),
+    of(
+        "h = x + b; h.mul_(2.0); F.silu(h) + F.silu(x + b)",
+        _sum_written,
+        1,
+        "The sum is written to before SiLU reads it.",
+    ),
     of("gate read twice", _gate_read_elsewhere, 1, "The gate is also added, so the sum must stay."),
 ]
 
@@ -140,9 +152,17 @@ SEVERAL = [
 ]
 
 PRECISIONS = [
-    of("F.silu(x + b) in float64", visible.literal, inputs=(TensorSpec((5, WIDTH), torch.float64), TensorSpec((WIDTH,), torch.float64))),
-    of("F.silu(x + b) in bfloat16", visible.literal, inputs=(TensorSpec((5, WIDTH), torch.bfloat16), TensorSpec((WIDTH,), torch.bfloat16))),
-    of("F.silu(x + b), no rows", visible.literal, inputs=(TensorSpec((0, WIDTH)), BIAS)),
+    of(
+        "F.silu(x + b) in float64",
+        visible.literal,
+        inputs=(TensorSpec((5, WIDTH), torch.float64), TensorSpec((WIDTH,), torch.float64)),
+    ),
+    of(
+        "F.silu(x + b) in bfloat16",
+        visible.literal,
+        inputs=(TensorSpec((5, WIDTH), torch.bfloat16), TensorSpec((WIDTH,), torch.bfloat16)),
+    ),
+    Program("`F.silu(x + b)`, no rows", lambda: visible.literal, (TensorSpec((0, WIDTH)), BIAS), 1, ((ROWS, BIAS),)),
     of("F.silu(x + b), one column", visible.literal, inputs=(TensorSpec((127, 1)), TensorSpec((1,)))),
 ]
 
@@ -161,8 +181,11 @@ def fuse_bias_silu(graph_module):
             continue
         with graph.inserting_after(total):
             fused = graph.call_function(torch.ops.course_lib.bias_silu, operands)
+        fused.meta = dict(node.meta)
         node.replace_all_uses_with(fused)
-        graph.eliminate_dead_code()
+        for dead in (node, *node.all_input_nodes, total):  # not eliminate_dead_code: it deletes writes too
+            if not dead.users and dead in graph.nodes:
+                graph.erase_node(dead)
     graph.lint()
     graph_module.recompile()
     return graph_module
@@ -192,7 +215,9 @@ def biased(total):
         if not (isinstance(x, fx.Node) and isinstance(b, fx.Node)):
             return None
         mx, mb = x.meta.get("tensor_meta"), b.meta.get("tensor_meta")
-        if mx and mb and mx.dtype == mb.dtype and len(mb.shape) == 1 and len(mx.shape) > 1 and mx.shape[-1] == mb.shape[0]:
+        if not mx or not mb or mx.dtype != mb.dtype:
+            continue
+        if len(mb.shape) == 1 and len(mx.shape) > 1 and mx.shape[-1] == mb.shape[0]:
             return x, b
     return None
 
@@ -203,7 +228,10 @@ def only_read_here(total, node):
 
 def _spoilt(change: str) -> str:
     """A right pass whose result ``change`` spoils."""
-    return REFERENCE.replace("def fuse_bias_silu", "def _right") + f"\ndef fuse_bias_silu(graph_module):\n{change}\n    return graph_module\n"
+    return (
+        REFERENCE.replace("def fuse_bias_silu", "def _right")
+        + f"\ndef fuse_bias_silu(graph_module):\n{change}\n    return graph_module\n"
+    )
 
 
 HIDDEN = HiddenPart(
@@ -214,7 +242,12 @@ HIDDEN = HiddenPart(
         Check("sums that are needed elsewhere stay", "refusals", 0.7, rewrites(ESCAPES, OPERATOR)),
         Check("several places in one program", "several places", 0.4, rewrites(SEVERAL, OPERATOR)),
         Check("precisions and odd sizes", "odd sizes", 0.2, rewrites(PRECISIONS, OPERATOR)),
-        Check("gradients", "gradients", 0.2, rewrites([of("F.silu(x + b)", visible.literal), visible.FEED_FORWARD], OPERATOR, gradients=True)),
+        Check(
+            "gradients",
+            "gradients",
+            0.2,
+            rewrites([of("F.silu(x + b)", visible.literal), visible.FEED_FORWARD], OPERATOR, gradients=True),
+        ),
         Check(
             "minimum bytes at another size",
             "counted cost",
@@ -246,7 +279,10 @@ HIDDEN = HiddenPart(
         ),
         Control(
             "swapped operands",
-            REFERENCE.replace("graph.call_function(torch.ops.course_lib.bias_silu, operands)", "graph.call_function(torch.ops.course_lib.bias_silu, operands[::-1])"),
+            REFERENCE.replace(
+                "graph.call_function(torch.ops.course_lib.bias_silu, operands)",
+                "graph.call_function(torch.ops.course_lib.bias_silu, operands[::-1])",
+            ),
             0,
         ),
         Control(

@@ -1,1 +1,3 @@
-"""What exercises are made of: checks on fresh inputs, answers to call, an error rule that one precision lower does not pass."""
+"""What exercises are made of: checks on fresh inputs, answers to call, an error rule that one precision lower does
+not pass.
+"""

@@ -1,7 +1,8 @@
 """The error rule: as exact as eager PyTorch at the same precision, give or take a reordered sum.
 
-An output passes when its largest error against an fp64 reference is at most twice the largest error of eager PyTorch at that precision, plus
-`ROUNDINGS` units of rounding at the reference's largest magnitude. So a sum in another order passes, and one precision lower fails.
+An output passes when its largest error against an fp64 reference is at most twice the largest error of eager PyTorch
+at that precision, plus `ROUNDINGS` units of rounding at the reference's largest magnitude. So a sum in another order
+passes, and one precision lower fails.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ ROUNDINGS = 4.0
 
 @dataclass(frozen=True)
 class Difference:
-    """How far an output is from the reference; ``rounding`` is one unit of rounding at the reference's largest magnitude."""
+    """How far an output is from the reference; ``rounding`` is one unit of rounding at the reference's largest
+    magnitude.
+    """
 
     error: float
     bound: float
@@ -36,7 +39,9 @@ class Difference:
 
 
 def measure(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor) -> Difference:
-    """Compare values only; shapes are equal. ``truth`` is fp64, ``eager`` the same formula at the precision of ``actual``."""
+    """Compare values only; shapes are equal. ``truth`` is fp64, ``eager`` the same formula at the precision of
+    ``actual``.
+    """
     finite = torch.isfinite(truth)
     agree = torch.where(torch.isnan(truth), torch.isnan(actual), actual.double() == truth.to(actual.dtype).double())
     error = (actual.double() - truth).abs()[finite]
@@ -68,5 +73,6 @@ def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor
         raise CheckFailedError(f"{what} contains NaN{where}, where the reference is finite.")
     raise CheckFailedError(
         f"{what} is off by {difference.error:.2g}{where}: {difference.roundings:,.0f} units of rounding, "
-        f"where {difference.bound / difference.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}."
+        f"where {difference.bound / difference.rounding:,.1f} are allowed at "
+        f"{str(actual.dtype).removeprefix('torch.')}."
     )

@@ -15,7 +15,8 @@ T = TypeVar("T")
 class Draw:
     """Random numbers for one check of one grading.
 
-    The stream follows from the grading's secret seed and the names of exercise and check; the worker never sees the seed.
+    The stream follows from the grading's secret seed and the names of exercise and check; the worker never sees the
+    seed.
     """
 
     def __init__(self, seed: int, *names: str) -> None:

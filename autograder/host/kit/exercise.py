@@ -33,9 +33,9 @@ class CheckFailedError(Exception):
 class Check:
     """One share of an exercise's points.
 
-    ``run(answer, draw)`` calls the answer on inputs drawn afresh and raises `CheckFailedError` when it is wrong. The type of ``answer``
-    follows from the exercise's kind: `kit.values.ValueAnswer`, `kit.tensors.TensorAnswer` or `kit.graphs.PassAnswer`.
-    A check must fail for an answer that does nothing, so that an empty answer earns nothing.
+    ``run(answer, draw)`` calls the answer on inputs drawn afresh and raises `CheckFailedError` when it is wrong. The
+    type of ``answer`` follows from the exercise's kind: `kit.values.ValueAnswer`, `kit.tensors.TensorAnswer` or
+    `kit.graphs.PassAnswer`. A check must fail for an answer that does nothing, so that an empty answer earns nothing.
     """
 
     name: str
@@ -56,7 +56,9 @@ class Control:
 
 @dataclass(frozen=True)
 class HiddenPart:
-    """What students do not install: the checks whose cases they do not see, and controls that contain (wrong) answers."""
+    """What students do not install: the checks whose cases they do not see, and controls that contain (wrong)
+    answers.
+    """
 
     checks: tuple[Check, ...]
     controls: tuple[Control, ...] = ()
@@ -64,7 +66,9 @@ class HiddenPart:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise. ``points`` counts visible and hidden checks together and equals the points of its cell in the notebook."""
+    """One exercise. ``points`` counts visible and hidden checks together and equals the points of its cell in the
+    notebook.
+    """
 
     id: str  # the file's name, the answer cell's id, the test's name
     title: str
@@ -74,7 +78,9 @@ class Exercise:
     checks: tuple[Check, ...]
     setup: str = ""  # lines of the notebook's set-up cell that an answer may rely on
     needs: tuple[str, ...] = ()  # exercises whose answers run before this one
-    masked: tuple[str, ...] = ()  # packages of course_lib that hold this exercise's answer and are hidden from the worker
+    masked: tuple[
+        str, ...
+    ] = ()  # packages of course_lib that hold this exercise's answer and are hidden from the worker
     wall_s: float = 60.0  # for all calls of one grading together
 
     @property

@@ -1,4 +1,6 @@
-"""Ready-made checks for answers that are functions on tensors. Each verifies values first, so none passes for a function that does nothing."""
+"""Ready-made checks for answers that are functions on tensors. Each verifies values first, so none passes for a
+function that does nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def agrees(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
 
 
 def gradients_agree(reference: Reference, cases: Cases, names: Sequence[str], inputs: Sequence[str]) -> Run:
-    """Outputs and gradients by the first ``len(inputs)`` tensors equal the reference's, for random gradients of the outputs."""
+    """Outputs and gradients by the first ``len(inputs)`` tensors equal the reference's, for random gradients of the
+    outputs.
+    """
 
     def run(answer: TensorAnswer, draw: Draw) -> None:
         for case in cases(draw):
@@ -38,13 +42,17 @@ def gradients_agree(reference: Reference, cases: Cases, names: Sequence[str], in
             eagers = _gradients(reference, case, cotangents, len(inputs))
             for actual, truth, eager, name in zip(reply.gradients, truths, eagers, inputs, strict=True):
                 if actual is None:
-                    raise CheckFailedError(f"No gradient reaches {name}; keep every step differentiable (no .detach(), .data or .item()).")
+                    raise CheckFailedError(
+                        f"No gradient reaches {name}; keep every step differentiable (no .detach(), .data or .item())."
+                    )
                 compare.require_close(actual, truth, eager, f"the gradient by {name}", case.where)
 
     return run
 
 
-def _gradients(reference: Reference, case: Case, cotangents: Sequence[torch.Tensor], count: int) -> tuple[torch.Tensor, ...]:
+def _gradients(
+    reference: Reference, case: Case, cotangents: Sequence[torch.Tensor], count: int
+) -> tuple[torch.Tensor, ...]:
     leaves = [a.detach().requires_grad_() for a in case.args[:count]]
     outputs = as_tuple(reference(*leaves, *case.args[count:], **case.kwargs))
     return torch.autograd.grad(outputs, leaves, list(cotangents))
@@ -58,11 +66,14 @@ def leaves_inputs_alone(reference: Reference, cases: Cases, names: Sequence[str]
             reply = answer.call(case)
             if reply.mutated:
                 raise CheckFailedError(
-                    f"The function wrote into its input number {reply.mutated[0]}; use out-of-place operators (mul, not mul_)."
+                    f"The function wrote into its input number {reply.mutated[0]}; "
+                    "use out-of-place operators (mul, not mul_)."
                 )
             require_outputs(reply, case, reference, names)
             if reply.aliases:
-                raise CheckFailedError(f"{names[reply.aliases[0]]} shares memory with an input; return a tensor of its own.")
+                raise CheckFailedError(
+                    f"{names[reply.aliases[0]]} shares memory with an input; return a tensor of its own."
+                )
 
     return run
 

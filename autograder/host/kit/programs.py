@@ -26,8 +26,8 @@ class TensorSpec:
 class Program:
     """A program that a pass transforms, and how often the result must call the fused operator.
 
-    ``build`` makes the function or module; the host traces it with torch.fx. ``inputs`` are those the pass may look at; ``others`` are sizes
-    that only checking uses, so that a size baked into the graph is seen.
+    ``build`` makes the function or module; the host traces it with torch.fx. ``inputs`` are those the pass may look
+    at; ``others`` are sizes that only checking uses, so that a size baked into the graph is seen.
     """
 
     name: str  # completes "in the program ..."
@@ -35,7 +35,8 @@ class Program:
     inputs: tuple[TensorSpec, ...]
     fused: int
     others: tuple[tuple[TensorSpec, ...], ...] = ()
-    reason: str = ""  # why no more than ``fused`` calls are right, for the student
+    reason: str = ""  # why no more calls are right, for the student
+    at_most: int | None = None  # calls that are still right, where more than ``fused`` are
 
     def trace(self) -> fx.GraphModule:
         """The program's graph."""

@@ -16,12 +16,16 @@ from autograder.host.session import Session
 from autograder.protocol import Message
 
 Reference = Callable[..., Any]
-"""The formula on tensors of any floating dtype: called in fp64 for the truth and at the inputs' dtype for eager's own error."""
+"""The formula on tensors of any floating dtype: called in fp64 for the truth and at the inputs' dtype for eager's own
+error.
+"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call. Tensors may stand among ``args`` and ``kwargs``; the first ``wrt`` floating ones can be differentiated by."""
+    """One call. Tensors may stand among ``args`` and ``kwargs``; the first ``wrt`` floating ones can be
+    differentiated by.
+    """
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -51,8 +55,12 @@ class TensorAnswer:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def call(self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False) -> Reply:
-        """Call once. ``wrt`` numbers the tensors of the case to differentiate by, ``cotangents`` are the outputs' gradients."""
+    def call(
+        self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False
+    ) -> Reply:
+        """Call once. ``wrt`` numbers the tensors of the case to differentiate by, ``cotangents`` are the outputs'
+        gradients.
+        """
         tensors: list[torch.Tensor] = []
         body = {
             "args": [_placed(a, tensors) for a in case.args],
@@ -75,7 +83,13 @@ def _placed(argument: Any, tensors: list[torch.Tensor]) -> Any:
 def _reply(message: Message, mutated: list[int], wrt: int) -> Reply:
     body = message.body
     outputs, has = body.get("outputs"), body.get("gradients")
-    if type(outputs) is not int or outputs < 0 or not isinstance(has, list) or len(has) != wrt or not all(type(h) is bool for h in has):
+    if (
+        type(outputs) is not int
+        or outputs < 0
+        or not isinstance(has, list)
+        or len(has) != wrt
+        or not all(type(h) is bool for h in has)
+    ):
         raise MalformedAnswerError("The worker sent a reply of another form.")
     if len(message.tensors) != outputs + sum(has):
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
@@ -100,9 +114,7 @@ def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
 
 def promoted(case: Case) -> Case:
     """The case with its floating-point tensors in fp64."""
-    return Case(
-        tuple(_double(a) for a in case.args), {k: _double(a) for k, a in case.kwargs.items()}, case.label
-    )
+    return Case(tuple(_double(a) for a in case.args), {k: _double(a) for k, a in case.kwargs.items()}, case.label)
 
 
 def _double(argument: Any) -> Any:
@@ -116,6 +128,8 @@ def require_outputs(reply: Reply, case: Case, reference: Reference, names: Seque
     truths = as_tuple(reference(*promoted(case).args, **promoted(case).kwargs))
     eagers = as_tuple(reference(*case.args, **case.kwargs))
     if len(reply.outputs) != len(truths):
-        raise CheckFailedError(f"The function returned {len(reply.outputs)} outputs; expected {len(truths)}: {', '.join(names)}.")
+        raise CheckFailedError(
+            f"The function returned {len(reply.outputs)} outputs; expected {len(truths)}: {', '.join(names)}."
+        )
     for actual, truth, eager, name in zip(reply.outputs, truths, eagers, names, strict=True):
         compare.require_close(actual, truth, eager, name, case.where)

@@ -1,0 +1,43 @@
+"""Every exercise proves itself: its controls get exactly the marks they state, whatever the secret seed."""
+
+import secrets
+
+import pytest
+
+from autograder.host.exercises import all_exercises, find
+from autograder.host.exercises.registry import controls
+from autograder.host.judge import judge
+from autograder.host.sandbox import open_sandbox
+
+CONTROLS = [(exercise, control) for exercise in all_exercises() for control in controls(exercise)]
+
+
+@pytest.mark.parametrize(("exercise_id", "control"), CONTROLS, ids=[f"{e}: {c.name}" for e, c in CONTROLS])
+def test_a_control_gets_exactly_its_marks(exercise_id, control):
+    exercise = find(exercise_id, hidden=True)
+    seed = secrets.randbits(63)
+    parts = {"setup": exercise.setup, f"answer {exercise_id}": control.answer}
+    record = judge(exercise, parts, sandbox=open_sandbox(), seed=seed)
+    wrong = [f"{c.name}: {c.points:g} of {c.max_points:g} {c.message}" for c in record.checks]
+    assert record.points == control.marks, f"seed {seed}, {record.status}: {record.message}\n" + "\n".join(wrong)
+    assert record.max_points == exercise.points
+
+
+@pytest.mark.parametrize("exercise_id", all_exercises())
+def test_visible_and_hidden_checks_add_up_to_the_points_of_the_cell(exercise_id):
+    exercise = find(exercise_id, hidden=True)
+    assert sum(c.points for c in exercise.checks) == pytest.approx(exercise.points)
+    assert 0.5 <= 1 - exercise.hidden_points / exercise.points <= 0.7
+
+
+@pytest.mark.parametrize("exercise_id", all_exercises())
+def test_every_exercise_has_controls_that_pass_and_controls_that_fail(exercise_id):
+    marks = {c.marks for c in controls(exercise_id)}
+    assert 0 in marks
+    assert find(exercise_id).points in marks
+
+
+@pytest.mark.parametrize("exercise_id", all_exercises())
+def test_names_of_checks_are_unique_since_their_random_streams_follow_from_them(exercise_id):
+    names = [c.name for c in find(exercise_id, hidden=True).checks]
+    assert len(set(names)) == len(names)

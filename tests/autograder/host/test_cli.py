@@ -1,0 +1,93 @@
+"""The command line: exit statuses, JSON, and sentences for wrong usage."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.host.exercises.registry import controls
+from autograder.host.records import SubmissionRecord
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "autograder", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def answer(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text(next(c.answer for c in controls("04_read_a_graph") if c.name == "reference"))
+    return path
+
+
+def test_check_prints_a_record_that_reads_back(answer):
+    done = run("check", "04_read_a_graph", answer, "--json", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    record = SubmissionRecord.from_json(done.stdout)
+    assert (record.points, record.max_points) == (6, 6)
+    assert record.sandbox.level in (1, 2)
+
+
+def test_without_hidden_checks_only_the_visible_share_is_assessed(answer):
+    done = run("check", "04_read_a_graph", answer, "--json", "--no-hidden")
+    record = json.loads(done.stdout)
+    assert not any(c["hidden"] for c in record["exercises"][0]["checks"])
+    assert record["max_points"] < 6
+
+
+def test_grade_reads_a_notebook_and_names_the_missing_answer(tmp_path):
+    folder = tmp_path / "some_student" / "04_fx_capture"
+    folder.mkdir(parents=True)
+    (folder / "04_fx_capture.ipynb").write_text(json.dumps({"cells": []}))
+    done = run("grade", folder / "04_fx_capture.ipynb", "--json")
+    record = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert (record["student"], record["points"], record["max_points"]) == ("some_student", 0, 6)
+    assert record["exercises"][0]["status"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("check", "04_read_a_grap", "x.py"), 2, "did you mean 04_read_a_graph"),
+        (("check", "04_read_a_graph", "/nowhere.py"), 3, "cannot be read"),
+        (("grade", "/nowhere.ipynb"), 3, "cannot be read"),
+        (("check", "04_read_a_graph"), 2, "usage"),
+        (("check", "04_read_a_graph", __file__, "--device", "cuda"), 2, "CUDA"),
+        (("check", "04_read_a_graph", __file__, "--sandbox", "5"), 4, "trust"),
+    ],
+)
+def test_wrong_usage_and_unreadable_files_have_their_status_and_one_sentence(arguments, status, words):
+    done = run(*arguments)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_exercises_lists_kinds_points_and_checks():
+    rows = json.loads(run("exercises", "--json").stdout)
+    assert [(r["id"], r["kind"], r["points"]) for r in rows] == [
+        ("01_scaled_dot_product", "callable", 10),
+        ("04_read_a_graph", "value", 6),
+        ("05_bias_silu_pass", "graph", 12),
+    ]
+    assert all(c["points"] > 0 for r in rows for c in r["checks"])
+
+
+def test_sandbox_says_its_level():
+    done = run("sandbox")
+    assert done.returncode == 0
+    assert "evel" in done.stdout

@@ -1,0 +1,24 @@
+"""Strategy: find the expected tensors in the caller's frames or among all live objects. Surface: sys._getframe, gc.
+
+Must get 0: expected outputs never enter the process.
+"""
+
+import gc
+import sys
+
+import torch
+
+
+def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
+    shape = (*query.shape[:-1], key.shape[-2])
+    frame = sys._getframe(1)
+    while frame is not None:
+        for name, found in list(frame.f_locals.items()):
+            if "expected" in name and isinstance(found, tuple):
+                return found
+        frame = frame.f_back
+    for found in gc.get_objects():
+        if type(found) is tuple and len(found) == 2 and all(isinstance(t, torch.Tensor) for t in found):
+            if found[1].shape == shape and found[0].shape == query.shape:
+                return found
+    return torch.zeros_like(query), torch.zeros(shape)

@@ -1,0 +1,19 @@
+"""Strategy: return an object that equals whatever it is compared with. Surface: __eq__, __class__, isinstance.
+
+Must get 0: only plain data crosses to the host.
+"""
+
+
+class Equal(dict):
+    def __eq__(self, other):
+        return True
+
+    def __contains__(self, key):
+        return True
+
+    def __getitem__(self, key):
+        return self
+
+
+def read_graph(rows):
+    return Equal()
