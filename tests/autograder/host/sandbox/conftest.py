@@ -17,9 +17,11 @@ LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 
 ATTACKS = Path(__file__).with_name("attacks.py").read_text()
 
 # The parent is a process of its own, so that an attack on the parent hits nobody else.
-SACRIFICE = (
-    "import subprocess, sys; secret = sys.argv[2]; subprocess.run([sys.executable, '-c', sys.argv[1]], close_fds=False)"
-)
+SACRIFICE = """
+import subprocess, sys
+secret = sys.argv[2]
+subprocess.run([sys.executable, "-c", sys.argv[1]], close_fds=False)
+"""
 
 
 @pytest.fixture(scope="session", params=[1, 2], ids=["level 1", "level 2"])
@@ -55,9 +57,8 @@ def run_unprotected() -> Callable[[str], str]:
     """Run a program as a grader without a sandbox would, and return what it printed."""
 
     def run(program: str, *, secret: str = "") -> str:
-        wrapper = [sys.executable, "-c", SACRIFICE, program, secret]
         process = subprocess.Popen(
-            wrapper,
+            [sys.executable, "-c", SACRIFICE, program, secret],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             close_fds=False,

@@ -199,7 +199,8 @@ def test_nothing_stays_when_the_host_is_killed(tier: Sandbox) -> None:
     host = (
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
         "from autograder.host.sandbox import Limits, open_sandbox\n"
-        f"worker = open_sandbox({tier.level:d})._start('import os, time; os.write(3, b\"x\"); time.sleep(60)', Limits())\n"
+        "program = 'import os, time; os.write(3, bytes(1)); time.sleep(60)'\n"
+        f"worker = open_sandbox({tier.level:d})._start(program, Limits())\n"
         "worker.socket.recv(1); print(worker._enclosure._first_pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", host], stdout=subprocess.PIPE, text=True) as process:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -43,8 +44,6 @@ def test_every_attack_of_the_probe_succeeds_unprotected(
         "os.dup2(server.fileno(), 9)\n"
         "print(json.dumps(dict(attacks.gains(_target(secret, server.getsockname()[1])))))"
     )
-    import json
-
     gained = json.loads(run_unprotected(program))
 
     expected = set(ATTACKS) - (set() if os.geteuid() == 0 else {"write_elsewhere"})
@@ -113,7 +112,7 @@ def test_a_machine_that_refuses_namespaces_is_told_what_to_allow(
     refusing.chmod(0o755)
     monkeypatch.setattr(bubblewrap, "find_bubblewrap", lambda: str(refusing))
 
-    with pytest.raises(SandboxError, match="does not allow new namespaces .*unprivileged_userns_clone"):
+    with pytest.raises(SandboxError, match=r"does not allow new namespaces .*unprivileged_userns_clone"):
         open_sandbox()
 
 

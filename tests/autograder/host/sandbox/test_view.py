@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, view
+from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, open_sandbox, view
 from autograder.host.sandbox.view import Bind, Cover, Link, course, file_system, with_parents
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB
 
@@ -57,7 +57,7 @@ def test_nothing_of_the_project_lies_anywhere_else(tier: Sandbox, run: Callable[
         "            if 'site-packages' not in path: print(path)\n"
     )
 
-    assert run(tier, search, limits=LARGE).output == ""
+    assert run(tier, search, limits=LARGE) == Ending("exited", 0, "")
 
 
 def test_a_masked_package_is_gone(library: Path, tier: Sandbox, run: Callable[..., Ending]) -> None:
@@ -87,8 +87,6 @@ def test_masking_what_is_not_there_is_refused(name: str, library: Path) -> None:
 
 
 def test_level_5_masks_as_well(library: Path, run: Callable[..., Ending]) -> None:
-    from autograder.host.sandbox import open_sandbox
-
     plain = open_sandbox(5, trust=True)
 
     assert run(plain, IMPORT.format("course_lib.models")).output == ""
@@ -119,7 +117,7 @@ def test_installed_copies_of_our_packages_are_covered(
     monkeypatch.setattr(view, "OF_ETC", (*view.OF_ETC, str(installed)))  # bound, as a prefix would be
     find = f"import os; print(os.listdir({str(installed)!r}), os.listdir({str(installed / 'autograder')!r}))"
 
-    assert run(tier, find).output == "['autograder'] []\n"
+    assert run(tier, find) == Ending("exited", 0, "['autograder'] []\n")
 
 
 def test_the_folder_of_the_exchange_is_not_bound() -> None:
@@ -144,7 +142,9 @@ def test_parents_are_made_once_and_never_inside_a_bind() -> None:
 def test_torch_works_inside(tier: Sandbox, run: Callable[..., Ending]) -> None:
     pytest.importorskip("torch")
 
-    assert run(tier, "import torch; print((torch.ones(3) @ torch.ones(3)).item())", limits=LARGE).output == "3.0\n"
+    ending = run(tier, "import torch; print((torch.ones(3) @ torch.ones(3)).item())", limits=LARGE)
+
+    assert ending == Ending("exited", 0, "3.0\n")
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler on this machine")
@@ -158,7 +158,7 @@ def test_a_compiler_works_inside_and_its_program_runs(tier: Sandbox, run: Callab
         "print(subprocess.run(['/tmp/a.out']).returncode)"
     )
 
-    assert run(tier, program, limits=LARGE).output == "7\n"
+    assert run(tier, program, limits=LARGE) == Ending("exited", 0, "7\n")
 
 
 def test_child_processes_and_queues_of_multiprocessing_work_inside(tier: Sandbox, run: Callable[..., Ending]) -> None:
@@ -167,4 +167,4 @@ def test_child_processes_and_queues_of_multiprocessing_work_inside(tier: Sandbox
         "child = context.Process(target=queue.put, args=(41 + 1,)); child.start()\nprint(queue.get()); child.join()"
     )
 
-    assert run(tier, program, limits=LIMITS).output == "42\n"
+    assert run(tier, program, limits=LIMITS) == Ending("exited", 0, "42\n")
