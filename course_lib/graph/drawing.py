@@ -68,7 +68,8 @@ def _render(gm: torch.fx.GraphModule, alt: str) -> str:
     )
     for node in gm.graph.nodes:
         kind, fill, border = STYLES[node.op]
-        label = "\n".join(filter(None, (f"{node.name} · {kind}", _calls(node), describe(node))))
+        title = node.name if node.name == kind else f"{node.name} · {kind}"
+        label = "\n".join(filter(None, (title, _calls(node), describe(node))))
         picture.node(node.name, graphviz.escape(label), fillcolor=fill, color=border, tooltip=graphviz.escape(label))
         for operand in node.all_input_nodes:
             picture.edge(operand.name, node.name)
