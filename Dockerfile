@@ -45,7 +45,7 @@ CMD ["jupyter", "lab", "--ip=0.0.0.0", "--port=8888", "--no-browser"]
 
 # What students may have, cut out of the whole in a stage that is thrown away.
 FROM instructor AS released
-RUN make release && python3 scripts/student_tree.py /home/learner/student
+RUN make release && PYTHONPATH=. python3 scripts/student_tree.py /home/learner/student
 
 FROM base AS student
 COPY --from=released /home/learner/student/course /opt/course
@@ -58,6 +58,6 @@ CMD ["jupyter", "lab", "--ip=0.0.0.0", "--port=8888", "--no-browser"]
 # Fails to build if a line of a solution or of a hidden case lies anywhere in the student image.
 FROM student AS image-check
 USER root
-COPY --from=released /home/learner/student/fingerprints.txt /tmp/fingerprints.txt
-COPY scripts/image_check.sh /tmp/image_check.sh
-RUN bash /tmp/image_check.sh /tmp/fingerprints.txt
+COPY --from=released /home/learner/student/fingerprints.json /check/
+COPY scripts/image_check.py /check/
+RUN python3 /check/image_check.py /check/fingerprints.json

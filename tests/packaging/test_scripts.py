@@ -78,6 +78,36 @@ def test_a_python_that_is_too_old_is_refused_in_one_sentence(commands):
     assert answer.stderr.startswith("Python 3.11 or later is needed; 'python3' is Python 3.9.2.")
 
 
+# Stands in for python3: the index answers as told, and the environment it makes writes down what pip is asked for.
+FAKE_PYTHON = """
+case "$*" in
+  *urlopen*) exit {answers} ;;
+  "-m venv "*)
+    /bin/mkdir -p "$3/bin"
+    printf '#!/bin/bash\\necho "$*" >> {log}\\n' > "$3/bin/python"
+    /bin/chmod +x "$3/bin/python" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "index_answers", "takes_cpu_builds"),
+    [(False, True, True), (False, False, False), (True, True, False)],
+)
+def test_torch_comes_without_cuda_where_there_is_no_gpu(commands, tmp_path, has_gpu, index_answers, takes_cpu_builds):
+    log, venv = tmp_path / "log", tmp_path / "venv"
+    python = FAKE_PYTHON.format(answers=0 if index_answers else 1, log=log)
+    path = commands(python3=python, touch='/bin/touch "$@"', **({"nvidia_smi": "exit 0"} if has_gpu else {}))
+    answer = run("/bin/bash", "scripts/install.sh", str(venv), path=path, TORCH_CPU_INDEX="https://index.invalid/cpu")
+
+    assert answer.returncode == 0, answer.stderr
+    asked = log.read_text(encoding="utf-8").splitlines()
+    assert ("--extra-index-url https://index.invalid/cpu" in asked[0]) == takes_cpu_builds
+    assert "-c constraints.txt" in asked[0]
+    assert asked[1] == "-m pip check"
+    assert (venv / ".installed").exists()
+
+
 def test_a_machine_without_docker_is_told_so(commands):
     answer = run("/bin/bash", "scripts/image.sh", "student", path=commands(id="echo 0"))
 

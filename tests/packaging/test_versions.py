@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +30,11 @@ def pins(text: str) -> list[str]:
 def constraints() -> str:
     """Return the text of constraints.txt."""
     return (ROOT / "constraints.txt").read_text(encoding="utf-8")
+
+
+def installed() -> list[metadata.Distribution]:
+    """Return what is installed, without what setuptools brings along for itself and puts on sys.path."""
+    return list(metadata.distributions(path=[sysconfig.get_path("purelib")]))
 
 
 def environment_pins(text: str) -> list[str]:
@@ -80,17 +86,17 @@ def test_the_constraints_answer_every_requirement():
 
 
 def test_what_is_installed_is_what_is_pinned():
-    installed = {canonicalize_name(one.name): one.version.split("+")[0] for one in metadata.distributions()}
+    versions = {canonicalize_name(one.name): one.version.split("+")[0] for one in installed()}
     pinned = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in pins(constraints())}
     others = {
-        name: (pinned[name], installed[name]) for name in pinned if installed.get(name, pinned[name]) != pinned[name]
+        name: (pinned[name], versions[name]) for name in pinned if versions.get(name, pinned[name]) != pinned[name]
     }
 
     assert others == {}
 
 
 def test_every_pin_runs_on_the_oldest_python_we_name():
-    asked = {one.name: one.metadata["Requires-Python"] for one in metadata.distributions()}
+    asked = {one.name: one.metadata["Requires-Python"] for one in installed()}
 
     assert {name: spec for name, spec in asked.items() if spec and OLDEST_PYTHON not in SpecifierSet(spec)} == {}
 

@@ -1,0 +1,68 @@
+"""Fail if a line of a solution or of a hidden case lies on this machine: image_check.py FINGERPRINTS [ROOT].
+
+Made to run as root inside the student image, on everything but installed packages, which come from the package index.
+Exit status: 0 nothing found, 1 something leaked, 2 the fingerprints cannot tell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograder.host.nbgrader.leaks import fingerprints
+
+NOT_ENTERED = {"proc", "sys", "dev", "site-packages"}
+FEWEST = 10
+
+
+def text_files(root: Path) -> Iterator[Path]:
+    """Yield every readable text file below `root`."""
+    for folder, inside, names in os.walk(root):
+        inside[:] = [name for name in inside if name not in NOT_ENTERED]
+        paths = (Path(folder) / name for name in names)
+        yield from (path for path in paths if path.is_file() and not path.is_symlink() and is_text(path))
+
+
+def is_text(path: Path) -> bool:
+    """Tell whether a file is text, which has no zero byte."""
+    with path.open("rb") as file:
+        return b"\0" not in file.read(8192)
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of a file; of a notebook, those of its cells."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if path.suffix != ".ipynb":
+        return text.splitlines()
+    return [line for cell in json.loads(text)["cells"] for line in "".join(cell["source"]).splitlines()]
+
+
+def leaks(root: Path, secrets: dict[str, str]) -> list[str]:
+    """Return one sentence for each file below `root` that holds a secret, and for a folder of hidden cases."""
+    hidden = [f"{path}: hidden cases" for path in root.rglob("autograder/host/hidden")]
+    for path in text_files(root):
+        found = {one.text for one in fingerprints(lines_of(path), path.name)} & secrets.keys()
+        if found:
+            hidden.append(f"{path}: {len(found)} pieces of {', '.join(sorted({secrets[text] for text in found}))}")
+    return hidden
+
+
+def main(fingerprint_file: Path, root: Path) -> int:
+    """Look through `root` and return the exit status."""
+    secrets: dict[str, str] = json.loads(fingerprint_file.read_text(encoding="utf-8"))
+    if len(secrets) < FEWEST:
+        print(f"{len(secrets)} fingerprints are too few to tell anything.", file=sys.stderr)
+        return 2
+    found = leaks(root, secrets)
+    if found:
+        print("Solutions or hidden cases lie in:", *found, sep="\n  ", file=sys.stderr)
+        return 1
+    print(f"None of {len(secrets)} pieces of solutions and hidden cases is below {root}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else "/")))
