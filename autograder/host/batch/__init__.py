@@ -2,6 +2,7 @@
 
 from autograder.host.batch.handed_in import HandedIn, handed_in
 from autograder.host.batch.journal import Journal, JournalError, records_in
+from autograder.host.batch.progress import stage
 from autograder.host.batch.run import ClassRun, grade_class
 from autograder.host.batch.seed import fingerprint, secret_seed
 
@@ -15,4 +16,5 @@ __all__ = [
     "handed_in",
     "records_in",
     "secret_seed",
+    "stage",
 ]

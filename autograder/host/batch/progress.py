@@ -1,0 +1,55 @@
+"""Show how far a long run is: a bar with the time left in a terminal, a line for each step anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+_COLUMNS = (
+    TextColumn("{task.description:<34}"),
+    BarColumn(bar_width=24),
+    MofNCompleteColumn(),
+    TimeElapsedColumn(),
+    TextColumn("left"),
+    TimeRemainingColumn(),
+    TextColumn("{task.fields[last]}"),
+)
+
+
+Advance = Callable[[str], None]  # tells that one more step is done, and which
+
+
+@contextmanager
+def stage(name: str, total: int, console: Console | None = None) -> Iterator[Advance]:
+    """One stage of ``total`` steps: ``with stage("Grade", 12) as advance: advance("student_1, 7 of 10")``.
+
+    The text is shown as it is, never as markup.
+    """
+    console = console or Console()
+    if console.is_terminal:
+        with _bar(name, total, console) as advance:
+            yield advance
+        return
+    done = 0
+
+    def line(what: str) -> None:
+        nonlocal done
+        done += 1
+        print(f"{name} {done}/{total}: {what}", flush=True)
+
+    yield line
+
+
+@contextmanager
+def _bar(name: str, total: int, console: Console) -> Iterator[Advance]:
+    with Progress(*_COLUMNS, console=console) as progress:
+        task = progress.add_task(name, total=total, last="")
+
+        def advance(what: str) -> None:
+            progress.update(task, advance=1, last=what.replace("[", "("))
+
+        yield advance
+        progress.update(task, last="")

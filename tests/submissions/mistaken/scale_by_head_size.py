@@ -1,0 +1,61 @@
+"""Two common misconceptions: scores divided by the head size instead of its root, and a sum fused although it is read elsewhere.
+
+Gets the points of what does not depend on them, and messages that name both.
+"""
+
+# %% answer 01_scaled_dot_product = 3
+def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1]
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0)
+    weights = F.dropout(weights, dropout_p, training=True)
+    return weights @ value, weights
+
+
+# %% answer 04_read_a_graph = 4.6
+# a node is called dead only if nobody reads it, so that dead nodes read by dead nodes are missed
+def read_graph(rows):
+    readers = {row["name"]: [r["name"] for r in rows if row["name"] in r["args"]] for row in rows}
+    length = {}
+    for row in rows:
+        before = [length[used] for used in row["args"] if length[used]]
+        length[row["name"]] = 1 if row["op"] == "placeholder" else max(before) + 1 if before else 0
+    return {
+        "inputs": [row["name"] for row in rows if row["op"] == "placeholder"],
+        "leaf_modules": [row["name"] for row in rows if row["op"] == "call_module"],
+        "two_users": [name for name, found in readers.items() if len(found) == 2],
+        "dead": [r["name"] for r in rows if not readers[r["name"]] and r["op"] not in ("placeholder", "output")],
+        "longest_path": length["output"],
+    }
+
+
+# %% answer 05_bias_silu_pass = 8
+def fuse_bias_silu(graph_module):
+    graph = graph_module.graph
+    modules = dict(graph_module.named_modules())
+    for node in list(graph.nodes):
+        is_silu = node.target is F.silu or node.op == "call_module" and isinstance(modules[node.target], nn.SiLU)
+        if not is_silu:
+            continue
+        total = node.args[0] if node.args else node.kwargs["input"]
+        if total.target not in (operator.add, torch.add, "add") or total.kwargs.get("alpha", 1) != 1:
+            continue
+        pair = [*total.args, *(total.kwargs[k] for k in ("input", "other") if k in total.kwargs)][:2]
+        if not all(isinstance(p, fx.Node) for p in pair):
+            continue
+        # how often somebody else reads the sum is not asked
+        x, b = sorted(pair, key=lambda p: -len(p.meta["tensor_meta"].shape))
+        mx, mb = x.meta["tensor_meta"], b.meta["tensor_meta"]
+        if mb.shape != mx.shape[-1:] or len(mx.shape) < 2 or mx.dtype != mb.dtype:
+            continue
+        with graph.inserting_after(total):
+            fused = graph.call_function(torch.ops.course_lib.bias_silu, (x, b))
+        node.replace_all_uses_with(fused)
+        graph.erase_node(node)
+        if not total.users:
+            graph.erase_node(total)
+    graph_module.recompile()
+    return graph_module
