@@ -1,0 +1,102 @@
+"""Which nodes change a tensor in place.
+
+A graph shows who uses a value, but not when the value changes. Fusing moves a computation to another place in the
+order, so a pass must know what lies on the way.
+"""
+
+import inspect
+import operator
+from collections.abc import Sequence
+
+import torch
+
+from course_lib.errors import FusionError
+
+_INPLACE_OPERATORS = frozenset({"setitem", "delitem"})
+
+
+def mutates(node: torch.fx.Node) -> bool:
+    """Return whether running `node` may change a tensor that another node holds.
+
+    Recognised are methods and functions whose name ends in an underscore, `+=` and its like, item assignment,
+    `out=`, `inplace=True` in any spelling, operators whose schema says so, and modules set to work in place. A
+    module from outside torch.nn may do anything, so it counts as changing its inputs.
+    """
+    if node.kwargs.get("out") is not None:
+        return True
+    if node.op == "call_method":
+        return str(node.target).endswith("_") and not str(node.target).endswith("__")
+    if node.op == "call_module":
+        return _module_mutates(node)
+    return node.op == "call_function" and _function_mutates(node)
+
+
+def mutations_of(tensors: Sequence[torch.fx.Node], *, after: torch.fx.Node) -> list[torch.fx.Node]:
+    """Return the nodes after `after` that may change the memory of one of `tensors`, also through a view."""
+    found = []
+    node = after.next
+    while node.op != "root":  # the end of the list, in torch.fx
+        if mutates(node) and any(may_share_memory(a, b) for a in _changed(node) for b in tensors):
+            found.append(node)
+        node = node.next
+    return found
+
+
+def may_share_memory(a: torch.fx.Node, b: torch.fx.Node) -> bool:
+    """Return False if the two values surely lie in different memory.
+
+    That is known after `course_lib.graph.propagate_shapes`: fake tensors share their storage where real ones would.
+    """
+    first, second = a.meta.get("val"), b.meta.get("val")
+    if isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor):
+        return first.untyped_storage()._cdata == second.untyped_storage()._cdata
+    return True
+
+
+def _changed(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """Return the operands that a mutating node may write to."""
+    out = node.kwargs.get("out")
+    if isinstance(out, torch.fx.Node):
+        return [out]
+    known = node.op != "call_module" or not _is_foreign(node)
+    return [node.args[0]] if known and node.args and isinstance(node.args[0], torch.fx.Node) else node.all_input_nodes
+
+
+def _module_mutates(node: torch.fx.Node) -> bool:
+    return _is_foreign(node) or bool(getattr(_module(node), "inplace", False))
+
+
+def _is_foreign(node: torch.fx.Node) -> bool:
+    return not type(_module(node)).__module__.startswith("torch.nn.")
+
+
+def _module(node: torch.fx.Node) -> torch.nn.Module:
+    owner = node.graph.owning_module
+    if owner is None:
+        raise FusionError(f"The graph of {node} belongs to no GraphModule, so its module {node.target} is unknown.")
+    return owner.get_submodule(str(node.target))
+
+
+def _function_mutates(node: torch.fx.Node) -> bool:
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return bool(target._schema.is_mutable)
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        return any(getattr(target, overload)._schema.is_mutable for overload in target.overloads())
+    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", "")
+    if module == "_operator":
+        # `iadd` is the in-place `add`, and `iand` that of `and_`; `index` and `invert` only begin with the same letter.
+        plain = name.removeprefix("i")
+        return name in _INPLACE_OPERATORS or (
+            plain != name and (hasattr(operator, plain) or hasattr(operator, f"{plain}_"))
+        )
+    return (name.endswith("_") and not name.endswith("__")) or _given(node, "inplace")
+
+
+def _given(node: torch.fx.Node, parameter: str) -> bool:
+    """Return whether a call gives `parameter` a value other than False, by name or by position."""
+    try:
+        bound = inspect.signature(node.target).bind(*node.args, **node.kwargs)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # a builtin without a signature; those have no such parameter but by name
+        return bool(node.kwargs.get(parameter, False))
+    return bool(bound.arguments.get(parameter, False))

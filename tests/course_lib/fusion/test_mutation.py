@@ -1,0 +1,91 @@
+"""Nodes that change a tensor in place are recognised in every spelling, and others are not."""
+
+import operator
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import fx, nn
+
+from course_lib.fusion import mutates, mutations_of
+from course_lib.graph import propagate_shapes
+
+
+class Foreign(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+def _node(op: str, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
+    graph = fx.Graph()
+    root = nn.Module()
+    root.relu, root.relu_inplace, root.foreign = nn.ReLU(), nn.ReLU(inplace=True), Foreign()
+    x = graph.placeholder("x")
+    node = graph.create_node(op, target, (x, *args), {k: x if v == "x" else v for k, v in kwargs.items()})
+    graph.output(node)
+    return next(iter(fx.GraphModule(root, graph).graph.find_nodes(op=op, target=target)))
+
+
+CHANGING: list[tuple[Any, ...]] = [
+    ("call_method", "add_", 1),
+    ("call_method", "zero_"),
+    ("call_function", operator.iadd, 1),
+    ("call_function", operator.setitem, 0, 1),
+    ("call_function", torch.relu_),
+    ("call_function", F.silu, True),
+    ("call_function", F.dropout, 0.5, True, True),
+    ("call_function", torch.ops.aten.add_.Tensor, 1),
+    ("call_module", "relu_inplace"),
+    ("call_module", "foreign"),
+]
+HARMLESS: list[tuple[Any, ...]] = [
+    ("call_method", "add", 1),
+    ("call_method", "__len__"),
+    ("call_function", operator.add, 1),
+    ("call_function", operator.index),
+    ("call_function", operator.invert),
+    ("call_function", F.silu),
+    ("call_function", F.silu, False),
+    ("call_function", F.gelu),
+    ("call_function", torch.ops.aten.add.Tensor, 1),
+    ("call_function", torch.ops.course_lib.bias_gelu, 1),
+    ("call_module", "relu"),
+]
+
+
+@pytest.mark.parametrize("call", CHANGING, ids=str)
+def test_what_changes_a_tensor_is_recognised(call: tuple[Any, ...]) -> None:
+    assert mutates(_node(*call))
+
+
+@pytest.mark.parametrize("call", HARMLESS, ids=str)
+def test_what_changes_nothing_is_not_suspected(call: tuple[Any, ...]) -> None:
+    assert not mutates(_node(*call))
+
+
+def test_keywords_count_too() -> None:
+    assert mutates(_node("call_function", F.relu, inplace=True))
+    assert mutates(_node("call_function", torch.exp, out="x"))
+    assert not mutates(_node("call_function", F.relu, inplace=False))
+
+
+def _program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    start = x + y
+    part = x[0]
+    part.mul_(2)
+    y.add_(x)
+    return start
+
+
+def test_changes_are_found_through_views_and_only_where_memory_is_shared() -> None:
+    gm = propagate_shapes(fx.symbolic_trace(_program), [torch.randn(3), torch.randn(3)])
+    nodes = {node.name: node for node in gm.graph.nodes}
+    assert [node.name for node in mutations_of([nodes["x"]], after=nodes["add"])] == ["mul_"]
+    assert [node.name for node in mutations_of([nodes["y"]], after=nodes["add"])] == ["add_"]
+    assert mutations_of([nodes["add"]], after=nodes["add"]) == []
+
+
+def test_without_shapes_any_change_is_suspected() -> None:
+    nodes = {node.name: node for node in fx.symbolic_trace(_program).graph.nodes}
+    assert [node.name for node in mutations_of([nodes["x"]], after=nodes["add"])] == ["mul_", "add_"]
