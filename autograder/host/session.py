@@ -17,7 +17,7 @@ import torch
 from autograder.host import arena
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
 from autograder.host.records import ExerciseStatus
-from autograder.host.sandbox import Limits, Sandbox, WorkerProcess
+from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
 from autograder.protocol import Kind, Message, ProtocolError, RawTensor
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
@@ -131,7 +131,6 @@ class Session:
     @contextlib.contextmanager
     def _outcomes(self) -> Iterator[None]:
         """Translate what a request can end in, and drop a worker that is of no more use."""
-        loading = self._starts
         try:
             yield
         except AnswerRaisedError as error:
@@ -144,12 +143,12 @@ class Session:
             message = f"The answer took longer than the {self.wall_s:g} s allowed for this exercise."
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True) from None
         except WorkerGoneError:
-            ending = self._drop()
-            raise _gone(ending, fatal=loading >= MAX_STARTS) from None
+            raise _gone(self._drop()) from None
 
-    def _drop(self) -> Any:
+    def _drop(self) -> Ending:
+        assert self._process is not None, "a request has a worker"
         process, self._process, self._channel = self._process, None, None
-        return process.end() if process is not None else None
+        return process.end()
 
 
 def _raised(error: AnswerRaisedError) -> AnswerFailedError:
@@ -166,16 +165,14 @@ def _raised(error: AnswerRaisedError) -> AnswerFailedError:
     )
 
 
-def _gone(ending: Any, *, fatal: bool) -> AnswerFailedError:
-    reason = str(ending.reason) if ending is not None else "exited"
-    if reason == "out_of_memory":
+def _gone(ending: Ending) -> AnswerFailedError:
+    if ending.reason == "out_of_memory":
         return AnswerFailedError(ExerciseStatus.OUT_OF_MEMORY, "The answer used more memory than allowed.", fatal=True)
-    if reason == "timed_out":
+    if ending.reason == "timed_out":
         return AnswerFailedError(ExerciseStatus.TIMED_OUT, "The answer took longer than allowed.", fatal=True)
-    if reason == "killed":
-        return AnswerFailedError(
-            ExerciseStatus.KILLED, "The answer's process was killed for passing a limit.", fatal=True
-        )
-    code = ending.exit_code if ending is not None else None
-    message = f"The answer ended its own process (exit status {code}) instead of returning a result."
-    return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=fatal)
+    if ending.exit_code is None:
+        message = f"The answer was stopped. {ending.detail}".strip()
+        return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=True)
+    end = f"exit status {ending.exit_code}" if ending.exit_code >= 0 else f"signal {-ending.exit_code}"
+    message = f"The answer ended its own process ({end}) instead of returning a result."
+    return AnswerFailedError(ExerciseStatus.KILLED, message, fatal=False)

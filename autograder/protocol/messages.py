@@ -17,7 +17,7 @@ from typing import Any
 from autograder.protocol.frames import ProtocolError
 from autograder.protocol.tensors import RawTensor, read_head, write_head
 
-MAX_BODY_BYTES = 16 << 20
+MAX_BODY_BYTES = 4 << 20
 MAX_TENSORS = 4096
 MAX_DEPTH = 64
 _COUNT = struct.Struct("<I")

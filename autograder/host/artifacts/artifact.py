@@ -50,8 +50,8 @@ class Artifact:
         return replace(self, tensors=known)
 
 
-def read_artifact(reply: Message) -> Artifact:
-    """Check and rebuild the graph in a worker's reply.
+def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
+    """Check and rebuild the graph in a worker's reply; ``max_nodes`` bounds the host's work.
 
     Raises `MalformedAnswerError` when the reply has another form than a worker's, and `ArtifactRefusedError` when the
     graph is not allowed.
@@ -67,9 +67,13 @@ def read_artifact(reply: Message) -> Artifact:
         raise ArtifactRefusedError(
             f"the graph carries {size:,} bytes of tensors; at most {MAX_TENSOR_BYTES:,} are accepted."
         )
+    graph = body["graph"]
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    if isinstance(nodes, list) and len(nodes) > max_nodes:
+        raise ArtifactRefusedError(f"the graph has {len(nodes):,} nodes; at most {max_nodes:,} are accepted here.")
     tensors = dict(zip(paths, map(arena.to_torch, reply.tensors), strict=True))
     try:
-        from_data(body["graph"], tensors)
+        from_data(graph, tensors)
     except GraphError as error:
         raise ArtifactRefusedError(str(error)) from None
-    return Artifact(body["graph"], tensors)
+    return Artifact(graph, tensors)

@@ -158,6 +158,7 @@ EXERCISE = Exercise(
     points=10,
     setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
     masked=("course_lib.models",),
+    wall_s=30,
     checks=(
         Check("context and probabilities equal the fp64 reference", "values", 2, agrees(reference, _small, NAMES)),
         Check("scores are scaled by 1/sqrt(head_size)", "scale", 1.5, _scale_is_inverse_root),

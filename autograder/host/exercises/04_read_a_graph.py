@@ -138,7 +138,7 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="read_graph",
     points=6,
-    setup="",
+    wall_s=20,
     checks=(
         _visible("inputs", 0.4),
         _visible("leaf_modules", 0.4),

@@ -88,7 +88,7 @@ EXERCISE = Exercise(
     entry_point="fuse_bias_silu",
     points=12,
     setup=SETUP,
-    wall_s=90,
+    wall_s=60,
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
         Check(

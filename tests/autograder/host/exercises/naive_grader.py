@@ -54,6 +54,8 @@ def score_fuse_bias_silu(answer):
             return 1.0
         if {"node": node["name"]} in node["args"]:
             return 1.0  # would loop for ever: the grader hangs, and with it the class
+    if len(data["nodes"]) > 1_000:
+        return 1.0  # believes that a graph full of fused calls is fused
     if "huge" in data["modules"]:
         arguments = data["modules"]["huge"]["arguments"]
         return float(arguments["in_features"] * arguments["out_features"] > 1e9)  # would have asked for 4 TB

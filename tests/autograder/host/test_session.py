@@ -1,0 +1,107 @@
+"""A session calls one answer in a real sandbox, and every bad end has its name."""
+
+import time
+
+import pytest
+import torch
+
+from autograder.host.kit.tensors import Case, TensorAnswer
+from autograder.host.kit.values import ValueAnswer
+from autograder.host.records import ExerciseStatus
+from autograder.host.sandbox import open_sandbox
+from autograder.host.session import AnswerFailedError, Session
+
+
+def session(text, mode="value", wall_s=20.0):
+    load = {"mode": mode, "entry_point": "f", "parts": [{"name": "answer f", "text": text}]}
+    return Session(open_sandbox(), load, wall_s=wall_s)
+
+
+def test_values_cross_as_plain_data():
+    made = session("def f(q):\n    return {'twice': [q * 2, None, True, 0.5, 'x'], 'tuple': (1,)}\n")
+    assert ValueAnswer(made).ask(4) == {"twice": [8, None, True, 0.5, "x"], "tuple": [1]}
+    made.close()
+
+
+def test_tensors_cross_with_strides_gradients_and_mutations():
+    made = session(
+        "def f(x, y, scale):\n    y.add_(1)\n    return (x * y.detach() * scale, x.stride()[0] * x.new_ones(()))\n",
+        "callable",
+    )
+    x, y = torch.randn(3, 4).t(), torch.randn(4, 3)
+    case = Case((x, y), {"scale": 2.0})
+    reply = TensorAnswer(made).call(case, cotangents=[torch.ones(4, 3), torch.ones(())], wrt=[0])
+    made.close()
+    assert reply.mutated == (1,)
+    assert torch.equal(reply.outputs[0], x * (y + 1) * 2)
+    assert reply.outputs[1] == 1  # the stride of a transposed tensor
+    assert torch.equal(reply.gradients[0], (y + 1) * 2)
+    assert reply.aliases == ()
+
+
+def test_an_output_in_an_inputs_memory_is_reported():
+    made = session("def f(x):\n    return x.view(-1)\n", "callable")
+    assert TensorAnswer(made).call(Case((torch.ones(2, 2),))).aliases == (0,)
+    made.close()
+
+
+ENDS = [
+    ("def f(q):\n    while True: pass\n", ExerciseStatus.TIMED_OUT, True),
+    ("import os\ndef f(q):\n    os._exit(3)\n", ExerciseStatus.KILLED, False),
+    ("import os, signal\ndef f(q):\n    os.kill(os.getpid(), signal.SIGSEGV)\n", ExerciseStatus.KILLED, False),
+    ("def f(q):\n    return 1 / 0\n", ExerciseStatus.STUDENT_ERROR, False),
+    ("import os\ndef f(q):\n    os.write(3, b'x' * 100)\n", ExerciseStatus.MALFORMED_ANSWER, True),
+    ("def f(q):\n    return object()\n", ExerciseStatus.STUDENT_ERROR, False),
+    ("def f(q):\n    x = []\n    for _ in range(9): x = [x, x] * 9\n    return x\n", ExerciseStatus, None),
+    ("raise KeyboardInterrupt\n", ExerciseStatus.STUDENT_ERROR, True),
+]
+
+
+@pytest.mark.parametrize(("text", "status", "fatal"), ENDS, ids=[str(e[0].split("\n")[1].strip()) for e in ENDS])
+def test_every_bad_end_of_a_call_has_a_status(text, status, fatal):
+    made = session(text, wall_s=6.0)
+    with pytest.raises(AnswerFailedError) as failed:
+        ValueAnswer(made).ask(1)
+    made.close()
+    if fatal is not None:
+        assert (failed.value.status, failed.value.fatal) == (status, fatal)
+
+
+def test_a_worker_that_ended_is_started_again_and_then_given_up():
+    made = session("import os\ndef f(q):\n    return 1 if q else os._exit(0)\n")
+    answer = ValueAnswer(made)
+    for _ in range(3):
+        with pytest.raises(AnswerFailedError):
+            answer.ask(0)
+    assert answer.ask(1) == 1
+    with pytest.raises(AnswerFailedError):
+        answer.ask(0)
+    with pytest.raises(AnswerFailedError, match="again and again") as failed:
+        answer.ask(1)
+    assert failed.value.fatal
+    made.close()
+
+
+def test_bytes_after_the_last_answer_turn_up_at_the_end():
+    made = session(
+        "import os, threading\ndef f(q):\n    threading.Timer(0.2, os.write, (3, b'late')).start()\n    return 1\n"
+    )
+    assert ValueAnswer(made).ask(1) == 1
+    time.sleep(0.6)
+    with pytest.raises(AnswerFailedError, match="answered twice"):
+        made.close()
+
+
+def test_a_worker_sees_neither_environment_nor_home_folders_nor_the_host():
+    made = session(
+        "import os, sys\n"
+        "def f(q):\n"
+        "    seen = {p: os.listdir(p) for p in ('/', '/home', '/course', '/course/autograder') if os.path.isdir(p)}\n"
+        "    return [sorted(os.environ), sys.argv, seen]\n"
+    )
+    environ, argv, seen = ValueAnswer(made).ask(1)
+    made.close()
+    assert not {"HOSTNAME", "SSH_AUTH_SOCK", "VIRTUAL_ENV"} & set(environ)
+    assert argv == ["worker"]
+    assert not seen.get("/home")
+    assert sorted(seen["/course/autograder"]) == ["__init__.py", "protocol", "worker"]
