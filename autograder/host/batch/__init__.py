@@ -1,6 +1,6 @@
 """Grading many submissions: what was handed in, a journal that survives being killed, and the run that fills it."""
 
-from autograder.host.batch.handed_in import HandedIn, handed_in
+from autograder.host.batch.handed_in import HandedIn, handed_in, nothing_handed_in, read_hand_in
 from autograder.host.batch.journal import Journal, JournalError, records_in
 from autograder.host.batch.progress import stage
 from autograder.host.batch.run import ClassRun, grade_class
@@ -14,6 +14,8 @@ __all__ = [
     "fingerprint",
     "grade_class",
     "handed_in",
+    "nothing_handed_in",
+    "read_hand_in",
     "records_in",
     "secret_seed",
     "stage",

@@ -44,9 +44,11 @@ class HandedIn:
     def grade(self, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
         """Grade it; a notebook that cannot be read gets 0 and a sentence that says why."""
         try:
-            submission = self._read()
+            submission = read_hand_in(self.path)
         except SubmissionError as error:
             return self._unreadable(str(error), sandbox)
+        if submission.sha256 != self.sha256:
+            raise RuntimeError(f"{self.path} changed while it was being graded")
         return grade_answers(
             self.assignment,
             self.student,
@@ -56,14 +58,6 @@ class HandedIn:
             seed=seed,
             notes=(*self.notes, *submission.notes),
         )
-
-    def _read(self) -> Submission:
-        if not read_bytes(self.path).strip():
-            raise SubmissionError(f"{self.path.name} was not handed in, or it is empty.")
-        submission = read_submission(self.path)
-        if submission.sha256 != self.sha256:
-            raise RuntimeError(f"{self.path} changed while it was being graded")
-        return submission
 
     def _unreadable(self, sentence: str, sandbox: Sandbox) -> SubmissionRecord:
         exercises = (find(exercise_id, hidden=True) for exercise_id in of_assignment(self.assignment))
@@ -75,6 +69,18 @@ class HandedIn:
             exercises=tuple(not_found(exercise, sentence) for exercise in exercises),
             notes=(*self.notes, sentence),
         )
+
+
+def read_hand_in(path: Path) -> Submission:
+    """Read a notebook; raises `SubmissionError`, for an empty file too, which stands for one that was not handed in."""
+    if not read_bytes(path).strip():
+        raise SubmissionError(nothing_handed_in(path))
+    return read_submission(path)
+
+
+def nothing_handed_in(path: Path) -> str:
+    """What is said of a notebook that is not there."""
+    return f"{path.name} was not handed in, or it is empty."
 
 
 def handed_in(submitted: Path, assignments: Iterable[str]) -> list[HandedIn]:

@@ -1,13 +1,15 @@
-"""Show how far a long run is: a bar with the time left in a terminal, a line for each step anywhere else."""
+"""Show how far a long run is: a bar with the time left in a terminal, a line now and then anywhere else."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+QUIET_S = 2.0  # between two lines of one stage, where there is no terminal
 _COLUMNS = (
     TextColumn("{task.description:<34}"),
     BarColumn(bar_width=24),
@@ -33,12 +35,14 @@ def stage(name: str, total: int, console: Console | None = None) -> Iterator[Adv
         with _bar(name, total, console) as advance:
             yield advance
         return
-    done = 0
+    done, last = 0, time.monotonic()
 
     def line(what: str) -> None:
-        nonlocal done
+        nonlocal done, last
         done += 1
-        print(f"{name} {done}/{total}: {what}", flush=True)
+        if done in (1, total) or time.monotonic() - last >= QUIET_S:
+            last = time.monotonic()
+            print(f"{name} {done}/{total}: {what}", flush=True)
 
     yield line
 

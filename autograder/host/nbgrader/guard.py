@@ -18,6 +18,8 @@ from pathlib import Path
 
 from nbgrader.utils import parse_utc
 
+from autograder.host.batch import nothing_handed_in
+
 # nbgrader looks folders up by glob, so a name must not be a pattern; and it must not look like an option
 STUDENT = re.compile(r"\w[\w.@+ -]{0,99}")
 TIMESTAMP = "timestamp.txt"
@@ -79,7 +81,7 @@ def _guard_one(folder: Path, aside: Path) -> list[str]:
     sentences = [*_renamed(notebook), *_foreign_files(folder, kept), *_bad_timestamp(folder, kept)]
     if not notebook.exists():
         notebook.touch()
-        sentences.append(f"No notebook {notebook.name} was handed in.")
+        sentences.append(nothing_handed_in(notebook))
     if sentences:
         noted = {"sha256": _sha256(notebook), "notes": [*earlier, *sentences]}
         _notes_file(notebook, aside).parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,8 @@ from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
-from autograder.host.notebook import SubmissionError, answers_in, read_submission
+from autograder.host.batch import read_hand_in
+from autograder.host.notebook import SubmissionError, answers_in
 
 NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
 CELL_CHARACTERS = 200_000
@@ -53,7 +54,7 @@ def readable_notebook(path: Path, released: Path) -> tuple[NotebookNode, tuple[s
     Raises ``OSError`` if that is missing: then the course is not released, and no student is to blame.
     """
     try:
-        submission = read_submission(path)
+        submission = read_hand_in(path)
     except SubmissionError as error:
         notebook = nbformat.read(released, as_version=4)
         reason = f"**This submission was graded as an empty notebook.** {error}"

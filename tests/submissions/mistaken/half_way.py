@@ -3,15 +3,15 @@
 Gets what it earned, check by check: nothing is lost in one exercise for a mistake in another.
 """
 
-# %% answer 01_scaled_dot_product = 6.5
-# loses masks (1.5 + 0.5) and dropout (1); gradients and calls in a row lose where a mask is part of them
+# %% answer 01_scaled_dot_product = 3.5
+# right: scale, odd sizes, precision; every other check uses a mask or dropout at least once
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     weights = F.softmax(query @ key.mT / math.sqrt(query.shape[-1]), dim=-1)
     return weights @ value, weights
 
 
 # %% answer 04_read_a_graph = 1.6
-# right: inputs, leaf modules, users of small graphs; dead and longest path are left open, repeats are counted twice
+# right: inputs, leaf modules, users where no node reads another twice; the rest is left open
 def read_graph(rows):
     uses = [used for row in rows for used in row["args"]]
     return {
@@ -23,7 +23,8 @@ def read_graph(rows):
     }
 
 
-# %% answer 05_bias_silu_pass = 6
+# %% answer 05_bias_silu_pass = 6.81
+# a pattern binds by position and knows one spelling; each check pays for the programs that it fits
 def fuse_bias_silu(graph_module):
     fx.replace_pattern(graph_module, lambda x, b: F.silu(x + b), lambda x, b: torch.ops.course_lib.bias_silu(x, b))
     return graph_module

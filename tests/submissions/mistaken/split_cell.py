@@ -46,3 +46,52 @@ def read_graph(rows):
 
 
 # %% do 04_fx_capture delete_check
+
+# %% answer 05_bias_silu_pass = 12
+ADD, MULTIPLY = [operator.add, torch.add, "add"], [operator.mul, torch.mul, "mul"]
+SIGMOID = [torch.sigmoid, F.sigmoid, "sigmoid"]
+
+
+def operand(node, i):
+    return node.args[i] if i < len(node.args) else node.kwargs.get(("input", "other", "alpha")[i])
+
+
+# %% split
+def activated(node, modules):
+    """What node applies SiLU to, and the sigmoid that helps."""
+    if node.target is F.silu or (node.op == "call_module" and type(modules[node.target]) is nn.SiLU):
+        return operand(node, 0), None
+    if node.target in MULTIPLY:
+        for a, b in ((0, 1), (1, 0)):
+            total, gate = operand(node, a), operand(node, b)
+            if isinstance(gate, fx.Node) and gate.target in SIGMOID and operand(gate, 0) is total:
+                return total, gate
+    return None, None
+
+
+# %% split
+def fuse_bias_silu(graph_module):
+    modules = dict(graph_module.named_modules())
+    for node in list(graph_module.graph.nodes):
+        total, gate = activated(node, modules)
+        if not isinstance(total, fx.Node) or total.target not in ADD or operand(total, 2) not in (None, 1):
+            continue
+        readers = {node, gate} - {None}
+        if set(total.users) != readers or (gate is not None and set(gate.users) != {node}):
+            continue
+        pair = [operand(total, 0), operand(total, 1)]
+        if not all(isinstance(p, fx.Node) and "tensor_meta" in p.meta for p in pair):
+            continue
+        pair.sort(key=lambda p: len(p.meta["tensor_meta"].shape), reverse=True)
+        x, b = (p.meta["tensor_meta"] for p in pair)
+        if len(x.shape) < 2 or tuple(b.shape) != (x.shape[-1],) or x.dtype != b.dtype:
+            continue
+        with graph_module.graph.inserting_before(total):
+            fused = graph_module.graph.call_function(torch.ops.course_lib.bias_silu, tuple(pair))
+        fused.meta.update(node.meta)
+        node.replace_all_uses_with(fused)
+        for old in (node, gate, total):
+            if old is not None:
+                graph_module.graph.erase_node(old)
+    graph_module.recompile()
+    return graph_module
