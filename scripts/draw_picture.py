@@ -1,6 +1,6 @@
 """Draw docs/picture.svg: a graph before fusion, the student's pass behind the trust boundary, the graph that is graded.
 
-    python scripts/draw_picture.py
+    PYTHONPATH=. python scripts/draw_picture.py
 
 Both graphs are captured and fused by the library as it is; the launches and bytes are those that `cost` counts.
 """

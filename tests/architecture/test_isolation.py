@@ -10,10 +10,10 @@ import pytest
 
 from tests.architecture.source_tree import ROOT, module_name, python_files
 
-# Every module starts without these, except the ones whose job is nbgrader.
+# Every module starts without these, except those whose job is nbgrader.
 JUPYTER = ("IPython", "ipykernel", "ipywidgets", "jupyter_client", "jupyter_core", "jupyter_server", "jupyterlab")
 NBGRADER = ("nbclient", "nbconvert", "nbformat", "nbgrader", "traitlets")
-NEEDS_NBGRADER = ("autograder.host.nbgrader",)
+NEEDS_NBGRADER = ("autograder.host.nbgrader", "autograder.host.demo")
 
 IMPORT_WITHOUT = """
 import importlib, sys
