@@ -87,9 +87,8 @@ def _function_mutates(node: torch.fx.Node) -> bool:
     if module == "_operator":
         # `iadd` is the in-place `add`, and `iand` that of `and_`; `index` and `invert` only begin with the same letter.
         plain = name.removeprefix("i")
-        return name in _INPLACE_OPERATORS or (
-            plain != name and (hasattr(operator, plain) or hasattr(operator, f"{plain}_"))
-        )
+        in_place = plain != name and (hasattr(operator, plain) or hasattr(operator, f"{plain}_"))
+        return in_place or name in _INPLACE_OPERATORS
     return (name.endswith("_") and not name.endswith("__")) or _given(node, "inplace")
 
 

@@ -35,7 +35,7 @@ def fuse_bias_gelu(gm: fx.GraphModule) -> FusionResult:
     fused = fx.GraphModule(gm, copy.deepcopy(gm.graph), class_name=type(gm).__name__)
     rejected: list[Rejected] = []
     num_matches = 0
-    for match in list(_matches(fused)):
+    for match in _matches(fused):  # one by one, because a rewrite may replace an operand of a later match
         operands = _guard(match, fused)
         if isinstance(operands, Rejected):
             rejected.append(operands)

@@ -9,7 +9,7 @@ from torch import nn
 
 from course_lib.capture import capture
 from course_lib.errors import ModelError
-from course_lib.graph import from_data, to_data
+from course_lib.graph import count_operators, from_data, to_data
 from course_lib.models import (
     FeedForward,
     SelfAttention,
@@ -142,6 +142,11 @@ def test_dropout_acts_on_probabilities_in_training_alone() -> None:
     ones = torch.ones(1, 4, 4)
     halves = scaled_dot_product(ones, ones, ones, dropout=lambda probabilities: probabilities / 2)
     assert torch.equal(halves, ones / 2)
+
+
+def test_dropout_stands_at_every_place_where_bert_has_it() -> None:
+    graph_module = capture(TransformerEncoder(SMALL)).graph_module
+    assert count_operators(graph_module)["torch.nn.Dropout"] == 1 + 3 * SMALL.num_layers
 
 
 PROGRAMS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]] = {

@@ -234,6 +234,14 @@ def test_all_matches_of_a_graph_are_fused_and_launches_go_down() -> None:
     assert "act" not in dict(result.graph_module.named_modules())
 
 
+def test_a_match_that_feeds_another_is_fused_as_well() -> None:
+    inputs = [torch.randn(X), torch.randn(B)]
+    gm = propagate_shapes(fx.symbolic_trace(lambda x, b: F.gelu(F.gelu(x + b) + b)), inputs)
+    result = fuse_bias_gelu(gm)
+    assert result.num_matches == 2
+    assert torch.equal(result.graph_module(*inputs), gm(*inputs))
+
+
 def test_a_second_run_changes_nothing() -> None:
     once = fuse_bias_gelu(_stack()[0])
     twice = fuse_bias_gelu(once.graph_module)
