@@ -8,6 +8,7 @@ the protocol ends the exercise, and a failure of ours costs nothing and is never
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,9 @@ def judge(exercise: Exercise, parts: Mapping[str, str], *, sandbox: Sandbox, see
             grading.run(check, answer)
     except (SandboxFailedError, SandboxError) as error:
         return _not_graded(exercise, str(error))
+    except Exception as error:  # a fault of ours must cost nobody points, nor stop the class
+        traceback.print_exc()
+        return _not_graded(exercise, f"A fault of the grader: {type(error).__name__}: {error}")
     finally:
         for session in (clean, student):
             grading.close(session)

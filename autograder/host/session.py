@@ -108,7 +108,7 @@ class Session:
             self._left_s = self.wall_s
         self._starts += 1
         if self._starts > MAX_STARTS:
-            raise AnswerFailedError(ExerciseStatus.KILLED, "The answer ended its process again and again.", fatal=True)
+            raise AnswerFailedError(ExerciseStatus.KILLED, f"The answer ended its own process in each of {MAX_STARTS} starts.", fatal=True)
         limits = Limits(wall_s=START_ALLOWANCE_S + self.wall_s)
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)
@@ -124,7 +124,8 @@ class Session:
         try:
             self._request(Kind.LOAD, self.load, self.load_tensors)
         except AnswerFailedError as error:  # what does not load now will not load later
-            self._drop()
+            if self._process is not None:
+                self._drop()
             raise AnswerFailedError(error.status, error.message, fatal=True, unanswered=error.unanswered) from None
         return channel
 

@@ -76,7 +76,7 @@ def test_a_worker_that_ended_is_started_again_and_then_given_up():
     assert answer.ask(1) == 1
     with pytest.raises(AnswerFailedError):
         answer.ask(0)
-    with pytest.raises(AnswerFailedError, match="again and again") as failed:
+    with pytest.raises(AnswerFailedError, match="each of 4 starts") as failed:
         answer.ask(1)
     assert failed.value.fatal
     made.close()
