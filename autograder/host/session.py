@@ -108,7 +108,8 @@ class Session:
             self._left_s = self.wall_s
         self._starts += 1
         if self._starts > MAX_STARTS:
-            raise AnswerFailedError(ExerciseStatus.KILLED, f"The answer ended its own process in each of {MAX_STARTS} starts.", fatal=True)
+            message = f"The answer ended its own process in each of {MAX_STARTS} starts."
+            raise AnswerFailedError(ExerciseStatus.KILLED, message, fatal=True)
         limits = Limits(wall_s=START_ALLOWANCE_S + self.wall_s)
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)
