@@ -78,7 +78,7 @@ def receive_frame(
     header, fds = _receive_header(sock, max_fds, deadline_s)
     magic, kind, nonce, length = HEADER.unpack(header)
     if magic != MAGIC:
-        raise ProtocolError("the channel carries bytes that are no message")
+        raise ProtocolError("bytes that are no message")
     if kind not in set(Kind):
         raise ProtocolError(f"a message of unknown kind {kind}")
     if length > max_bytes:

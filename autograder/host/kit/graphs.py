@@ -176,7 +176,7 @@ def costs(
         cost = answer.run(artifact, inputs, count=True).cost
         moved, least = cost["bytes_read"] + cost["bytes_written"], minimum_bytes(inputs)
         answer.counted.update(
-            launches=cost["launches"], launches_minimum=launches, bytes_moved=moved, bytes_minimum=least
+            launches=cost["launches"], launches_minimum=launches, bytes_moved=moved, bytes_moved_minimum=least
         )
         if cost["launches"] > launches or moved > least:
             raise CheckFailedError(
