@@ -49,9 +49,9 @@ def words(text: str) -> int:
 
 
 def solution_and_rest(text: str) -> tuple[list[str], list[str]]:
-    """The lines between the markers, and the others."""
+    """The lines between the markers, and the others; empty lines are free."""
     inside, outside, within = [], [], False
-    for line in text.splitlines():
+    for line in filter(str.strip, text.splitlines()):
         if line.strip() in ("### BEGIN SOLUTION", "### END SOLUTION"):
             within = "BEGIN" in line
         else:
