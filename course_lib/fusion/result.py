@@ -17,7 +17,7 @@ class Rejected:
         return f"{', '.join(self.nodes)}: {self.reason}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FusionResult:
     """The graph after a pass. The graph that the pass was given is as it was."""
 
@@ -28,3 +28,5 @@ class FusionResult:
     def __str__(self) -> str:
         fused = f"{self.num_matches} fused, {len(self.rejected)} left alone"
         return "\n".join([fused, *(f"  {refusal}" for refusal in self.rejected)])
+
+    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form

@@ -22,7 +22,7 @@ STYLES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drawing:
     """A picture of a graph: `svg` to look at, `text` to read, `alt` to say in one sentence what it shows."""
 
@@ -32,6 +32,8 @@ class Drawing:
 
     def __str__(self) -> str:
         return self.text
+
+    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
 
     def _repr_svg_(self) -> str:
         return self.svg

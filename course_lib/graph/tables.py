@@ -13,7 +13,7 @@ from course_lib.graph.shapes import describe
 MAX_CELL = 60  # characters in the text form; HTML shows everything
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """A table that prints as text and shows as HTML in a notebook."""
 
@@ -25,6 +25,8 @@ class Table:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         lines.insert(1, ["-" * width for width in widths])
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in lines)
+
+    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
 
     def _repr_html_(self) -> str:
         head = "".join(

@@ -125,6 +125,12 @@ def test_the_table_as_html_escapes_what_it_shows() -> None:
     assert html.escape("'<b>'") in markup
 
 
+def test_tables_and_drawings_read_the_same_wherever_they_are_shown() -> None:
+    for shown in (table(_graph()), draw(_graph())):
+        assert repr(shown) == str(shown)
+        assert "Linear (linear)" in repr(shown)
+
+
 def _wide(nodes: int) -> fx.GraphModule:
     graph = fx.Graph()
     value = graph.placeholder("x")
