@@ -17,10 +17,10 @@ from torch import fx
 
 from course_lib.capture import capture
 from course_lib.fusion import fuse_bias_gelu
-from course_lib.graph import cost
+from course_lib.graph import cost, propagate_shapes
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "picture.svg"
-SHAPE = (512, 768)
+INPUTS = (torch.zeros(512, 768), torch.zeros(768))
 WIDTH, HEIGHT = 960, 380
 NODE_WIDTH, NODE_HEIGHT, ROW = 132, 34, 66
 COLOURS = {"placeholder": "#e8eef7", "call_function": "#fde9c9", "output": "#e3f1e1"}
@@ -88,8 +88,8 @@ def draw_graph(graph: fx.Graph, centre: float, top: float) -> Iterator[str]:
 
 
 def counted(module: fx.GraphModule) -> str:
-    """Return what the host counts of a graph on inputs of SHAPE, as words."""
-    spent = cost(module, (torch.zeros(SHAPE), torch.zeros(SHAPE[1])))
+    """Return what the host counts of a graph on INPUTS, as words."""
+    spent = cost(module, INPUTS)
     launches = f"{spent.launches} launch" + ("es" if spent.launches != 1 else "")
     return f"{launches}, {spent.bytes_moved / 1e6:.1f} MB moved"
 
@@ -97,7 +97,10 @@ def counted(module: fx.GraphModule) -> str:
 def elements() -> Iterator[str]:
     """Yield everything in the picture."""
     before = capture(BiasGelu()).graph_module
-    after = fuse_bias_gelu(before).graph_module
+    propagate_shapes(before, INPUTS)
+    fused = fuse_bias_gelu(before)
+    assert fused.num_matches == 1, fused.rejected
+    after = fused.graph_module
     yield box(10, 10, 300, 360, "#f7f9fc", "#c3cddb")
     yield text(160, 40, "The program, captured", "title")
     yield from draw_graph(before.graph, 160, 90)

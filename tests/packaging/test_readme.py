@@ -9,6 +9,7 @@ import pytest
 
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError, Exercise
+from scripts import draw_picture
 from tests.architecture.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,6 +42,10 @@ def test_every_target_that_the_readme_names_exists():
 
 def test_every_link_and_picture_exists():
     assert [path for path in re.findall(r"\]\(([^)#:]+)\)", README) if not (ROOT / path).exists()] == []
+
+
+def test_the_picture_is_what_the_script_draws():
+    assert draw_picture.picture() == (ROOT / "docs" / "picture.svg").read_text(encoding="utf-8")
 
 
 def test_the_example_is_an_exercise_whose_points_add_up(example):
