@@ -15,8 +15,8 @@ from autograder.host.kit.exercise import CheckFailedError
 
 EAGER_FACTOR = 2.0
 ROUNDINGS = {torch.float64: 1024.0, torch.float32: 16.0, torch.bfloat16: 4.0, torch.float16: 4.0}
-"""Units of rounding allowed beside eager's error. One precision lower is 2^29 units away at float64 and 2^13 at float32,
-so the room there is wide; at float64 it also stands for eager's own error, which a reference in fp64 cannot show."""
+"""Units of rounding allowed beside eager's error. One precision lower is 2^29 units away at float64 and 2^13 at
+float32, so the room there is wide; at float64 it also stands for eager's own error, which fp64 cannot show."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Difference:
 
 
 def measure(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor) -> Difference:
-    """Compare values; ``truth`` is fp64, ``eager`` the same formula at the precision of ``actual``, all of one shape."""
+    """Compare values of one shape; ``truth`` is fp64, ``eager`` the same formula at the precision of ``actual``."""
     finite = torch.isfinite(truth)
     agree = torch.where(torch.isnan(truth), torch.isnan(actual), actual.double() == truth.to(actual.dtype).double())
     error = (actual.double() - truth).abs()[finite]
