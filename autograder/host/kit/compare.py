@@ -46,7 +46,8 @@ def measure(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor) -> D
     eager_error = (eager.double() - truth).abs()[finite & torch.isfinite(eager)]
     largest = float(truth.abs()[finite].max()) if finite.any() else 0.0
     rounding = torch.finfo(actual.dtype).eps * max(largest, torch.finfo(actual.dtype).tiny)
-    bound = EAGER_FACTOR * (float(eager_error.max()) if eager_error.numel() else 0.0) + ROUNDINGS[actual.dtype] * rounding
+    eagers = float(eager_error.max()) if eager_error.numel() else 0.0
+    bound = EAGER_FACTOR * eagers + ROUNDINGS[actual.dtype] * rounding
     worst = float(error.max()) if error.numel() else 0.0
     if not bool(agree[~finite].all()) or worst != worst:
         worst = float("inf")
