@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from autograder.host.sandbox import watch
 from autograder.host.sandbox.cgroup import Group
+from autograder.host.sandbox.limits import MIB
 from autograder.host.sandbox.process import Enclosure, StartError
 from autograder.host.sandbox.slots import Slot
 
@@ -92,11 +93,11 @@ class Namespaces(Enclosure):
         except OSError as error:
             raise StartError(f"its first process cannot be limited ({error})") from error
 
-    def out_of_memory(self) -> bool:
+    def out_of_memory(self) -> str:
         """Ask the control group, or count."""
         if self._group:
-            return self._group.oom_kills() > 0
-        return not self._gone(0.0) and watch.exceeds(self._first_pid, self._memory_bytes)
+            return f"used all of its {self._memory_bytes / MIB:.0f} MB of memory" if self._group.oom_kills() else ""
+        return "" if self._gone(0.0) else watch.excess(self._first_pid, self._memory_bytes)
 
     def kill(self) -> None:
         """Kill the first process, and with it the whole process namespace."""
@@ -123,11 +124,13 @@ class Namespaces(Enclosure):
 
     def _gone(self, wait_s: float) -> bool:
         """Whether the first process has ended; the kernel ends it last of all in its namespace."""
-        if self._first is None:
-            return True
-        poll = select.poll()
-        poll.register(self._first, select.POLLIN)
-        return bool(poll.poll(wait_s * 1000))
+        return self._first is None or _readable(self._first, wait_s)
+
+
+def _readable(descriptor: int, wait_s: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(wait_s * 1000))
 
 
 def _in_memory(content: bytes) -> int:
@@ -143,7 +146,7 @@ def _child_pid(told: int) -> int:
     """Read what bubblewrap tells about the namespaces it has made."""
     text = b""
     while not text.rstrip().endswith(b"}"):
-        ready, _, _ = select.select([told], [], [], _START_S)
+        ready = _readable(told, _START_S)
         part = os.read(told, 4096) if ready else b""
         if not part:
             raise StartError("bubblewrap did not start" if ready else f"bubblewrap took more than {_START_S:g} s")

@@ -72,11 +72,11 @@ class _Session(Enclosure):
         )
         return self._process
 
-    def out_of_memory(self) -> bool:
+    def out_of_memory(self) -> str:
         """Count the processes that have not left the tree."""
         if self._process is None or self._process.poll() is not None:
-            return False
-        return watch.exceeds(self._process.pid, self._memory_bytes)
+            return ""
+        return watch.excess(self._process.pid, self._memory_bytes)
 
     def kill(self) -> None:
         """Kill the session."""

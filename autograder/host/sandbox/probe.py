@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from autograder.host.sandbox.errors import SandboxError
@@ -54,7 +55,11 @@ def probe(sandbox: Sandbox) -> tuple[Finding, ...]:
         raise SandboxError(_why_not_started(ending))
     if ending.reason == "out_of_memory":
         gained["use_memory"] = ""
-    return tuple(Finding(name, not gained.get(name, "unclear"), gained.get(name, "unclear")) for name in ATTACKS)
+    return tuple(_finding(name, gained.get(name, "unclear")) for name in ATTACKS)
+
+
+def _finding(name: str, gained: str) -> Finding:
+    return Finding(name, not gained, shorten(gained, 80))
 
 
 def _target(secret_file: str, port: int) -> dict[str, Any]:

@@ -38,8 +38,8 @@ class Enclosure(ABC):
         return f"The worker could not be started: {printed}."
 
     @abstractmethod
-    def out_of_memory(self) -> bool:
-        """Whether the worker has used more memory than it may."""
+    def out_of_memory(self) -> str:
+        """Return a sentence if the worker has used more memory than it may, "" if not."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -129,12 +129,14 @@ class WorkerProcess:
             os.close(theirs)
             self._theirs.close()
             self._started.set()
-        self._watch(process, output, deadline)
-        self._finish(process, output)
+        try:
+            self._watch(process, output, deadline)
+        finally:
+            self._finish(process, output)
 
     def _explain(self, error: BaseException, output: int) -> BaseException:
         """Return what ``start`` raises: a sentence, with what was printed if the enclosure could not be built."""
-        if not isinstance(error, StartError):
+        if not isinstance(error, StartError | OSError):
             return error
         self._drain(output)
         return SandboxError(self._enclosure.explain(self._kept.decode(errors="replace").strip() or str(error)))
@@ -150,8 +152,8 @@ class WorkerProcess:
                 self._stop("timed_out", f"ran longer than {self._limits.wall_s:g} s")
             if now >= next_look:
                 next_look = now + self._enclosure.tick_s
-                if self._enclosure.out_of_memory():
-                    self._stop("out_of_memory", self._memory_detail())
+                if detail := self._enclosure.out_of_memory():
+                    self._stop("out_of_memory", detail)
             wait_s = max(0.0, min(deadline, next_look) - now) if now < deadline else self._enclosure.tick_s
             if not poll.poll(wait_s * 1000):
                 continue
@@ -188,16 +190,13 @@ class WorkerProcess:
         os.close(output)
         self._ending = self._describe(self._enclosure.exit_code(status), late_oom)
 
-    def _describe(self, code: int, late_oom: bool) -> Ending:
+    def _describe(self, code: int, late_oom: str) -> Ending:
         text = self._kept.decode(errors="replace")
         if self._cause is not None:
             reason, detail = self._cause
             return Ending(reason, None, text, detail)
         if late_oom:
-            return Ending("out_of_memory", None, text, self._memory_detail())
+            return Ending("out_of_memory", None, text, late_oom)
         if code < 0:
             return Ending("killed", code, text, f"ended by signal {-code}")
         return Ending("exited", code, text)
-
-    def _memory_detail(self) -> str:
-        return f"used more than {self._limits.memory_bytes / MIB:.0f} MB of memory"

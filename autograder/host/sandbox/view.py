@@ -54,7 +54,8 @@ Mount = Bind | Link | Cover
 
 def file_system(masked: Sequence[str] = ()) -> list[Mount]:
     """Return all mounts in the order in which they must be made."""
-    binds = [*_system(), *_prefix(sys.base_prefix)]
+    # Once each: a prefix of the interpreter may be one of the system's.
+    binds = list(dict.fromkeys([*_system(), *_prefix(sys.base_prefix)]))
     mounts: list[Mount] = [*binds, *_cover_project(binds)]
     if sys.prefix != sys.base_prefix:
         mounts += _prefix(sys.prefix)

@@ -30,12 +30,22 @@ def lower_limits(rlimits: dict[str, int]) -> None:
         resource.setrlimit(which, (lowest, lowest))
 
 
+def import_from(path: str) -> None:
+    """Put ``path`` first, and drop the finders of editable installs, which would look for masked modules elsewhere."""
+    sys.path.insert(0, path)
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_editable(finder)]
+
+
+def _is_editable(finder: object) -> bool:
+    return str(getattr(finder, "__module__", "")).startswith("__editable__")
+
+
 def run() -> None:
     """Prepare this process as its command line says, then run the program given there."""
     options, program = json.loads(sys.argv[1]), sys.argv[2]
     take_channel(options["channel"])
     lower_limits(options["rlimits"])
-    sys.path.insert(0, options["path"])
+    import_from(options["path"])
     sys.argv[:] = ["worker"]
     exec(compile(program, "<worker>", "exec"), {"__name__": "__main__"})
 
