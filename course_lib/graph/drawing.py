@@ -2,7 +2,7 @@
 
 import base64
 import html
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
@@ -26,7 +26,7 @@ STYLES = {
 class Drawing:
     """A picture of a graph: `svg` to look at, `text` to read, `alt` to say in one sentence what it shows."""
 
-    svg: str = field(repr=False)
+    svg: str
     text: str
     alt: str
 
