@@ -10,6 +10,7 @@ from autograder.host.exercises import all_exercises
 from autograder.practice.history import Attempt, attempts
 
 BAR_CHARACTERS = 20
+COLUMNS = ("exercise", "best so far", "visible checks", "last try")
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,8 @@ class Progress:
             f'<td style="text-align:left">{html.escape(e.words)}</td><td>{html.escape(e.last)}</td></tr>'
             for e in self.exercises
         )
-        return (
-            "<table><thead><tr><th>exercise</th><th>best so far</th><th>visible checks</th><th>last try</th></tr>"
-            "</thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
+        head = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in COLUMNS)
+        return f'<table style="table-layout:auto"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def progress() -> Progress:
