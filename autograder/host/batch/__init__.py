@@ -1,10 +1,10 @@
 """Grading many submissions: what was handed in, a journal that survives being killed, and the run that fills it."""
 
-from autograder.host.batch.handed_in import HandedIn, handed_in, nothing_handed_in, read_hand_in
 from autograder.host.batch.journal import Journal, JournalError, records_in
 from autograder.host.batch.progress import stage
 from autograder.host.batch.run import ClassRun, grade_class
 from autograder.host.batch.seed import fingerprint, secret_seed
+from autograder.host.batch.submitted import HandedIn, handed_in, nothing_handed_in, read_hand_in
 
 __all__ = [
     "ClassRun",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from autograder.host.batch.handed_in import HandedIn
 from autograder.host.batch.journal import Journal
+from autograder.host.batch.submitted import HandedIn
 from autograder.host.records import ExerciseStatus, SubmissionRecord
 from autograder.host.sandbox import Sandbox
 

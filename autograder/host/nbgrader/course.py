@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from nbgrader.apps.api import NbGraderAPI
 from traitlets.config.loader import PyFileConfigLoader
 
 CONFIG = "nbgrader_config.py"
+_ERROR = re.compile(r"^([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
 class NbgraderError(Exception):
@@ -37,13 +39,19 @@ class Course:
     def do(self, step: str, *arguments: str) -> str:
         """Run one step of nbgrader, overwriting what an earlier run made, and return its log.
 
-        Raises `NbgraderError` with the last lines of the log.
+        Raises `NbgraderError` with the error that the log names, or else with its last lines.
         """
         answer = getattr(self.api, step)(*arguments, force=True)
         if not answer["success"]:
-            said = "\n".join(answer.get("log", answer.get("error", "")).strip().splitlines()[-12:])
-            raise NbgraderError(f"nbgrader {step} {' '.join(arguments)} failed:\n{said}")
+            said = _reason(answer.get("log", "") or answer.get("error", ""))
+            raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
         return str(answer.get("log", ""))
+
+
+def _reason(log: str) -> str:
+    """The last error of a traceback in ``log``, leaving out the one by which nbgrader ends, or else the last lines."""
+    errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
+    return str(errors[-1]) if errors else "\n".join(log.strip().splitlines()[-12:])
 
 
 def open_course(root: Path | None = None) -> Course:

@@ -60,13 +60,13 @@ def grade_course(
     hand_ins = [replace(hand_in, notes=notes_for(hand_in.path, course.aside)) for hand_in in found]
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, sandbox, seed, slots)
-    failures = _each(course, "autograde", "Enter marks", hand_ins)
-    failures += _each(course, "generate_feedback", "Feedback", hand_ins)
+    entered, failures = _each(course, "autograde", "Enter marks", hand_ins)
+    _, more = _each(course, "generate_feedback", "Feedback", entered)
     records = tuple(_with_repairs(course, record) for record in run.records)
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
     page, text = _write_report(records, report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv")
-    return Graded(records, run.from_journal, tuple(failures), csv, page, text)
+    return Graded(records, run.from_journal, (*failures, *more), csv, page, text)
 
 
 def _write_report(
@@ -96,17 +96,22 @@ def _grade(course: Course, hand_ins: Sequence[HandedIn], sandbox: Sandbox, seed:
             return grade_class(hand_ins, journal, sandbox=sandbox, seed=seed, slots=slots, on_record=tell)
 
 
-def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) -> list[str]:
-    """One step of nbgrader for every hand-in, one at a time: its gradebook takes one writer."""
-    failures = []
+def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) -> tuple[list[HandedIn], list[str]]:
+    """One step of nbgrader for every hand-in, one at a time: its gradebook takes one writer.
+
+    Returns the hand-ins that went well, and a sentence for each that did not.
+    """
+    well: list[HandedIn] = []
+    failures: list[str] = []
     with stage(name, len(hand_ins)) as advance:
         for hand_in in hand_ins:
             try:
                 course.do(step, hand_in.assignment, hand_in.student)
+                well.append(hand_in)
             except NbgraderError as error:
                 failures.append(str(error))
             advance(f"{one_line(hand_in.student)}, {hand_in.assignment}")
-    return failures
+    return well, failures
 
 
 def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:

@@ -43,7 +43,17 @@ _STOPPED = {
 def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
     """Everything in ``records`` that a person should see, sorted by urgency."""
     known = tuple(records)
-    return tuple(sorted((*(entry for record in known for entry in _of_record(record)), *_not_assessed(known))))
+    single = (*(entry for record in known for entry in _of_record(record)), *_not_assessed(known))
+    return tuple(sorted(_together(single)))
+
+
+def _together(entries: Iterable[Attention]) -> Iterator[Attention]:
+    """One entry for all that is said of one student's one place with one urgency."""
+    sentences: dict[tuple[Urgency, str, str], list[str]] = {}
+    for entry in entries:
+        sentences.setdefault((entry.urgency, entry.student, entry.where), []).append(entry.sentence)
+    for place, said in sentences.items():
+        yield Attention(*place, " ".join(dict.fromkeys(said)))
 
 
 def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
@@ -53,10 +63,10 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
     for exercise in record.exercises:
         words = EXERCISE_WORDS[exercise.status]
         if exercise.status is ExerciseStatus.GRADER_ERROR:
-            sentence = f"{words}; no points were taken: {exercise.message}"
+            sentence = f"{words.capitalize()}; no points were taken: {exercise.message}"
             yield Attention(Urgency.MUST, record.student, exercise.id, sentence)
         elif exercise.status in _STOPPED:
-            sentence = f"{words}. {exercise.message}".strip()
+            sentence = f"{words.capitalize()}. {exercise.message}".strip()
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
 
 
@@ -65,5 +75,5 @@ def _not_assessed(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
     checks = ((e.id, c) for e in exercises for c in e.checks)
     counts = Counter((exercise, c.name) for exercise, c in checks if c.status is CheckStatus.NOT_ASSESSED)
     for (exercise, check), count in counts.items():
-        sentence = f"not assessed here, left out of points and maximum: {check}"
+        sentence = f"Not assessed here, left out of points and maximum: {check}."
         yield Attention(Urgency.COULD, f"{count} submissions", exercise, sentence)

@@ -42,8 +42,12 @@ def class_html(summary: ClassSummary, *, title: str, environment: Environment) -
         _tiles(summary),
         *_section("What needs a person", _attention(summary)),
         *_section("Students", _students(summary)),
-        *_section("Exercises", _exercises(summary)),
-        *_section("Distribution of the points", histogram_svg(summary.bins)),
+        element(
+            "div",
+            element("div", *_section("Exercises", _exercises(summary))),
+            element("div", *_section("Students by percent of the points", histogram_svg(summary.bins))),
+            class_="pair",
+        ),
         *_section("Checks", joined(*_checks(summary))),
         *_section("Every submission", joined(*(_details(i, s) for i, s in enumerate(summary.students)))),
         *_section("Where it was graded", _where(summary, environment)),
@@ -78,7 +82,7 @@ def _attention(summary: ClassSummary) -> Html:
     for entry in summary.attention:
         word = URGENCY_WORDS[entry.urgency]
         tag = element("span", word, class_=f"tag {word}")
-        rows.append((tag, name(entry.student), entry.where, one_line(entry.sentence, limit=400)))
+        rows.append((tag, name(entry.student), entry.where, one_line(entry.sentence, limit=800)))
     return joined(table(("", "student", "where", "what"), rows), element("p", _LEGEND, class_="quiet"))
 
 

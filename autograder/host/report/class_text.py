@@ -85,7 +85,8 @@ def _attention(summary: ClassSummary) -> Iterator[str]:
         yield "  nothing"
     for entry in summary.attention:
         word = URGENCY_WORDS[entry.urgency]
-        yield f"  [{word:<6}] {one_line(entry.student)} · {one_line(entry.where)}: {one_line(entry.sentence)}"
+        where = f"{one_line(entry.student)} · {one_line(entry.where)}"
+        yield f"  [{word:<6}] {where}: {one_line(entry.sentence, limit=400)}"
 
 
 def _where(summary: ClassSummary, environment: Environment) -> Iterator[str]:

@@ -30,7 +30,12 @@ h3:first-child { margin-top: 4px; }
 .tile, .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px 18px; }
 .tile b { display: block; font-size: 26px; line-height: 1.2; font-variant-numeric: tabular-nums; }
 .card { overflow-x: auto; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(520px, 100%), 1fr)); gap: 0 20px; }
+.pair > div { display: flex; flex-direction: column; }
+.pair .card { flex: 1; }
 .card > table { width: 100%; border-collapse: collapse; }
+.card > h3 + table th:nth-child(1) { width: 46%; }
+.card > h3 + table th:nth-child(2) { width: 16%; }
 .card > table th {
   text-align: left; font-weight: 600; color: var(--quiet); font-size: 13px; padding: 4px 18px 6px 0;
   border-bottom: 1px solid var(--line);

@@ -1,0 +1,233 @@
+"""nbgrader's whole cycle over a class of broken notebooks, with a grader that reads marks off the answer's text."""
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.host.batch import records_in
+from autograder.host.exercises import find, of_assignment
+from autograder.host.nbgrader import outside_kernel
+from autograder.host.nbgrader.course import Course, open_course
+from autograder.host.nbgrader.grade import Graded, grade_course
+from autograder.host.nbgrader.release import release
+from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+
+NAME, ANSWER = "04_fx_capture", "04_read_a_graph"
+FULL, OURS = "# full marks", "# an error of ours"
+
+
+class FakeSandbox:
+    """Never starts anything."""
+
+    level, notes = 3, ("nothing ran",)
+
+
+def grade_by_text(assignment: str, student: str, answers: Mapping[str, str], **rest: Any) -> SubmissionRecord:
+    exercises = []
+    for name in of_assignment(assignment):
+        text, most = answers.get(name, ""), find(name, hidden=True).points
+        status = ExerciseStatus.GRADER_ERROR if OURS in text else ExerciseStatus.GRADED
+        points = most if FULL in text else 0.0
+        exercises.append(ExerciseRecord(name, "value", points, most, status, "no sandbox" if OURS in text else ""))
+    sandbox = SandboxRecord(3)
+    return SubmissionRecord(assignment, student, rest["submission_sha256"], sandbox, tuple(exercises), rest["notes"])
+
+
+def with_answer(notebook: dict[str, Any], text: str) -> dict[str, Any]:
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") == ANSWER:
+            cell["source"] = text
+    return notebook
+
+
+def graded_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    return [c for c in notebook["cells"] if "nbgrader" in c["metadata"]]
+
+
+def _duplicated(notebook: dict[str, Any]) -> None:
+    notebook["cells"] += [dict(c) for c in graded_cells(notebook)]
+
+
+def _no_schema(notebook: dict[str, Any]) -> None:
+    for cell in graded_cells(notebook):
+        del cell["metadata"]["nbgrader"]["schema_version"]
+
+
+def _all_deleted(notebook: dict[str, Any]) -> None:
+    notebook["cells"] = []
+
+
+def _check_deleted(notebook: dict[str, Any]) -> None:
+    notebook["cells"] = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
+
+
+def _all_markdown(notebook: dict[str, Any]) -> None:
+    for cell in notebook["cells"]:
+        cell["cell_type"] = "markdown"
+
+
+def _points(notebook: dict[str, Any]) -> None:
+    for cell in graded_cells(notebook):
+        cell["metadata"]["nbgrader"] |= {"points": 600, "grade": True, "locked": False}
+
+
+def _empty_metadata(notebook: dict[str, Any]) -> None:
+    notebook["cells"][0]["metadata"]["nbgrader"] = {}
+    notebook["metadata"] = {"kernelspec": {"name": "ir", "language": "R", "display_name": "R"}, "autograder": 7}
+
+
+def _forged_output(notebook: dict[str, Any]) -> None:
+    for cell in graded_cells(notebook):
+        data = {"text/plain": "6.0"}
+        cell["outputs"] = [{"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": 1}]
+
+
+def _script(notebook: dict[str, Any]) -> None:
+    notebook["cells"][0] |= {"cell_type": "markdown", "source": "<img src=x onerror=alert(1)><script>alert(2)</script>"}
+
+
+CHANGES = {
+    f.__name__.strip("_"): f for f in (_duplicated, _no_schema, _all_markdown, _points, _empty_metadata, _script)
+}
+WORTHLESS = {f.__name__.strip("_"): f for f in (_all_deleted,)}
+FILES = {"cut_off": '{"cells": [', "nothing": "", "a_list": "[]", "latin_1": b'{"cells": ["\xe9"]}'}
+
+
+def hand_in(course: Course, student: str, content: bytes | str | dict[str, Any]) -> Path:
+    folder = course.submitted / student / NAME
+    folder.mkdir(parents=True)
+    text = json.dumps(content) if isinstance(content, dict) else content
+    (folder / f"{NAME}.ipynb").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+    patch = pytest.MonkeyPatch()
+    patch.setenv("COURSE_WORK", str(tmp_path_factory.mktemp("work")))
+    patch.setenv("PATH", os.defpath)  # nbgrader_config.py must find alembic by itself
+    patch.setattr("autograder.host.batch.submitted.grade_answers", grade_by_text)
+    patch.setattr(outside_kernel, "_open_once", lambda *_: FakeSandbox())
+    course = open_course()
+    release(course, [NAME])
+    released = (course.release / NAME / f"{NAME}.ipynb").read_text()
+    hand_in(course, "honest", with_answer(json.loads(released), FULL))
+    hand_in(course, "untouched", json.loads(released))
+    hand_in(course, "ours", with_answer(json.loads(released), OURS))
+    for name, change in (CHANGES | WORTHLESS).items():
+        notebook = with_answer(json.loads(released), FULL)
+        change(notebook)
+        hand_in(course, name, notebook)
+    for name, change in {"check_deleted": _check_deleted, "forged_output": _forged_output}.items():
+        notebook = with_answer(json.loads(released), FULL if name == "check_deleted" else "")
+        change(notebook)
+        hand_in(course, name, notebook)
+    for name, content in FILES.items():
+        hand_in(course, name, content)
+    hand_in(course, "renamed", with_answer(json.loads(released), FULL)).joinpath(f"{NAME}.ipynb").rename(
+        course.submitted / "renamed" / NAME / "final (2).ipynb"
+    )
+    (course.submitted / "missing" / NAME).mkdir(parents=True)
+    (hand_in(course, "linked", with_answer(json.loads(released), FULL)) / "x").symlink_to("../../../gradebook.db")
+    yield course
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def graded(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Graded:
+    report = tmp_path_factory.mktemp("report")
+    return grade_course(course, [NAME], sandbox=FakeSandbox(), report=report, slots=2)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def marks(graded: Graded) -> dict[str, float]:
+    with graded.csv.open() as file:
+        return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+
+
+def test_one_bad_notebook_stops_nobody_elses(graded: Graded, marks: dict[str, float]) -> None:
+    assert marks["honest"] == 6.0
+    assert marks["untouched"] == 0.0
+    assert len(graded.failures) == 1
+
+
+@pytest.mark.parametrize("student", [*CHANGES, "check_deleted", "renamed", "linked"])
+def test_a_broken_notebook_with_a_right_answer_gets_its_marks(marks: dict[str, float], student: str) -> None:
+    assert marks[student] == 6.0
+
+
+@pytest.mark.parametrize("student", [*WORTHLESS, *FILES, "missing", "forged_output"])
+def test_what_holds_no_answer_gets_zero_and_stands_in_the_csv(marks: dict[str, float], student: str) -> None:
+    assert marks[student] == 0.0
+
+
+@pytest.mark.parametrize("student", [*FILES, "missing"])
+def test_what_cannot_be_read_stands_in_report_and_feedback_with_a_reason(course, graded, student: str) -> None:
+    (entry,) = [line for line in graded.text.splitlines() if f" {student} · " in line and "[decide]" in line]
+    assert f"{NAME}.ipynb" in entry
+    feedback = (course.feedback / student / NAME / f"{NAME}.html").read_text()
+    assert "graded as an empty notebook" in feedback
+
+
+def test_the_file_stays_as_it_was_handed_in(course: Course, graded: Graded) -> None:
+    for name, content in FILES.items():
+        handed = (course.submitted / name / NAME / f"{NAME}.ipynb").read_bytes()
+        assert handed == (content if isinstance(content, bytes) else content.encode())
+
+
+def test_our_own_failure_costs_nothing_and_stays_open(course: Course, graded: Graded) -> None:
+    assert graded.failures[0].endswith("04_fx_capture of ours was not graded, for no fault of the student: no sandbox")
+    (submission,) = [s for s in course.api.get_submissions(NAME) if s["student"] == "ours"]
+    assert not submission["autograded"]
+    assert "ours" not in {r.student for r in records_in(course.journal)}
+
+
+def test_no_script_of_a_student_reaches_what_people_open(course: Course, graded: Graded) -> None:
+    for path in (
+        course.autograded / "script" / NAME / f"{NAME}.ipynb",
+        course.feedback / "script" / NAME / f"{NAME}.html",
+    ):
+        text = path.read_text()
+        assert "<img src=x" not in text
+        assert "alert(2)</script>" not in text
+
+
+def test_a_link_brings_nothing_into_the_feedback(course: Course, graded: Graded) -> None:
+    for folder in (course.autograded, course.feedback):
+        assert [
+            p.name for p in (folder / "linked" / NAME).iterdir() if "ipynb" not in p.name and "html" not in p.name
+        ] == []
+
+
+def test_repairs_are_noted_in_the_records(graded: Graded) -> None:
+    notes = {r.student: " ".join(r.notes) for r in graded.records}
+    assert "split or copied" in notes["duplicated"]
+    assert "schema_version" in notes["no_schema"]
+    assert "put back" in notes["check_deleted"]
+    assert "final (2).ipynb" in notes["renamed"]
+    assert notes["honest"] == ""
+
+
+def test_formgraders_button_takes_the_record_from_the_journal(course: Course, graded: Graded, monkeypatch) -> None:
+    monkeypatch.setattr("autograder.host.batch.submitted.grade_answers", None)
+    assert "Autograding" in course.do("autograde", NAME, "honest")
+
+
+def test_formgraders_button_grades_what_nobody_graded_yet(course: Course, graded: Graded) -> None:
+    released = json.loads((course.release / NAME / f"{NAME}.ipynb").read_text())
+    hand_in(course, "late", with_answer(released, FULL))
+    course.do("autograde", NAME, "late")
+    (submission,) = [s for s in course.api.get_submissions(NAME) if s["student"] == "late"]
+    assert submission["score"] == 6.0
+    assert "late" in {r.student for r in records_in(course.journal)}
+
+
+def test_grading_again_takes_everything_from_the_journal(course: Course, graded: Graded, tmp_path: Path) -> None:
+    again = grade_course(course, [NAME], sandbox=FakeSandbox(), report=tmp_path)  # type: ignore[arg-type]
+    assert again.from_journal == len(again.records) - 1
+    assert len(again.failures) == 1
