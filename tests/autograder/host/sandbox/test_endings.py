@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.sandbox import Ending, Limits, Sandbox, open_sandbox
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB
+from autograder.host.sandbox import Ending, Limits, Sandbox
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, opened
 
 ROOT = Path(__file__).parents[4]
 IGNORE_SIGNALS = """
@@ -40,7 +40,7 @@ os.wait()
 
 @pytest.fixture(params=[1, 2, 5], ids=["level 1", "level 2", "level 5"])
 def any_tier(request: pytest.FixtureRequest) -> Sandbox:
-    return open_sandbox(request.param, trust=True)
+    return opened(request.param)
 
 
 @pytest.mark.parametrize(
