@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -51,9 +53,15 @@ def asked_for() -> list[Requirement]:
     return [Requirement(line) for line in [*project["dependencies"], *(line for extra in extras for line in extra)]]
 
 
+@functools.cache
+def owners_of_modules() -> Mapping[str, list[str]]:
+    """Return which distributions bring a top-level module; looking takes seconds, so it is done once."""
+    return metadata.packages_distributions()
+
+
 def undeclared(imported: set[str], declared: set[str]) -> set[str]:
     """Return the third parties among `imported` that no requirement of `declared` brings by its own name."""
-    owners = metadata.packages_distributions()
+    owners = owners_of_modules()
     names = {name.split(".")[0] for name in imported} - sys.stdlib_module_names - {"course_lib", "autograder", "tests"}
     return {name for name in names if not {canonicalize_name(owner) for owner in owners.get(name, ["?"])} & declared}
 
