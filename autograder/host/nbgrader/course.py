@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbgrader.apps.api import NbGraderAPI
+from sqlalchemy.exc import SAWarning
 from traitlets.config.loader import PyFileConfigLoader
 
 CONFIG = "nbgrader_config.py"
-_ERROR = re.compile(r"^([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
+_ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
 class NbgraderError(Exception):
@@ -41,7 +43,10 @@ class Course:
 
         Raises `NbgraderError` with the error that the log names, or else with its last lines.
         """
-        answer = getattr(self.api, step)(*arguments, force=True)
+        with warnings.catch_warnings():
+            # nbgrader adds each new submission to two collections, and its database layer warns of the order
+            warnings.simplefilter("ignore", SAWarning)
+            answer = getattr(self.api, step)(*arguments, force=True)
         if not answer["success"]:
             said = _reason(answer.get("log", "") or answer.get("error", ""))
             raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
