@@ -55,16 +55,15 @@ def grade_exercise(exercise: Exercise, answers: Mapping[str, str], *, sandbox: S
         return not_found(
             exercise, f"The notebook has no answer cell for {exercise.id}; its cell was deleted or renamed."
         )
-    if is_unanswered(text):
+    if is_unanswered(text, exercise.entry_point):
         return not_found(exercise, "Not answered yet.")
     parts = {"setup": exercise.setup}
     parts |= {f"answer {needed}": answers[needed] for needed in exercise.needs if needed in answers}
     return judge(exercise, parts | {f"answer {exercise.id}": text}, sandbox=sandbox, seed=seed)
 
 
-def is_unanswered(text: str) -> bool:
-    """Whether a cell holds nothing, or only the released stub: functions that do no more than raise
-    NotImplementedError.
+def is_unanswered(text: str, entry_point: str) -> bool:
+    """Whether a cell holds nothing, or its ``entry_point`` still is the released stub that raises NotImplementedError.
 
     The text is parsed, never run.
     """
@@ -72,7 +71,8 @@ def is_unanswered(text: str) -> bool:
         statements = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return all(_is_stub(s) for s in statements)
+    entries = [s for s in statements if isinstance(s, ast.FunctionDef) and s.name == entry_point]
+    return _is_stub(entries[-1]) if entries else all(_is_stub(s) for s in statements)
 
 
 def _is_stub(statement: ast.stmt) -> bool:

@@ -156,6 +156,9 @@ class Session:
 def _raised(error: AnswerRaisedError) -> AnswerFailedError:
     if error.type == "NotImplementedError":
         return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, "Not answered yet.", fatal=False, unanswered=True)
+    if error.type == "MemoryError" or "can't allocate memory" in error.message:
+        message = "The answer asked for more memory than allowed."
+        return AnswerFailedError(ExerciseStatus.OUT_OF_MEMORY, message, fatal=False)
     where = f" in line {error.line} of {error.part.strip('<>')} (`{error.text}`)" if error.line else ""
     hint = ""
     if error.type == "NameError":

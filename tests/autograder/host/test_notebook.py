@@ -82,10 +82,11 @@ def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
         ("# only a comment\n", True),
         ('def f(x):\n    """Doc."""\n    raise NotImplementedError("Write your answer here.")\n', True),
         ("import torch\ndef f(x):\n    raise NotImplementedError\n", True),
+        ("def given(x):\n    return x + 1\n\ndef f(x):\n    raise NotImplementedError('Write it.')\n", True),
         ("def f(x):\n    return x\n", False),
         ("def f(x):\n    if x: return 1\n    raise NotImplementedError\n", False),
         ("def f(:\n", False),
     ],
 )
 def test_an_untouched_answer_is_recognised_without_running_it(text, expected):
-    assert is_unanswered(text) is expected
+    assert is_unanswered(text, "f") is expected

@@ -59,7 +59,7 @@ BROKEN = [
     (
         "memory",
         "x = []\ndef scaled_dot_product(*a, **k):\n    while True: x.append(torch.ones(2**26))\n",
-        ("out_of_memory", "student_error"),
+        "out_of_memory",
         "",
     ),
     (
@@ -77,7 +77,7 @@ def test_an_answer_that_cannot_run_earns_nothing_and_says_why(name, answer, stat
     exercise = find("01_scaled_dot_product", hidden=True)
     record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
     assert record.points == 0
-    assert record.status in ((status,) if isinstance(status, str) else status)
+    assert record.status == status
     assert words in record.message
 
 
