@@ -1,7 +1,8 @@
 """nbgrader's configuration: notebooks/ is the source, everything that is made from it lies below the ignored work/.
 
 `nbgrader` from the command line, Formgrader in JupyterLab and this project's own commands all read this one file. The
-environment variable COURSE_WORK moves what is made somewhere else, as the demo does.
+environment variable COURSE_WORK moves what is made somewhere else, as the demo does; COURSE_EXCHANGE moves the folder
+through which nbgrader hands assignments out and takes them in.
 """
 
 import os
@@ -12,7 +13,10 @@ c = get_config()  # noqa: F821  # traitlets defines it for configuration files
 
 ROOT = Path(__file__).resolve().parent
 WORK = ROOT / os.environ.get("COURSE_WORK", "work")
-WORK.mkdir(parents=True, exist_ok=True)
+# where several people share a machine, this is a folder that all of them can reach
+EXCHANGE = ROOT / os.environ.get("COURSE_EXCHANGE", WORK / "exchange")
+for folder in (WORK, EXCHANGE):
+    folder.mkdir(parents=True, exist_ok=True)
 
 # nbgrader starts alembic by name when it makes a gradebook, and without it leaves a half-made one behind
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
@@ -23,6 +27,7 @@ c.CourseDirectory.source_directory = "notebooks"
 for step in ("release", "submitted", "autograded", "feedback", "solution", "source_with_tests"):
     setattr(c.CourseDirectory, f"{step}_directory", str(WORK / step))
 c.CourseDirectory.db_url = f"sqlite:///{WORK / 'gradebook.db'}"
+c.Exchange.root = str(EXCHANGE)
 c.Exchange.timezone = "UTC"
 c.NbGraderAPI.timezone = "UTC"
 

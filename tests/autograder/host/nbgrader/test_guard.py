@@ -67,6 +67,13 @@ def test_a_hard_link_a_pipe_and_a_folder_are_put_aside(folder: Path) -> None:
     assert names(folder) == [f"{NAME}.ipynb"]
 
 
+def test_a_hard_link_to_another_file_is_no_notebook(folder: Path) -> None:
+    (folder / f"{NAME}.ipynb").unlink()
+    os.link(folder.parents[2] / "gradebook.db", folder / f"{NAME}.ipynb")
+    assert "was not handed in" in guard(folder)[-1]
+    assert (folder / f"{NAME}.ipynb").read_text() == ""
+
+
 def test_what_tools_leave_behind_is_put_aside_without_a_word(folder: Path) -> None:
     (folder / ".ipynb_checkpoints").mkdir()
     assert guard(folder) == []
