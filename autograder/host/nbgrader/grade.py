@@ -141,6 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         there = ", ".join(course.assignments)
         print(f"grade: no assignment is called {unknown[0]!r}; there are {there}.", file=sys.stderr)
         return WRONG_USAGE
+    if not handed_in(course.submitted, options.assignments or course.assignments):
+        where = course.submitted / "STUDENT" / "ASSIGNMENT"
+        print(f"grade: nothing was handed in; notebooks belong into {where}.", file=sys.stderr)
+        return WRONG_USAGE
     try:
         level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
         sandbox = open_sandbox(level, trust=options.i_trust_this_code)

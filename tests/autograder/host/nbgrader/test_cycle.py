@@ -13,7 +13,7 @@ from autograder.host.batch import records_in
 from autograder.host.exercises import find, of_assignment
 from autograder.host.nbgrader import outside_kernel
 from autograder.host.nbgrader.course import Course, open_course
-from autograder.host.nbgrader.grade import Graded, grade_course
+from autograder.host.nbgrader.grade import Graded, grade_course, main
 from autograder.host.nbgrader.release import release
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
@@ -231,3 +231,12 @@ def test_grading_again_takes_everything_from_the_journal(course: Course, graded:
     again = grade_course(course, [NAME], sandbox=FakeSandbox(), report=tmp_path)  # type: ignore[arg-type]
     assert again.from_journal == len(again.records) - 1
     assert len(again.failures) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [(["05_no_such"], "no assignment is called"), ([], "nothing was handed in")]
+)
+def test_wrong_usage_is_said_in_one_sentence(monkeypatch, tmp_path: Path, capsys, arguments, words: str) -> None:
+    monkeypatch.setenv("COURSE_WORK", str(tmp_path))
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
