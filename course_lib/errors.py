@@ -5,7 +5,9 @@
     ├── GraphError      a graph could not be read, drawn, written as data or rebuilt from data
     ├── FusionError     a pass was given something that it cannot work on
     ├── KernelError     a fused operator was called with tensors that it is not written for
-    └── ModelError      a model was configured in a way that cannot work
+    ├── ModelError      a model was configured in a way that cannot work
+    ├── TimingError     something could not be measured, or numbers that were handed over mean nothing
+    └── ProfilingError  a profile or a report was asked for in a way that cannot work
 
 Each message says what was given, what was expected, and what to do next. A pass that meets a graph which it
 should leave alone raises nothing: it reports a refusal (see `course_lib.fusion.Rejected`).
@@ -34,3 +36,11 @@ class KernelError(CourseError):
 
 class ModelError(CourseError):
     """A model was configured in a way that cannot work."""
+
+
+class TimingError(CourseError):
+    """Something could not be measured, or numbers that were handed over mean nothing."""
+
+
+class ProfilingError(CourseError):
+    """A profile or a report was asked for in a way that cannot work."""
