@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # Open JupyterLab on a working copy of the released notebooks. Answers already written there are kept.
+# scripts/student_lab leaves out what only instructors need (Formgrader, the marking of cells) and news from the network.
 set -euo pipefail
 
 port=${PORT:-8888}
-mkdir -p work/lab
-cp -rn work/release/. work/lab/
+export JUPYTER_CONFIG_PATH="$PWD/scripts/student_lab${JUPYTER_CONFIG_PATH:+:$JUPYTER_CONFIG_PATH}"
 # TensorBoard is then shown through JupyterLab's own port.
 export TENSORBOARD_PROXY_URL=/proxy/%PORT%/
+
+mkdir -p work/lab
+cp -rn work/release/. work/lab/
+cd work/lab # and not where nbgrader_config.py is, which is the instructor's
 echo "==> JupyterLab on work/lab; the address with its token follows, Ctrl-C twice stops it"
-exec jupyter lab --ServerApp.root_dir=work/lab --port="$port" --no-browser
+options=(--port="$port" --no-browser)
+[ "$(id -u)" -ne 0 ] || options+=(--allow-root)
+exec jupyter lab "${options[@]}"

@@ -1,6 +1,6 @@
 """Copy what students may have into a folder: student_tree.py FOLDER, after `make release`.
 
-FOLDER/course             course_lib and the autograder without its hidden cases
+FOLDER/course             course_lib, the autograder without its hidden cases, and the settings of JupyterLab
 FOLDER/notebooks          the released notebooks, without solutions
 FOLDER/fingerprints.json  lines that stand only in solutions and hidden cases, for scripts/image_check.py
 """
@@ -38,6 +38,7 @@ def copy_code(folder: Path) -> None:
     for name in CODE:
         ignore = shutil.ignore_patterns("hidden", "__pycache__")
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+    shutil.copytree(ROOT / "scripts" / "student_lab", folder / "student_lab")
     for name in PAPERS:
         shutil.copy(ROOT / name, folder / name)
 
