@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,10 @@ from torch import fx, nn
 
 from autograder.host.kit.draw import Draw
 from course_lib.graph import to_data
+
+_MODULES = threading.Lock()
+"""Held while tracing or calling a module: torch.fx traces by replacing ``nn.Module.__call__`` for the whole process,
+and submissions are graded by several threads."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,8 @@ class Program:
         """The program's graph."""
         made = self.build()
         root = made.eval() if isinstance(made, nn.Module) else made
-        return fx.symbolic_trace(root)
+        with _MODULES:
+            return fx.symbolic_trace(root)
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,22 @@ class Traced:
     graph: dict[str, Any]
     tensors: dict[str, torch.Tensor]
 
+    def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
+        """Numbers of the inputs that the program itself writes to."""
+        copies = [i.clone() for i in inputs]
+        with _MODULES:
+            self.module(*copies)
+        return tuple(
+            i for i, (now, before) in enumerate(zip(copies, inputs, strict=True)) if not torch.equal(now, before)
+        )
+
     def reference(self, *inputs: torch.Tensor) -> Any:
         """The program itself on private copies of ``inputs``, in fp64 when they are."""
         module = self.module
         if any(t.dtype is torch.float64 for t in inputs):
             module = copy.deepcopy(module).double()
-        return module(*[t.clone() if not t.requires_grad else t * 1 for t in inputs])
+        with _MODULES:
+            return module(*[t.clone() if not t.requires_grad else t * 1 for t in inputs])
 
 
 def traced(program: Program, draw: Draw) -> Traced:
