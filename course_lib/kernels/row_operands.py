@@ -1,0 +1,42 @@
+"""What the operators that normalise rows expect of their tensors and numbers."""
+
+from collections.abc import Mapping
+
+import torch
+
+from course_lib.errors import KernelError
+
+
+def check_rows(operator: str, rows: Mapping[str, torch.Tensor], columns: Mapping[str, torch.Tensor]) -> None:
+    """Raise `KernelError` unless all `rows` have one shape (..., N), all `columns` shape (N,), and all one dtype.
+
+    A fused kernel reads one row of each of `rows` at a time, and beside it all of `columns`. So it supports this one
+    way to broadcast, and one floating-point dtype for all. Its sums are in float32 at least, whatever the dtype.
+    """
+    tensors = {**rows, **columns}
+    shape = next(iter(rows.values())).shape
+    given = " and ".join(f"{name} of shape {tuple(tensor.shape)}" for name, tensor in tensors.items())
+    fits = len(shape) > 0 and all(tensor.shape == shape for tensor in rows.values())
+    if not fits or any(tensor.ndim != 1 or tensor.shape[0] != shape[-1] for tensor in columns.values()):
+        raise KernelError(
+            f"{operator} got {given}; it expects {_listing(rows)} of one shape (..., N) and {_listing(columns)} of "
+            "shape (N,). Expand or reshape them first."
+        )
+    if shape[-1] == 0:
+        raise KernelError(f"{operator} got {given}; it expects rows of at least one element, since it normalises them.")
+    dtypes = {tensor.dtype for tensor in tensors.values()}
+    if len(dtypes) > 1 or not next(iter(dtypes)).is_floating_point:
+        given = " and ".join(f"{name} of {tensor.dtype}" for name, tensor in tensors.items())
+        raise KernelError(
+            f"{operator} got {given}; it expects one floating-point dtype for all. Convert with `.to(...)` first."
+        )
+
+
+def check_probability(operator: str, p: float) -> None:
+    """Raise `KernelError` unless `p` can be the share of elements that dropout sets to zero."""
+    if not 0 <= p <= 1:
+        raise KernelError(f"{operator} got p={p!r}; it expects a probability between 0 and 1.")
+
+
+def _listing(names: Mapping[str, torch.Tensor]) -> str:
+    return ", ".join(names)
