@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import CheckFailedError, Exercise
+from autograder.host.kit.exercise import CheckFailedError, Exercise, HiddenPart
 from scripts import draw_picture
 from tests.architecture.source_tree import ROOT
 
@@ -24,13 +27,15 @@ class Answer:
 
 
 @pytest.fixture
-def example(tmp_path) -> Exercise:
-    """Return the exercise in the README's first block of Python."""
-    block = re.search(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    assert block
-    file = tmp_path / "04_count_nodes.py"
-    file.write_text(block[1], encoding="utf-8")
-    return runpy.run_path(str(file))["EXERCISE"]
+def example(tmp_path, monkeypatch) -> tuple[Exercise, HiddenPart]:
+    """Return the exercise of the README's first block of Python, and the hidden part of its second."""
+    blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    for name, block in zip(("visible", "twin"), blocks, strict=False):
+        (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
+    name = "autograder.host.exercises.04_count_nodes"
+    visible = runpy.run_path(str(tmp_path / "visible.py"))
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(**visible))
+    return visible["EXERCISE"], runpy.run_path(str(tmp_path / "twin.py"))["HIDDEN"]
 
 
 def test_every_target_that_the_readme_names_exists():
@@ -49,13 +54,28 @@ def test_the_picture_is_what_the_script_draws():
 
 
 def test_the_example_is_an_exercise_whose_points_add_up(example):
-    assert example.points == sum(check.points for check in example.checks)
-    assert f'check("{example.id}", {example.entry_point})' in README
-    assert f"exercises/{example.id}.py" in README
+    exercise, hidden = example
+
+    assert exercise.points == sum(check.points for check in exercise.checks + hidden.checks)
+    assert f'check("{exercise.id}", {exercise.entry_point})' in README
+    assert f"exercises/{exercise.id}.py" in README
+    assert f"hidden/{exercise.id}.py" in README
 
 
-def test_the_example_passes_a_right_answer_and_fails_a_wrong_one(example):
-    example.checks[0].run(Answer(len), Draw(1))
+def test_the_answers_of_the_example_get_the_marks_they_state(example):
+    exercise, hidden = example
+    for control in hidden.controls:
+        answer: dict[str, Any] = {}
+        exec(control.answer, answer)
+        passed = [check for check in exercise.checks + hidden.checks if passes(check, answer[exercise.entry_point])]
 
-    with pytest.raises(CheckFailedError):
-        example.checks[0].run(Answer(lambda rows: len(rows) + 1), Draw(1))
+        assert sum(check.points for check in passed) == control.marks
+
+
+def passes(check, function) -> bool:
+    """Tell whether a function passes a check."""
+    try:
+        check.run(Answer(function), Draw(1))
+    except CheckFailedError:
+        return False
+    return True
