@@ -1,0 +1,137 @@
+"""Clocks for CUDA. Not yet run on CUDA: tried out with stand-ins that record what is asked of the device, in order.
+
+One sample by events is: overwrite the L2 cache, put a kernel that only waits in front (the blocker), so that the host
+has queued everything before the first call begins, then event, calls, event. Beside it, each sample is taken once
+more by wall clock, without blocker, from an idle device to an idle device: what a caller waits for, launches
+included.
+
+This module alone uses `torch.cuda._sleep`, which is private: a kernel that spins for a number of clock cycles.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from course_lib.errors import TimingError
+from course_lib.timing.clocks import Call, Clock, Reading
+from course_lib.timing.timings import Cache, ClockName
+
+BLOCKER_CYCLES = 400_000  # about 0.2 ms: longer than the host takes to queue a sample of a few calls
+SMALLEST_FLUSH_BYTES = 64 << 20
+DEVICE_COUNTS_MS = 1e3  # events count milliseconds, we count microseconds
+
+
+class CudaWallClock:
+    """Wall clock from an idle device to an idle device. Not yet run on CUDA."""
+
+    name = ClockName.WALL
+
+    def __init__(self, device: torch.device, *, cold: bool, cuda: Any = torch.cuda, empty: Any = torch.empty) -> None:
+        self._cuda = cuda
+        self._device = device
+        self._now_ns: Callable[[], int] = time.perf_counter_ns
+        self.device = f"{device} {cuda.get_device_name(device)}"
+        self.cache = Cache.COLD if cold else Cache.WARM
+        self._flush_buffer = empty(flush_bytes(cuda, device), dtype=torch.int8, device=device) if cold else None
+
+    def now_us(self) -> float:
+        """Wait until the device is idle, on all streams, and return the time."""
+        self._cuda.synchronize(self._device)
+        return self._now_ns() / 1e3
+
+    def read(self, call: Call, calls: int) -> Reading:
+        """Run the calls, and see what still works on other streams when the calls' own is done."""
+        own_stream_done = self._cuda.Event()
+        self._flush()
+        start_us = self.now_us()
+        for _ in range(calls):
+            call()
+        own_stream_done.record()
+        own_stream_done.synchronize()
+        done_us = self._now_ns() / 1e3
+        end_us = self.now_us()
+        return Reading(end_us - start_us, end_us - start_us, end_us - done_us)
+
+    def _flush(self) -> None:
+        if self._flush_buffer is not None:
+            self._flush_buffer.zero_()
+
+
+class CudaEventClock(CudaWallClock):
+    """Two events around the calls, behind a blocker. Not yet run on CUDA.
+
+    Work on other streams does not lie between the events; `late_us` of the reading shows it.
+    """
+
+    name = ClockName.CUDA_EVENT
+
+    def read(self, call: Call, calls: int) -> Reading:
+        """Take one sample by events, and one by wall clock."""
+        beside = super().read(call, calls)
+        self._flush()
+        time_us = self._between_events(call, calls)
+        return Reading(time_us, beside.wall_us, beside.late_us)
+
+    def _between_events(self, call: Call, calls: int) -> float:
+        start, end = self._cuda.Event(enable_timing=True), self._cuda.Event(enable_timing=True)
+        self._cuda._sleep(BLOCKER_CYCLES)
+        start.record()
+        for _ in range(calls):
+            call()
+        end.record()
+        self._cuda.synchronize(self._device)  # of the whole device, or the next sample begins before this one ended
+        return start.elapsed_time(end) * DEVICE_COUNTS_MS
+
+
+class CudaGraphClock(CudaEventClock):
+    """Two events around a CUDA graph that holds all calls of a sample. Not yet run on CUDA.
+
+    For callables that take less time than their launch. The cache is cold for the first call of a sample only, so it is
+    called warm. The callable must be one that CUDA can capture: fixed shapes, no synchronisation, no new memory.
+    """
+
+    name = ClockName.CUDA_GRAPH
+
+    def __init__(self, device: torch.device, *, cuda: Any = torch.cuda, empty: Any = torch.empty) -> None:
+        super().__init__(device, cold=False, cuda=cuda, empty=empty)
+        self._graphs: dict[tuple[Call, int], Any] = {}
+
+    def _between_events(self, call: Call, calls: int) -> float:
+        if (call, calls) not in self._graphs:
+            self._graphs[call, calls] = self._captured(call, calls)
+        return super()._between_events(self._graphs[call, calls].replay, 1)
+
+    def _captured(self, call: Call, calls: int) -> Any:
+        graph = self._cuda.CUDAGraph()
+        self._cuda.synchronize(self._device)
+        with self._cuda.graph(graph):
+            for _ in range(calls):
+                call()
+        return graph
+
+
+def flush_bytes(cuda: Any, device: torch.device) -> int:
+    """Return how much memory has to be written so that nothing of what was in the L2 cache is left."""
+    return max(2 * int(cuda.get_device_properties(device).L2_cache_size), SMALLEST_FLUSH_BYTES)
+
+
+def cuda_clock(device: str, name: ClockName, cache: Cache) -> Clock:
+    """Return a clock for the current CUDA device."""
+    target, current = torch.device(device), torch.cuda.current_device()
+    if target.index not in (None, current):
+        raise TimingError(
+            f"The timer got device={device!r} while cuda:{current} is the current device, where events lie; "
+            f"call torch.cuda.set_device({target.index}) first."
+        )
+    target = torch.device("cuda", current)
+    if name is ClockName.CUDA_GRAPH:
+        return CudaGraphClock(target)
+    kind = CudaEventClock if name is ClockName.CUDA_EVENT else CudaWallClock
+    return kind(target, cold=cache is Cache.COLD)
+
+
+def device_sleep(cycles: int) -> None:
+    """Put a kernel into the current stream that does nothing for so many clock cycles."""
+    torch.cuda._sleep(cycles)

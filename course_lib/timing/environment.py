@@ -1,0 +1,184 @@
+"""The machine that times were taken on, as far as it can be read. Without it, a time means nothing."""
+
+import contextlib
+import dataclasses
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+# From NVIDIA's nvbench, which throws away samples taken below this share of the highest clock.
+LEAST_CLOCK_SHARE = 0.75
+SMI_FIELDS = {
+    "name": "name",
+    "driver": "driver_version",
+    "clock_mhz": "clocks.sm",
+    "max_clock_mhz": "clocks.max.sm",
+    "temperature_c": "temperature.gpu",
+    "power_w": "power.draw",
+}
+SMI_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One CUDA device as `nvidia-smi` describes it; None for what it does not tell."""
+
+    name: str
+    driver: str | None
+    clock_mhz: float | None  # of the streaming multiprocessors, now
+    max_clock_mhz: float | None
+    temperature_c: float | None
+    power_w: float | None
+    other_processes: tuple[int, ...]  # process ids that compute on it besides ours
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Machine, versions, threads and clocks; None for what could not be read."""
+
+    processor: str
+    cores: int  # that this process may use
+    threads: int | None  # that torch uses within one operator
+    clock_mhz: float | None  # of the first core, now
+    memory_bytes: int | None
+    load_average: float | None  # processes that wanted to run, over the last minute; ours is one of them
+    system: str
+    python: str
+    torch: str | None
+    cuda: str | None  # the version torch was built with
+    gpu: Gpu | None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What about the machine makes a verdict on speed unfair, for `decide_speedup(problems=...)`.
+
+        A busy CPU is none: what hits both sides of a pair alike is taken care of by pairing.
+        """
+        gpu, found = self.gpu, []
+        if gpu and gpu.other_processes:
+            found.append(f"{len(gpu.other_processes)} other processes compute on {gpu.name}")
+        if gpu and gpu.clock_mhz and gpu.max_clock_mhz and gpu.clock_mhz < LEAST_CLOCK_SHARE * gpu.max_clock_mhz:
+            found.append(f"{gpu.name} runs at {gpu.clock_mhz:.0f} MHz of {gpu.max_clock_mhz:.0f}")
+        return tuple(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain data."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        clock = f" at {self.clock_mhz:.0f} MHz" if self.clock_mhz else ""
+        memory = f", {self.memory_bytes / 2**30:.0f} GiB" if self.memory_bytes else ""
+        load = f", load {self.load_average:.1f}" if self.load_average is not None else ""
+        lines = [
+            f"{self.processor}{clock}, {self.cores} cores, torch threads: {self.threads or '?'}{memory}{load}",
+            f"{self.system}, Python {self.python}, torch {self.torch or 'not loaded'}, CUDA {self.cuda or 'none'}",
+        ]
+        if self.gpu:
+            known = {k: v for k, v in dataclasses.asdict(self.gpu).items() if v not in (None, ()) and k != "name"}
+            lines.append(f"{self.gpu.name}: {', '.join(f'{k} {v}' for k, v in known.items())}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def environment() -> Environment:
+    """Read what machine this is, which versions run, and what its clocks say now.
+
+        >>> environment().cores >= 1
+        True
+
+    The GPU is the one that this process uses, and is asked for only if it uses one. Reading that takes about 0.1 s. Not
+    yet run on CUDA.
+    """
+    torch = sys.modules.get("torch")  # what is not loaded has no settings yet
+    uses_cuda = torch is not None and torch.cuda.is_initialized()
+    return Environment(
+        processor=_processor(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        threads=torch.get_num_threads() if torch else None,
+        clock_mhz=_first_clock_mhz(),
+        memory_bytes=_memory_bytes(),
+        load_average=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        system=platform.platform(),
+        python=platform.python_version(),
+        torch=_version("torch"),
+        cuda=torch.version.cuda if torch else None,
+        gpu=_gpu(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
+        if torch and uses_cuda
+        else None,
+    )
+
+
+def parse_gpu(fields: str, processes: str, own_process: int) -> Gpu:
+    """Read what `nvidia-smi` printed: one line of SMI_FIELDS, and one process id a line.
+
+    >>> parse_gpu("NVIDIA T4, 535.1, 585, 1590, 40, [N/A]", "12\\n77\\n", own_process=12)
+    Gpu(name='NVIDIA T4', driver='535.1', clock_mhz=585.0, max_clock_mhz=1590.0, temperature_c=40.0, power_w=None, \
+other_processes=(77,))
+    """
+    values = dict(zip(SMI_FIELDS, (part.strip() for part in fields.strip().split(",")), strict=False))
+    ids = [int(line) for line in processes.split() if line.isdigit()]
+    return Gpu(
+        name=values["name"],
+        driver=values.get("driver"),
+        clock_mhz=_number(values.get("clock_mhz")),
+        max_clock_mhz=_number(values.get("max_clock_mhz")),
+        temperature_c=_number(values.get("temperature_c")),
+        power_w=_number(values.get("power_w")),
+        other_processes=tuple(number for number in ids if number != own_process),
+    )
+
+
+def _gpu(uuid: str) -> Gpu | None:
+    identifier = uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"
+    fields = _nvidia_smi(f"--query-gpu={','.join(SMI_FIELDS.values())}", identifier)
+    return parse_gpu(fields, _nvidia_smi("--query-compute-apps=pid", identifier), os.getpid()) if fields else None
+
+
+def _nvidia_smi(query: str, identifier: str) -> str:
+    """Return what `nvidia-smi` answers, or nothing where there is none."""
+    command = ["nvidia-smi", query, "--format=csv,noheader,nounits", f"--id={identifier}"]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SMI_TIMEOUT_S).stdout
+    return ""
+
+
+def _processor() -> str:
+    return _cpuinfo("model name") or platform.processor() or platform.machine() or "unknown processor"
+
+
+def _first_clock_mhz() -> float | None:
+    return _number(_cpuinfo("cpu MHz"))
+
+
+def _cpuinfo(key: str) -> str | None:
+    """Return the first entry of this name in /proc/cpuinfo, where there is one."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    return None
+
+
+def _memory_bytes() -> int | None:
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return None
+
+
+def _version(package: str) -> str | None:
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    with contextlib.suppress(ValueError, TypeError):
+        return float(text or "")
+    return None

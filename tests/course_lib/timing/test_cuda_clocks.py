@@ -1,0 +1,140 @@
+"""What the clocks for CUDA ask of the device, and in which order, on a stand-in that writes it down."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+import torch
+
+from course_lib.timing import Cache, ClockName
+from course_lib.timing.cuda_clocks import CudaEventClock, CudaGraphClock, CudaWallClock, flush_bytes
+
+DEVICE = torch.device("cuda", 0)
+
+
+class FakeCuda:
+    """Writes down what is asked of it. Between two events lie as many milliseconds as calls."""
+
+    def __init__(self, l2_bytes: int = 50 << 20) -> None:
+        self.log: list[str] = []
+        self.l2_bytes = l2_bytes
+
+    def get_device_name(self, device):
+        return "Stand-in"
+
+    def get_device_properties(self, device):
+        return type("Properties", (), {"L2_cache_size": self.l2_bytes})
+
+    def synchronize(self, device):
+        self.log.append("idle")
+
+    def _sleep(self, cycles):
+        self.log.append("blocker")
+
+    def Event(self, enable_timing=False):  # noqa: N802  # torch's name
+        return FakeEvent(self, enable_timing)
+
+    def CUDAGraph(self):  # noqa: N802  # torch's name
+        return FakeGraph(self)
+
+    @contextlib.contextmanager
+    def graph(self, graph):
+        before, self.log = self.log, graph.captured
+        yield
+        self.log = before
+
+    def empty(self, size, dtype, device):
+        return FakeBuffer(self, size)
+
+
+class FakeEvent:
+    def __init__(self, cuda: FakeCuda, timing: bool) -> None:
+        self.cuda, self.timing, self.place = cuda, timing, 0
+
+    def record(self):
+        self.cuda.log.append("event" if self.timing else "mark")
+        self.place = len(self.cuda.log)
+
+    def synchronize(self):
+        self.cuda.log.append("mark reached")
+
+    def elapsed_time(self, other):
+        return float(self.cuda.log[self.place : other.place].count("call"))
+
+
+class FakeGraph:
+    def __init__(self, cuda: FakeCuda) -> None:
+        self.cuda, self.captured = cuda, []
+
+    def replay(self):
+        self.cuda.log += self.captured
+
+
+class FakeBuffer:
+    def __init__(self, cuda: FakeCuda, size: int) -> None:
+        self.cuda, self.size = cuda, size
+
+    def zero_(self):
+        self.cuda.log.append("flush")
+
+
+def read(kind, calls: int, **options):
+    """Return the log and the reading of one sample."""
+    cuda = FakeCuda()
+    clock = kind(DEVICE, cuda=cuda, empty=cuda.empty, **options)
+    reading = clock.read(lambda: cuda.log.append("call"), calls)
+    return cuda.log, reading, clock
+
+
+WALL = ["idle", "call", "call", "mark", "mark reached", "idle"]
+
+
+def test_the_wall_clock_runs_from_an_idle_device_to_an_idle_device():
+    log, reading, clock = read(CudaWallClock, 2, cold=False)
+
+    assert log == WALL
+    assert reading.time_us == reading.wall_us > 0
+    assert 0 <= reading.late_us <= reading.wall_us
+    assert (clock.name, clock.cache, clock.device) == (ClockName.WALL, Cache.WARM, "cuda:0 Stand-in")
+
+
+def test_a_sample_by_events_is_flush_blocker_event_calls_event_with_the_wall_clock_beside():
+    log, reading, clock = read(CudaEventClock, 2, cold=True)
+
+    assert log == ["flush", *WALL, "flush", "blocker", "event", "call", "call", "event", "idle"]
+    assert reading.time_us == 2000.0  # events count milliseconds
+    assert (clock.name, clock.cache) == (ClockName.CUDA_EVENT, Cache.COLD)
+
+
+def test_a_warm_sample_is_not_flushed():
+    log, _, clock = read(CudaEventClock, 1, cold=False)
+
+    assert "flush" not in log
+    assert clock.cache is Cache.WARM
+
+
+def test_a_graph_is_captured_once_and_replayed_between_events():
+    log, reading, clock = read(CudaGraphClock, 2)
+    clock.read(call := (lambda: clock._cuda.log.append("call")), 2)
+    del log[:]
+    clock.read(call, 2)
+
+    assert log == [*WALL, "blocker", "event", "call", "call", "event", "idle"]
+    assert reading.time_us == 2000.0
+    assert (clock.name, clock.cache) == (ClockName.CUDA_GRAPH, Cache.WARM)
+
+
+@pytest.mark.parametrize(("l2_bytes", "expected"), [(50 << 20, 100 << 20), (4 << 20, 64 << 20)])
+def test_the_flush_writes_more_than_the_cache_holds(l2_bytes, expected):
+    assert flush_bytes(FakeCuda(l2_bytes), DEVICE) == expected
+
+
+def test_torch_has_what_the_clocks_are_written_for():
+    missing = [
+        name for name in ("_sleep", "Event", "CUDAGraph", "graph", "synchronize") if not hasattr(torch.cuda, name)
+    ]
+
+    assert missing == [], (
+        f"torch {torch.__version__} lacks torch.cuda.{missing}: change course_lib/timing/cuda_clocks.py"
+    )
