@@ -15,8 +15,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import sum_to_bias
 from course_lib.kernels.dropout import draw_seed, dropout_factors
+from course_lib.kernels.mixed_precision import register_autocast
 from course_lib.kernels.residual_layer_norm import layer_norm_gradients
 from course_lib.kernels.row_operands import check_probability, check_rows
 
@@ -52,7 +54,7 @@ def bias_dropout_residual_layer_norm(
     )
 
 
-@torch.library.impl(_NAME, "CompositeImplicitAutograd")
+@torch.library.impl(_NAME, ["CompositeImplicitAutograd", "FuncTorchBatchedDecomposition"])
 def _with_fresh_seed(
     x: torch.Tensor,
     bias: torch.Tensor,
@@ -191,3 +193,7 @@ def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
 bias_dropout_residual_layer_norm_seeded.register_fake(_fake)
 bias_dropout_residual_layer_norm_seeded.register_autograd(_backward, setup_context=_setup_context)
 bias_dropout_residual_layer_norm_backward.register_fake(_fake_backward)
+register_vmap(bias_dropout_residual_layer_norm_seeded, rows=(0, 2))
+register_vmap(bias_dropout_residual_layer_norm_backward)
+register_autocast("bias_dropout_residual_layer_norm", rows=(0, 1, 2), normalises=True)
+register_autocast("bias_dropout_residual_layer_norm_seeded", rows=(0, 1, 2), normalises=True)

@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.errors import KernelError
+from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import check_bias, sum_to_bias
+from course_lib.kernels.mixed_precision import register_autocast
 
 
 @torch.library.custom_op("course_lib::bias_gelu", mutates_args=())
@@ -59,3 +61,5 @@ def _backward(ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor) -> t
 
 bias_gelu.register_fake(_fake)
 bias_gelu.register_autograd(_backward, setup_context=_setup_context)
+register_vmap(bias_gelu, rows=(0,))
+register_autocast("bias_gelu", rows=(0, 1), normalises=False)

@@ -8,7 +8,9 @@ not be written to memory and read again: N elements read and N written, against 
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import check_bias, sum_to_bias
+from course_lib.kernels.mixed_precision import register_autocast
 
 
 @torch.library.custom_op("course_lib::bias_silu", mutates_args=())
@@ -57,3 +59,5 @@ def _silu_backward(grad: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
 
 bias_silu.register_fake(_fake)
 bias_silu.register_autograd(_backward, setup_context=_setup_context)
+register_vmap(bias_silu, rows=(0,))
+register_autocast("bias_silu", rows=(0, 1), normalises=False)

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.batching import register_vmap
+from course_lib.kernels.mixed_precision import register_autocast
 from course_lib.kernels.row_operands import check_rows
 
 
@@ -109,3 +111,6 @@ def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
 residual_layer_norm.register_fake(_fake)
 residual_layer_norm.register_autograd(_backward, setup_context=_setup_context)
 residual_layer_norm_backward.register_fake(_fake_backward)
+register_vmap(residual_layer_norm, rows=(0, 1))
+register_vmap(residual_layer_norm_backward)
+register_autocast("residual_layer_norm", rows=(0, 1), normalises=True)

@@ -13,8 +13,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import sum_to_bias
 from course_lib.kernels.dropout import draw_seed, dropout_factors
+from course_lib.kernels.mixed_precision import register_autocast
 from course_lib.kernels.row_operands import check_probability, check_rows
 
 _NAME = "course_lib::scale_dropout_residual_rms_norm"
@@ -46,7 +48,7 @@ def scale_dropout_residual_rms_norm(
     return torch.ops.course_lib.scale_dropout_residual_rms_norm.default(x, scale, residual, weight, p, training, eps)
 
 
-@torch.library.impl(_NAME, "CompositeImplicitAutograd")
+@torch.library.impl(_NAME, ["CompositeImplicitAutograd", "FuncTorchBatchedDecomposition"])
 def _with_fresh_seed(
     x: torch.Tensor,
     scale: torch.Tensor,
@@ -183,3 +185,7 @@ def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
 scale_dropout_residual_rms_norm_seeded.register_fake(_fake)
 scale_dropout_residual_rms_norm_seeded.register_autograd(_backward, setup_context=_setup_context)
 scale_dropout_residual_rms_norm_backward.register_fake(_fake_backward)
+register_vmap(scale_dropout_residual_rms_norm_seeded, rows=(0, 2))
+register_vmap(scale_dropout_residual_rms_norm_backward)
+register_autocast("scale_dropout_residual_rms_norm", rows=(0, 1, 2), normalises=True)
+register_autocast("scale_dropout_residual_rms_norm_seeded", rows=(0, 1, 2), normalises=True)

@@ -113,22 +113,6 @@ def test_with_probability_one_only_the_residual_is_left(operator: RowOperator) -
     assert not grad_operand.any()
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_dropout_keeps_the_share_and_the_mean_that_it_promises(p: float) -> None:
-    factors = dropout_factors(SEED, p, torch.empty(400, 500, dtype=torch.float64))
-    kept = (factors != 0).double().mean().item()
-    assert kept == pytest.approx(1 - p, abs=0.005)  # more than four standard deviations
-    torch.testing.assert_close(factors[factors != 0].unique(), torch.tensor([1 / (1 - p)], dtype=torch.float64))
-
-
-def test_dropout_factors_depend_on_the_seed_and_the_shape_alone() -> None:
-    like = torch.empty(6, 7)
-    factors = dropout_factors(SEED, 0.5, like)
-    assert torch.equal(factors, dropout_factors(SEED, 0.5, torch.empty(7, 6).T))
-    assert torch.equal(factors.bfloat16(), dropout_factors(SEED, 0.5, like.bfloat16()))
-    assert not torch.equal(factors, dropout_factors(SEED + 1, 0.5, like))
-
-
 @EACH
 def test_statistics_of_half_precision_are_taken_in_float32(operator: RowOperator) -> None:
     tensors = operator.tensors(lambda: torch.randn(8, 4096) + 100, torch.bfloat16)
