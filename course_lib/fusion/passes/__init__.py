@@ -1,5 +1,7 @@
-"""The fusions, one a file."""
+"""The passes, one a file."""
 
-from course_lib.fusion.passes.bias_gelu import fuse_bias_gelu
+from course_lib.fusion.passes.bias_dropout_residual_layer_norm import FuseBiasDropoutResidualLayerNorm
+from course_lib.fusion.passes.bias_gelu import BiasGelu, fuse_bias_gelu
+from course_lib.fusion.passes.residual_layer_norm import ResidualLayerNorm
 
-__all__ = ["fuse_bias_gelu"]
+__all__ = ["BiasGelu", "FuseBiasDropoutResidualLayerNorm", "ResidualLayerNorm", "fuse_bias_gelu"]

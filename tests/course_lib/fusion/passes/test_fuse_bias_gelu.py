@@ -131,7 +131,7 @@ LOOKALIKES: dict[str, tuple[Body, str]] = {
     "in_place_operator": (lambda g, x, b: _gelu(g, g.call_function(operator.iadd, (x, b))), "in place"),
     "sum_into_out": (lambda g, x, b: _gelu(g, _sum(g, x, b, out=g.call_function(torch.empty_like, (x,)))), "in place"),
     "used_twice": (_used_twice, "other users"),
-    "returned": (_returned, "sum is an output"),
+    "returned": (_returned, "is an output"),
     "a_subclass": (lambda g, x, b: g.call_module("own", (_sum(g, x, b),)), "subclass"),
     "hooks": (lambda g, x, b: g.call_module("hooked", (_sum(g, x, b),)), "hooks"),
     "a_computed_approximation": (_computed_approximation, "approximate"),

@@ -1,0 +1,110 @@
+"""`fuse`: the front door. A program goes in, and comes back as a graph in which less is launched and moved."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from course_lib.capture import Captured, capture
+from course_lib.errors import FusionError
+from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.registry import chosen
+from course_lib.fusion.result import FusionResult, Rejected
+from course_lib.fusion.rewriting import copy_of, keep_state
+from course_lib.graph import Cost, cost, propagate_shapes
+
+Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
+MAX_ROUNDS = 8  # of one pass: what it fused may let it fuse more
+
+
+def fuse(
+    program: Program,
+    example_inputs: Sequence[object],
+    passes: Iterable[str | GraphPass] | None = None,
+    *,
+    level: str = "exact",
+) -> FusionResult:
+    """Return a graph that computes what `program` computes with fewer launches and bytes, and an account of it.
+
+        >>> result = fuse(lambda x, b: torch.nn.functional.gelu(x + b), (torch.zeros(2, 3), torch.zeros(3)))
+        >>> result.num_matches, result.cost_before.launches, result.cost_after.launches
+        (1, 2, 1)
+
+    `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
+    backends or from `torch._dynamo.export`; or a `Captured`; or what `torch.export.export` gives. The program is never
+    changed, also when something fails; the graph shares its parameters and modules. `example_inputs` decide shapes
+    and types, and the graph is right for inputs of these. A backend's graph takes its parameters as inputs
+    too.
+
+    `passes` are names from `PASSES`, or passes of your own, and run in the order given; without it, all exact passes
+    run. A lossy pass has to be named, and needs `level="lossy"`.
+
+    Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
+    captured, and `GraphError` if the graph cannot run on inputs of these shapes.
+    """
+    selected = chosen(passes, level)
+    gm = propagate_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
+    before = cost_of_one_run(gm, example_inputs)
+    matches: dict[str, int] = {}
+    rejected: list[Rejected] = []
+    for one in selected:
+        gm, count, refusals = _run(one, gm, example_inputs)
+        matches[one.name] = matches.get(one.name, 0) + count
+        rejected += refusals
+    total = sum(matches.values())
+    after = cost_of_one_run(gm, example_inputs) if total else before
+    return FusionResult(gm, total, tuple(rejected), matches, before, after)
+
+
+def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
+    """Return what one forward run of a graph costs, found on fake tensors: nothing is computed and nothing changed."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    tensors = {**dict(gm.named_parameters()), **dict(gm.named_buffers())}
+    state = {name: _fake(mode, tensor) for name, tensor in tensors.items()}
+    inputs = [_fake(mode, value) if isinstance(value, torch.Tensor) else value for value in example_inputs]
+    with mode, torch.no_grad():
+        return cost(lambda *given: torch.func.functional_call(gm, state, given), inputs)
+
+
+def _fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+    with mode:
+        return torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+
+
+def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphModule:
+    if isinstance(program, fx.GraphModule):
+        return program
+    if isinstance(program, Captured):
+        program = program.graph_module
+    elif isinstance(program, torch.export.ExportedProgram):
+        program = program.module()
+    elif callable(program):
+        return _captured(program, example_inputs)
+    if not isinstance(program, fx.GraphModule):
+        raise FusionError(
+            f"fuse got a {type(program).__name__}; it expects a module, a function, or a graph of one, see capture()."
+        )
+    return program
+
+
+def _captured(program: nn.Module | Callable[..., object], example_inputs: Sequence[object]) -> fx.GraphModule:
+    gm = capture(program, example_inputs).graph_module
+    assert isinstance(gm, fx.GraphModule), "capture in its first mode gives a graph of torch.fx"
+    if isinstance(program, nn.Module):
+        keep_state(gm, program)
+    return gm
+
+
+def _run(
+    one: GraphPass, gm: fx.GraphModule, example_inputs: Sequence[object]
+) -> tuple[fx.GraphModule, int, tuple[Rejected, ...]]:
+    """Run one pass until it finds nothing more; return the graph, how much it did, and what it leaves alone."""
+    count = 0
+    for _ in range(MAX_ROUNDS):
+        result = one.call(gm)
+        if not result.num_matches:
+            return gm, count, result.rejected
+        count += result.num_matches
+        gm = propagate_shapes(result.graph_module, example_inputs)
+    return gm, count, result.rejected

@@ -1,0 +1,97 @@
+"""The frame of a pass, in the words of torch.fx: one fusion is a pattern, a guard and a replacement, in one file."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
+
+from torch import fx
+from torch.fx.passes.infra.pass_base import PassBase
+
+from course_lib.fusion.guards import common_objection
+from course_lib.fusion.matching import Match, Pattern
+from course_lib.fusion.result import FusionResult, Rejected
+from course_lib.fusion.rewriting import copy_of, erase, finish, put_in_place_of
+from course_lib.fusion.rules import Objection, closeness, remedy
+
+
+class GraphPass(PassBase):
+    """A pass from graph to graph: it works on a copy, and gives back a `FusionResult`.
+
+    A subclass has a `name` and says in `transform` what it does to the copy. `level` is "exact" if the program still
+    computes the same real function, and "lossy" if it computes another one on purpose.
+    """
+
+    name: ClassVar[str]
+    level: ClassVar[str] = "exact"
+
+    def call(self, graph_module: fx.GraphModule) -> FusionResult:  # type: ignore[override]  # a PassResult with more
+        """Return the transformed copy of `graph_module`; raise `FusionError` if it is no graph module."""
+        copied = copy_of(graph_module)
+        num_matches, rejected = self.transform(copied)
+        if num_matches:
+            finish(copied)
+        return FusionResult(copied, num_matches, tuple(rejected), {self.name: num_matches})
+
+    @abstractmethod
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Change `gm` in place; return how many changes were made, and what was left alone and why."""
+
+
+class FusionPass(GraphPass):
+    """A pass that puts one computation in the place of what looks like `patterns`.
+
+    A subclass gives three things, each plain Python:
+
+    - `patterns`: functions of PyTorch operators to look for, the largest first. Their parameters stand for anything,
+      and are the names of the match's operands. They match whatever the spelling, see `operators.py`.
+    - `guard(match)`: an `Objection` if the fused computation would not be the same, beyond the rules that hold for
+      all passes, see `guards.py`.
+    - `replacement(match)`: a function of the same parameters, which is what will be computed.
+    """
+
+    patterns: ClassVar[Sequence[Callable[..., object]]]
+
+    def guard(self, match: Match) -> Objection | None:
+        """Return why this match must be left alone, or None."""
+        return None
+
+    @abstractmethod
+    def replacement(self, match: Match) -> Callable[..., object]:
+        """Return the function that will be computed instead, of the parameters of the pattern."""
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Fuse each match that may be fused, one by one, because a rewrite may replace an operand of a later match."""
+        patterns = [Pattern(function) for function in self.patterns]
+        rejected: list[Rejected] = []
+        num_matches = 0
+        for node in list(gm.graph.nodes):
+            refusals: list[tuple[Objection, Match]] = []
+            for match in _matches(patterns, node):
+                objection = common_objection(match) or self.guard(match)
+                if objection is None:
+                    self._rewrite(match)
+                    num_matches += 1
+                    break
+                refusals.append((objection, match))
+            else:
+                rejected += self._refusal(refusals)
+        return num_matches, rejected
+
+    def _rewrite(self, match: Match) -> None:
+        put_in_place_of(match.anchor, self.replacement(match), match.operands)
+        erase(match.nodes)
+
+    def _refusal(self, refusals: list[tuple[Objection, Match]]) -> list[Rejected]:
+        """Return one account of a place where the pattern fits in several ways: that of the way that came closest."""
+        if not refusals:
+            return []
+        objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
+        names = tuple(node.name for node in match.nodes)
+        source = (match.anchor.stack_trace or "").strip()
+        return [Rejected(names, objection.rule, objection.reason, self.name, source, remedy(objection.rule))]
+
+
+def _matches(patterns: Sequence[Pattern], node: fx.Node) -> Iterator[Match]:
+    if node.op.startswith("call"):
+        for pattern in patterns:
+            yield from pattern.matches(node)

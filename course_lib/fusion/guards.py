@@ -1,0 +1,128 @@
+"""The rules that every fusion keeps, whatever it fuses. Each looks at a match and objects, or does not."""
+
+from collections.abc import Callable, Iterator
+
+from torch import fx
+
+from course_lib.fusion.effects import between, is_random, switches_regime
+from course_lib.fusion.matching import Difference, Match
+from course_lib.fusion.mutation import mutates, mutations_of
+from course_lib.fusion.owned import Owned
+from course_lib.fusion.rules import REMEDIES, Objection
+from course_lib.graph.hooks import has_hooks
+
+
+def common_objection(match: Match) -> Objection | None:
+    """Return the first reason why a match must be left alone that has nothing to do with what it computes."""
+    return next((found for rule in COMMON_RULES if (found := rule(match)) is not None), None)
+
+
+def arguments_are_those_of_the_pattern(match: Match) -> Objection | None:
+    """Object to an argument, written or left out, that means something else than the pattern."""
+    if not match.differences:
+        return None
+    different = match.differences[0]
+    rule = different.parameter if different.parameter in REMEDIES else "argument"
+    return Objection(rule, _describe(different))
+
+
+def modules_are_plain(match: Match) -> Objection | None:
+    """Object to a module that may do more than its class says."""
+    for call in match.calls:
+        if call.module is None:
+            continue
+        kind = type(call.module).__name__
+        if not call.exact_module:
+            reason = f"{call.node.target} is a {kind}, a subclass of what can be fused, and may compute something else"
+            return Objection("subclass", reason)
+        if has_hooks(call.module):
+            return Objection("hooks", f"{call.node.target} has hooks, which would no longer run")
+    return None
+
+
+def nothing_is_written_in_place(match: Match) -> Objection | None:
+    """Object to a matched call that writes into a tensor that others may read."""
+    written = next((call.node for call in match.calls if call.in_place or mutates(call.node)), None)
+    if written is None:
+        return None
+    return Objection("in place", f"{written} writes its result into a tensor that others may read")
+
+
+def intermediate_values_stay_inside(match: Match) -> Objection | None:
+    """Object if someone else needs an intermediate value, which must then be computed anyway."""
+    inside = set(match.nodes)
+    for node in match.nodes:
+        others = [user for user in node.users if user not in inside]
+        if node is match.anchor or not others:
+            continue
+        if any(user.op == "output" for user in others):
+            return Objection("is an output", f"the graph returns {node}, so it must be computed anyway")
+        names = ", ".join(user.name for user in others)
+        return Objection("other users", f"{node} is also used by {names}, so it must be computed anyway")
+    return None
+
+
+def nothing_is_switched_between(match: Match) -> Objection | None:
+    """Object if autocast or gradient recording is switched within the match."""
+    switch = next((node for node in between(match.nodes[0], match.anchor) if switches_regime(node)), None)
+    if switch is None:
+        return None
+    return Objection("regime", f"{switch} changes how later operators run, in the middle of the match")
+
+
+def random_numbers_keep_their_order(match: Match) -> Objection | None:
+    """Object if other random numbers are drawn between a matched dropout and the place of the fused call."""
+    drawing = [node for node in match.nodes if is_random(node)]
+    if not drawing:
+        return None
+    others = [node for node in between(drawing[0], match.anchor) if is_random(node) and node not in match.nodes]
+    reason = f"{', '.join(node.name for node in others)} draws random numbers after {drawing[0]}, before the fused call"
+    return Objection("random order", reason) if others else None
+
+
+def operands_do_not_change(match: Match) -> Objection | None:
+    """Object if an operand changes in place after the match has first read it.
+
+    The fused call stands at the end of the match, so it reads its operands later than the program did. It may also
+    keep them for the backward pass, where the single operators kept something else.
+    """
+    for value in match.operands.values():
+        for reader, holders in _first_readers(match, value):
+            changing = mutations_of(holders, after=reader)
+            if changing:
+                names = ", ".join(node.name for node in changing)
+                return Objection("mutation", f"{names} changes {value} in place after {reader} has read it")
+    return None
+
+
+COMMON_RULES: tuple[Callable[[Match], Objection | None], ...] = (
+    arguments_are_those_of_the_pattern,
+    modules_are_plain,
+    nothing_is_written_in_place,
+    intermediate_values_stay_inside,
+    nothing_is_switched_between,
+    random_numbers_keep_their_order,
+    operands_do_not_change,
+)
+
+
+def _first_readers(match: Match, value: object) -> Iterator[tuple[fx.Node, list[fx.Node]]]:
+    """Yield the first matched node that reads a value, with the nodes through which the value could be changed."""
+    if isinstance(value, fx.Node):
+        readers = [node for node in match.nodes if value in node.all_input_nodes]
+        if readers:
+            yield readers[0], [value]
+    elif isinstance(value, Owned):
+        graph = match.anchor.graph
+        yield match.nodes[0], [node for node in graph.find_nodes(op="get_attr") if node.target == value.path]
+
+
+def _describe(different: Difference) -> str:
+    name = different.parameter
+    return (
+        f"{different.node} has {name}={_shown(different.found)}; only {name}={_shown(different.expected)} can be fused"
+    )
+
+
+def _shown(value: object) -> str:
+    return str(value) if isinstance(value, (fx.Node, Owned)) else repr(value)

@@ -1,0 +1,152 @@
+"""Every operator that the passes know, with all the ways a program may spell it: a table, and the search in it.
+
+The same sum is written `x + y`, `torch.add(x, y)`, `x.add(y)`, and reads `aten.add.Tensor` in an exported graph. A
+pass should not care, so a pass never looks at a node's target: it asks `course_lib.fusion.calls.read_call`, which asks
+this table. To teach the passes another operator or spelling, add it here, and nowhere else.
+"""
+
+import ast
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+
+import torch
+import torch.nn.functional as F
+
+_ROOTS: Mapping[str, object] = {"operator": operator, "torch": torch, "F": F, "aten": torch.ops.aten}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What is computed, whatever its spelling."""
+
+    name: str
+    signature: Signature  # parameters in schema order, with their defaults
+    short: Callable[..., object]  # the spelling that `normalise` writes if only the required arguments matter
+    full: Callable[..., object]  # the spelling that takes every argument by name
+    commutes: bool = False  # whether its two first operands may be exchanged
+    random: bool = False  # whether it may draw random numbers
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One way to call an operator."""
+
+    operator: Operator
+    signature: Signature
+    in_place: bool = False
+
+
+_SUM = "input other *alpha=1 *out=None"
+_PAIR = "input other *out=None"
+_ONE = "input *out=None"
+_BATCH_NORM = "input running_mean running_var weight=None bias=None training=False momentum=0.1 eps=1e-5"
+_CONVOLUTION = "input weight bias=None stride=1 padding=0 dilation=1 groups=1"
+_SDPA = "query key value attn_mask=None dropout_p=0.0 is_causal=False *scale=None *enable_gqa=False"
+
+# Name, flags, parameters, spellings. The first spelling is `short`, the second is `full`; a spelling whose parameters
+# differ gives its own after it; a spelling with `!` writes its result into its first operand.
+_TABLE: tuple[tuple[str, str, str, str], ...] = (
+    ("add", "commutes", _SUM, "operator.add torch.add Tensor.add aten.add.Tensor aten.add.Scalar "
+     "operator.iadd! Tensor.add_! aten.add_.Tensor!"),
+    ("sub", "", _SUM, "operator.sub torch.sub torch.subtract Tensor.sub Tensor.subtract aten.sub.Tensor "
+     "operator.isub! Tensor.sub_! aten.sub_.Tensor!"),
+    ("mul", "commutes", _PAIR, "operator.mul torch.mul torch.multiply Tensor.mul Tensor.multiply aten.mul.Tensor "
+     "aten.mul.Scalar operator.imul! Tensor.mul_! aten.mul_.Tensor!"),
+    ("div", "", "input other *rounding_mode=None *out=None", "operator.truediv torch.div torch.divide "
+     "torch.true_divide Tensor.div Tensor.divide Tensor.true_divide aten.div.Tensor aten.div.Scalar "
+     "operator.itruediv! Tensor.div_! aten.div_.Tensor!"),
+    ("neg", "", _ONE, "operator.neg torch.neg Tensor.neg torch.negative aten.neg.default"),
+    ("pow", "", "input exponent *out=None", "operator.pow torch.pow Tensor.pow aten.pow.Tensor_Scalar"),
+    ("matmul", "", _PAIR, "operator.matmul torch.matmul Tensor.matmul aten.matmul.default"),
+    ("bmm", "", "input mat2 *out=None", "torch.bmm torch.bmm Tensor.bmm aten.bmm.default"),
+    ("transpose", "", "input dim0 dim1", "torch.transpose torch.transpose Tensor.transpose torch.swapaxes "
+     "Tensor.swapaxes aten.transpose.int"),
+    ("addcmul", "", "input tensor1 tensor2 *value=1 *out=None",
+     "torch.addcmul torch.addcmul Tensor.addcmul aten.addcmul.default"),
+    ("addcdiv", "", "input tensor1 tensor2 *value=1 *out=None",
+     "torch.addcdiv torch.addcdiv Tensor.addcdiv aten.addcdiv.default"),
+    ("gelu", "", "input *approximate='none'", "F.gelu F.gelu aten.gelu.default"),
+    ("relu", "", "input inplace=False", "F.relu F.relu torch.relu(input) Tensor.relu(input) aten.relu.default(input) "
+     "torch.relu_! Tensor.relu_! aten.relu_.default!"),
+    ("silu", "", "input inplace=False", "F.silu F.silu aten.silu.default(input)"),
+    ("sigmoid", "", _ONE, "torch.sigmoid torch.sigmoid F.sigmoid(input) Tensor.sigmoid aten.sigmoid.default"),
+    ("tanh", "", _ONE, "torch.tanh torch.tanh F.tanh(input) Tensor.tanh aten.tanh.default"),
+    ("erf", "", _ONE, "torch.erf torch.erf Tensor.erf aten.erf.default"),
+    ("exp", "", _ONE, "torch.exp torch.exp Tensor.exp aten.exp.default"),
+    ("sqrt", "", _ONE, "torch.sqrt torch.sqrt Tensor.sqrt aten.sqrt.default"),
+    ("dropout", "random", "input p=0.5 training=True inplace=False", "F.dropout F.dropout "
+     "torch.dropout(input,p,training) aten.dropout.default(input,p,training) torch.dropout_(input,p,training)!"),
+    ("softmax", "", "input dim *dtype=None", "torch.softmax torch.softmax(input,dim,dtype=None) "
+     "F.softmax(input,dim=None,_stacklevel=3,dtype=None) Tensor.softmax(input,dim,dtype=None) "
+     "aten.softmax.int(input,dim,dtype=None)"),
+    ("layer_norm", "", "input normalized_shape weight=None bias=None eps=1e-5", "F.layer_norm F.layer_norm "
+     "torch.layer_norm(input,normalized_shape,weight=None,bias=None,eps=1e-5,cudnn_enable=True) "
+     "aten.layer_norm.default(input,normalized_shape,weight=None,bias=None,eps=1e-5,cudnn_enable=True)"),
+    ("batch_norm", "", _BATCH_NORM, "F.batch_norm F.batch_norm"),
+    ("linear", "", "input weight bias=None", "F.linear F.linear aten.linear.default"),
+    ("conv1d", "", _CONVOLUTION, "F.conv1d F.conv1d aten.conv1d.default"),
+    ("conv2d", "", _CONVOLUTION, "F.conv2d F.conv2d aten.conv2d.default"),
+    ("scaled_dot_product_attention", "random", _SDPA,
+     "F.scaled_dot_product_attention F.scaled_dot_product_attention aten.scaled_dot_product_attention.default"),
+)  # fmt: skip
+
+_NAMES = {"self": "input", "train": "training"}  # what other spellings call the same parameter
+
+
+@functools.cache
+def operators() -> Mapping[str, Operator]:
+    """Return every operator by its name."""
+    return {name: _operator(name, flags, parameters, spellings) for name, flags, parameters, spellings in _TABLE}
+
+
+@functools.cache
+def function_spellings() -> Mapping[object, Spelling]:
+    """Return the spelling of each function that is one."""
+    return {_target(name): spelling for name, spelling in _spellings() if not name.startswith("Tensor.")}
+
+
+@functools.cache
+def method_spellings() -> Mapping[str, Spelling]:
+    """Return the spelling of each method of a tensor that is one."""
+    return {name.removeprefix("Tensor."): spelling for name, spelling in _spellings() if name.startswith("Tensor.")}
+
+
+def schema_name(parameter: str) -> str:
+    """Return the name that the table has for a parameter which one spelling calls differently."""
+    return _NAMES.get(parameter, parameter)
+
+
+def _operator(name: str, flags: str, parameters: str, spellings: str) -> Operator:
+    short, full = (_target(word.partition("(")[0]) for word in spellings.split()[:2])
+    return Operator(name, _signature(parameters.split()), short, full, "commutes" in flags, "random" in flags)
+
+
+def _spellings() -> list[tuple[str, Spelling]]:
+    found = []
+    for name, _, parameters, spellings in _TABLE:
+        for word in spellings.split():
+            target, _, own = word.rstrip("!").partition("(")
+            signature = _signature(own.rstrip(")").split(",") if own else parameters.split())
+            found.append((target, Spelling(operators()[name], signature, word.endswith("!"))))
+    return found
+
+
+def _target(name: str) -> Callable[..., object]:
+    root, *path = name.split(".")
+    return functools.reduce(getattr, path, _ROOTS[root])  # type: ignore[return-value]  # a path of the table above
+
+
+def _signature(words: list[str]) -> Signature:
+    """Read parameters such as `input dim *dtype=None`; a star marks what can be given by name only."""
+    parameters = []
+    for word in words:
+        name, _, default = word.lstrip("*").partition("=")
+        kind = Parameter.KEYWORD_ONLY if word.startswith("*") else Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(Parameter(name, kind, default=ast.literal_eval(default) if default else Parameter.empty))
+    return Signature(parameters)

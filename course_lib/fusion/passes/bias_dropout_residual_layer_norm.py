@@ -1,0 +1,158 @@
+"""Fuse what follows each half of a Transformer layer: bias, dropout, residual sum and LayerNorm.
+
+Dropout of the fused operator falls out elsewhere than PyTorch's for the same seed: its mask is drawn from a seed of
+its own, so that it need not be kept. Rate, scale and the gradient's use of the same mask are as they were.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import fx
+
+import course_lib.kernels  # noqa: F401  # registers the operator that we fuse onto
+from course_lib.fusion.fusion_pass import FusionPass
+from course_lib.fusion.matching import Match
+from course_lib.fusion.operand_facts import (
+    TensorOperands,
+    attribute_of,
+    is_bias_of,
+    normalises_last_dimension,
+    one_dtype,
+    tensor_operands,
+)
+from course_lib.fusion.owned import Owned
+from course_lib.fusion.rewriting import new_module
+from course_lib.fusion.rules import Objection
+from course_lib.fusion.switched import BiasDropoutResidualLayerNorm
+
+Tensor = torch.Tensor
+
+
+def _training(
+    x: Tensor,
+    bias: Tensor,
+    residual: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor,
+    layer_norm_bias: Tensor,
+    p: float,
+    training: bool,
+    eps: float,
+) -> Tensor:
+    rows = F.dropout(x + bias, p, training) + residual
+    return F.layer_norm(rows, normalized_shape, weight, layer_norm_bias, eps)
+
+
+def _after_linear(
+    hidden: Tensor,
+    linear_weight: Tensor,
+    bias: Tensor,
+    residual: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor,
+    layer_norm_bias: Tensor,
+    p: float,
+    training: bool,
+    eps: float,
+) -> Tensor:
+    x = F.linear(hidden, linear_weight, bias)
+    rows = F.dropout(x, p, training) + residual
+    return F.layer_norm(rows, normalized_shape, weight, layer_norm_bias, eps)
+
+
+def _evaluation(
+    x: Tensor,
+    bias: Tensor,
+    residual: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor,
+    layer_norm_bias: Tensor,
+    eps: float,
+) -> Tensor:
+    return F.layer_norm(x + bias + residual, normalized_shape, weight, layer_norm_bias, eps)
+
+
+class FuseBiasDropoutResidualLayerNorm(FusionPass):
+    """The pass `bias_dropout_residual_layer_norm`, for training and evaluation.
+
+    Where dropout is a module, its flag may change after the pass, so the fused call becomes a module too, and follows
+    `train()` and `eval()`. After a linear layer, the bias moves from the layer into the fused operator.
+    """
+
+    name = "bias_dropout_residual_layer_norm"
+    patterns: ClassVar = (_training, _after_linear, _evaluation)
+
+    def guard(self, match: Match) -> Objection | None:
+        """Object unless shapes and dtypes are those of the fused operator, and p and the training flag are known."""
+        if "p" in match.operands:
+            p, training = match["p"], match["training"]
+            if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p <= 1:
+                return Objection("argument", f"dropout takes p from {p!r}; only a number between 0 and 1 can be fused")
+            if not isinstance(training, (bool, Owned)):
+                return Objection("argument", f"whether dropout is in training mode, {training!r}, is known only later")
+        rows = match if "x" in match.operands else _with_rows(match)
+        return normalises_last_dimension(rows) or _objection_to_bias(rows)
+
+    def replacement(self, match: Match) -> Callable[..., object]:
+        """Return the fused operator, or a module around it that has the training flag."""
+        switched = isinstance(match.operands.get("training"), Owned)
+        fused: Callable[..., object] = _fused_module(match) if switched else _fused_operator
+        if "hidden" not in match.operands:
+            return fused
+
+        def after_linear(hidden: Tensor, linear_weight: Tensor, **operands: object) -> object:
+            return fused(F.linear(hidden, linear_weight), **operands)
+
+        return after_linear
+
+
+def _with_rows(match: Match) -> Match:
+    """Return the match with the linear layer's result as `x`: the fused operator adds the bias to the same shape."""
+    linear = next(call.node for call in match.calls if call.operator.name == "linear")
+    return Match(match.calls, {**match.operands, "x": linear})
+
+
+def _objection_to_bias(match: Match) -> Objection | None:
+    if not isinstance(match["bias"], (fx.Node, Owned)):
+        return Objection("bias shape", f"{match['bias']!r} is no tensor, and the fused operator adds a bias")
+    operands = tensor_operands(match, "x", "bias", "residual")
+    if not isinstance(operands, TensorOperands):
+        return operands
+    if not is_bias_of(operands["bias"], operands["x"]):
+        return Objection("bias shape", f"{match['bias']} is no 1-D bias over the last dimension of {match['x']}")
+    return one_dtype(operands)
+
+
+def _fused_module(match: Match) -> Callable[..., object]:
+    owner, training, p, eps = match.anchor.graph.owning_module, match["training"], match["p"], match["eps"]
+    assert owner is not None, "a pass works on the graph of a GraphModule"
+    assert isinstance(training, Owned), "a literal flag needs no module"
+    assert isinstance(p, (int, float)), "the guard has seen that p is a number"
+    assert isinstance(eps, (int, float)), "the guard has seen that eps is a number"
+    module = BiasDropoutResidualLayerNorm(p, eps).train(bool(attribute_of(match, training)))
+    call = new_module(owner, "bias_dropout_residual_layer_norm", module)
+
+    def fused(
+        x: object, bias: object, residual: object, weight: object, layer_norm_bias: object, **_: object
+    ) -> object:
+        return call(x, bias, residual, weight, layer_norm_bias)
+
+    return fused
+
+
+def _fused_operator(
+    x: Tensor,
+    bias: Tensor,
+    residual: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor,
+    layer_norm_bias: Tensor,
+    eps: float,
+    p: float = 0.0,
+    training: bool = False,
+) -> object:
+    return torch.ops.course_lib.bias_dropout_residual_layer_norm(
+        x, bias, residual, weight, layer_norm_bias, p, training, eps
+    )

@@ -1,0 +1,49 @@
+"""The rules that every fusion keeps, each with what would let a refused match fuse.
+
+The order is that in which they are tried: a match that breaks a later rule came closer to being fused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+REMEDIES: Mapping[str, str] = {
+    "argument": "Give the arguments that the pattern names, or keep the operators apart.",
+    "alpha": "Write the factor as a multiplication of its own, or use alpha=1.",
+    "approximate": 'Write approximate="none" or approximate="tanh" as a constant.',
+    "subclass": "Use the class of torch.nn itself, without subclass or parametrisation.",
+    "hooks": "Remove the hooks from the module, or put them on a module that is not part of the match.",
+    "in place": "Use the operator that returns a new tensor instead of the one that writes into its operand.",
+    "other users": "Let only the next operator read the intermediate value, or compute it a second time where needed.",
+    "is an output": "Do not return the intermediate value.",
+    "regime": "Move the whole computation to one side of where autocast or gradient recording is switched.",
+    "random order": "Draw the other random numbers before or after the whole computation.",
+    "mutation": "Change the tensor before it is read, or change a clone of it.",
+    "shape unknown": "Give example inputs, so that shapes are known: fuse(model, example_inputs).",
+    "shape": "Bring the operands to the shapes that the fused operator takes.",
+    "bias shape": "Use a bias of one dimension, as long as the last dimension of the other operand.",
+    "dtype": "Convert the operands to one dtype first.",
+    "training": "Put the module into evaluation mode and capture it again: model.eval().",
+    "statistics": "Use a BatchNorm that keeps running statistics and has a weight and a bias.",
+    "affine": "Give the normalisation a weight and a bias.",
+    "shared": "Give each call a module of its own, and each module parameters of its own.",
+    "mask": "Use a mask of the scores' dtype that broadcasts over them and that no gradient is asked for.",
+    "traffic": "Nothing to do: fused, this would move more bytes than it does now.",
+}
+
+
+@dataclass(frozen=True)
+class Objection:
+    """A rule that a match breaks, and a sentence about where it does."""
+
+    rule: str
+    reason: str
+
+
+def remedy(rule: str) -> str:
+    """Return what would let a match fuse that was refused by `rule`; rules of one's own have no remedy listed here."""
+    return REMEDIES.get(rule, "")
+
+
+def closeness(objection: Objection) -> int:
+    """Return how late the rule of an objection comes in the order: the larger, the closer the match came."""
+    return list(REMEDIES).index(objection.rule) if objection.rule in REMEDIES else -1

@@ -1,0 +1,203 @@
+"""`verify`: is the fused program the same program? Everything that could tell the two apart is compared."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from course_lib.fusion.error_rule import deviation
+from course_lib.fusion.observing import Observation, Program, at_precision, observe, prepared
+from course_lib.fusion.replaying import Masks
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison: what was compared, under which circumstances, and what was seen."""
+
+    what: str
+    where: str  # such as "train, float32"
+    passed: bool
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{'ok  ' if self.passed else 'FAIL'} {self.where}: {self.what}{': ' if self.detail else ''}{self.detail}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """Everything that `verify` compared."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no difference was seen."""
+        return all(finding.passed for finding in self.findings)
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """The comparisons that failed."""
+        return tuple(finding for finding in self.findings if not finding.passed)
+
+    def __str__(self) -> str:
+        head = f"{len(self.findings)} comparisons, {len(self.failures)} failed"
+        return "\n".join([head, *(f"  {finding}" for finding in self.failures or self.findings)])
+
+    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+
+
+def verify(
+    reference: Program,
+    candidate: Program,
+    inputs: Sequence[object],
+    *,
+    gradients: bool = True,
+    modes: Sequence[str] = ("eval", "train"),
+    dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
+    seed: int = 0,
+) -> Report:
+    """Run both programs on copies of `inputs` and compare all that they give and do.
+
+        >>> verify(torch.nn.ReLU(), torch.nn.GELU(), (torch.randn(3),), modes=("eval",)).passed
+        False
+
+    In each mode and at each precision: the structure of the result, types, shapes, strides, which outputs share memory
+    with which inputs or parameters, values, what happened to inputs and buffers, and the gradients of all inputs and
+    parameters. Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is compared with
+    the same masks on both sides, see `replaying.py`. For two modules, the state dict must have the same entries, and
+    a candidate that loads the reference's must compute the same.
+
+    Neither program is changed: modules are copied first. `modes` are "eval" and "train"; where the reference itself
+    fails, the candidate has to fail as well.
+    """
+    findings: list[Finding] = []
+    for mode in modes:
+        for dtype in dtypes:
+            where = f"{mode}, {str(dtype).removeprefix('torch.')}"
+            findings += _compare_runs(reference, candidate, inputs, mode, dtype, where, gradients, seed)
+    if isinstance(reference, nn.Module) and isinstance(candidate, nn.Module):
+        findings += _compare_state(reference, candidate, inputs, modes[0], dtypes[0], seed)
+    return Report(tuple(findings))
+
+
+def _compare_runs(
+    reference: Program,
+    candidate: Program,
+    inputs: Sequence[object],
+    mode: str,
+    dtype: torch.dtype,
+    where: str,
+    gradients: bool,
+    seed: int,
+) -> list[Finding]:
+    given = at_precision(inputs, dtype)
+    masks = Masks(seed=seed)
+
+    def run(program: Program, precision: torch.dtype, mode_of_masks: Masks) -> Observation | Exception:
+        at_first = prepared(program, dtype, mode)  # rounds the parameters to the precision that is compared
+        try:
+            with mode_of_masks:
+                return observe(
+                    prepared(at_first, precision, mode), at_precision(given, precision), gradients=gradients, seed=seed
+                )
+        except Exception as error:  # whatever a program does on these inputs
+            return error
+
+    seen = run(candidate, dtype, masks)
+    eager, truth = (run(reference, at, Masks(masks.recorded)) for at in (dtype, torch.float64))
+    if isinstance(eager, Exception) or isinstance(truth, Exception):
+        said = f"the reference fails ({eager if isinstance(eager, Exception) else truth}), and the candidate "
+        return [Finding("failing", where, isinstance(seen, Exception), said + ("too" if seen else "does not"))]
+    if isinstance(seen, Exception):
+        return [Finding("running", where, False, f"{type(seen).__name__}: {seen}")]
+    return [Finding(what, where, ok, "" if ok else detail) for what, ok, detail in _differences(seen, eager, truth)]
+
+
+Compared = tuple[str, bool, str]
+
+
+def _differences(seen: Observation, eager: Observation, truth: Observation) -> Iterator[Compared]:
+    """Yield what was compared, whether it agrees, and how it differs."""
+    yield "structure", seen.structure == eager.structure, f"{seen.structure}, expected {eager.structure}"
+    if seen.structure != eager.structure:
+        return
+    yield "strides", seen.strides == eager.strides, f"{seen.strides}, expected {eager.strides}"
+    yield "aliasing", seen.aliases == eager.aliases, f"{seen.aliases}, expected {eager.aliases}"
+    for number, values in enumerate(zip(seen.outputs, eager.outputs, truth.outputs, strict=True)):
+        yield _same(f"output {number}", *values)
+    for number, values in enumerate(zip(seen.inputs_after, eager.inputs_after, truth.inputs_after, strict=True)):
+        yield _same(f"input {number} after the run", *values)
+    size = _largest((*truth.input_gradients, *truth.parameter_gradients.values()))
+    for number, found in enumerate(
+        zip(seen.input_gradients, eager.input_gradients, truth.input_gradients, strict=True)
+    ):
+        yield _same(f"gradient of input {number}", *found, magnitude=size)
+    yield from _same_by_name("gradient of", *(run.parameter_gradients for run in (seen, eager, truth)), magnitude=size)
+    yield from _same_by_name("buffer", *(run.buffers_after for run in (seen, eager, truth)))
+
+
+def _largest(tensors: Sequence[torch.Tensor | None]) -> float:
+    """Return the largest finite magnitude in tensors: gradients that cancel out are sums of numbers of that size."""
+    finite = [tensor[torch.isfinite(tensor)].abs() for tensor in tensors if tensor is not None]
+    return max((float(tensor.max()) for tensor in finite if tensor.numel()), default=0.0)
+
+
+def _same_by_name(
+    what: str,
+    seen: Mapping[str, object],
+    eager: Mapping[str, object],
+    truth: Mapping[str, object],
+    *,
+    magnitude: float = 0.0,
+) -> Iterator[Compared]:
+    if seen.keys() != eager.keys() and any(value is not None for value in (*seen.values(), *eager.values())):
+        yield f"{what} what", False, f"{sorted(seen)}, expected {sorted(eager)}"
+        return
+    for name in seen:
+        yield _same(f"{what} {name}", seen[name], eager.get(name), truth.get(name), magnitude=magnitude)
+
+
+def _same(what: str, seen: object, eager: object, truth: object, *, magnitude: float = 0.0) -> Compared:
+    if not (isinstance(seen, torch.Tensor) and isinstance(eager, torch.Tensor) and isinstance(truth, torch.Tensor)):
+        both_zero = all(value is None or _is_zero(value) for value in (seen, eager))
+        same = type(seen) is type(eager) and not isinstance(seen, torch.Tensor) and seen == eager
+        return what, same or both_zero, f"{seen!r}, expected {eager!r}"
+    if (seen.dtype, seen.shape) != (eager.dtype, eager.shape):
+        found, expected = (f"{value.dtype} {tuple(value.shape)}" for value in (seen, eager))
+        return what, False, f"{found}, expected {expected}"
+    measured = deviation(seen, truth, eager, magnitude=magnitude)
+    return what, measured.within_bound, str(measured)
+
+
+def _is_zero(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and not bool(value.any())
+
+
+def _compare_state(
+    reference: nn.Module, candidate: nn.Module, inputs: Sequence[object], mode: str, dtype: torch.dtype, seed: int
+) -> list[Finding]:
+    """Load the reference's state, with other values, into the candidate, and compare what it computes then."""
+    ours, theirs = candidate.state_dict(), reference.state_dict()
+    shapes = [{name: tuple(tensor.shape) for name, tensor in state.items()} for state in (ours, theirs)]
+    if shapes[0] != shapes[1]:
+        differing = sorted(set(shapes[0].items()) ^ set(shapes[1].items()))
+        return [Finding("state dict", "always", False, f"entries differ: {differing}")]
+    changed, loaded = (prepared(program, dtype, mode) for program in (reference, candidate))
+    assert isinstance(changed, nn.Module), "a module is prepared as a module"
+    assert isinstance(loaded, nn.Module), "a module is prepared as a module"
+    _shake(changed, seed)
+    loaded.load_state_dict(changed.state_dict())
+    found = _compare_runs(changed, loaded, inputs, mode, dtype, "after loading a state dict", False, seed)
+    return [Finding("state dict", "always", True), *found]
+
+
+def _shake(module: nn.Module, seed: int) -> None:
+    """Change every parameter a little, without making a variance negative or a scale zero."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            factors = torch.rand(parameter.shape, generator=generator, dtype=torch.float64) + 0.5
+            parameter.mul_(factors.to(parameter))
