@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import stat
 import time
@@ -123,9 +124,24 @@ def _bad_timestamp(folder: Path, kept: Path) -> Iterator[str]:
 
 
 def _put_aside(path: Path, folder: Path) -> None:
-    """Move ``path`` itself, never what it points to, under a name that cannot meet another."""
+    """Move ``path`` itself, never what it points to, under a name that cannot meet another, with its links defused."""
     folder.mkdir(parents=True, exist_ok=True)
-    path.rename(folder / f"{time.time_ns()}~{path.name}")
+    kept = path.rename(folder / f"{time.time_ns()}~{path.name}")
+    if _is(kept, stat.S_ISDIR):
+        for place, folders, files in os.walk(kept):
+            for name in (*folders, *files):
+                _defuse(Path(place, name))
+    else:
+        _defuse(kept)
+
+
+def _defuse(path: Path) -> None:
+    """Put a text in the place of a link, pipe or device, since tools that walk folders (builds, backups) follow links."""
+    if _is(path, stat.S_ISREG) or _is(path, stat.S_ISDIR):
+        return
+    was = _kind(path)
+    path.unlink()
+    path.write_text(f"Here was {was}.\n")
 
 
 def _is(path: Path, kind: Callable[[int], bool]) -> bool:

@@ -134,3 +134,13 @@ def test_before_autograde_leaves_notebooks_and_takes_links(folder: Path) -> None
     before_autograde(assignment=NAME, student="*", notebooks=[str(folder / f"{NAME}.ipynb")])
     assert names(folder) == [f"{NAME}.ipynb"]
     assert aside(folder) == ["notes.txt"]
+
+
+def test_links_that_were_put_aside_lead_nowhere_any_more(folder: Path) -> None:
+    (folder / "data").symlink_to("/")
+    (folder / "more").mkdir()
+    (folder / "more" / "deep").symlink_to("/")
+    guard(folder)
+    kept = folder.parents[2] / "aside"
+    assert not [p for p in kept.rglob("*") if p.is_symlink()]
+    assert "Here was a link to '/'.\n" in [p.read_text() for p in kept.rglob("*deep")]
