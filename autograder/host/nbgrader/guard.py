@@ -136,7 +136,7 @@ def _put_aside(path: Path, folder: Path) -> None:
 
 
 def _defuse(path: Path) -> None:
-    """Put a text in the place of a link, pipe or device, since tools that walk folders (builds, backups) follow links."""
+    """Put a text in the place of a link, pipe or device, since tools that walk folders follow links."""
     if _is(path, stat.S_ISREG) or _is(path, stat.S_ISDIR):
         return
     was = _kind(path)
