@@ -1,6 +1,9 @@
 """From a program to its graph."""
 
-from course_lib.capture.capturing import Captured, capture
+from course_lib.capture.captured import Captured
+from course_lib.capture.capturing import capture
+from course_lib.capture.comparing import compare_modes
+from course_lib.capture.comparison import Comparison, ModeResult
 from course_lib.capture.source import SourceLine
 
-__all__ = ["Captured", "SourceLine", "capture"]
+__all__ = ["Captured", "Comparison", "ModeResult", "SourceLine", "capture", "compare_modes"]

@@ -1,57 +1,99 @@
-"""`capture`: one function for all the ways to turn a program into a graph."""
+"""`capture`: one function for all the ways to turn a program into a graph.
 
+| mode | what happens |
+|---|---|
+| "fx" | the program runs once on proxies, and `torch.fx` records |
+| "trace" | it runs once on the inputs, and TorchScript records its operators |
+| "script" | TorchScript compiles its source text |
+| "make_fx" | it runs once on the inputs, and what reaches the dispatcher is recorded |
+| "dynamo" | its bytecode is read: several graphs, with guards, and Python between them |
+| "export" | one graph for everything, or a refusal |
+| "aot" | forward and backward together, then apart: `graphs["joint"]`, `["forward"]`, `["backward"]` |
+| "lazy" | each call records anew, and equal recordings share compiled code |
+"""
+
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from typing import Any
 
-from torch import fx, nn
+from torch import nn
 
-from course_lib.capture.source import SourceLine
-from course_lib.capture.symbolic import LeafModule, trace
+from course_lib.capture.aot import capture_aot
+from course_lib.capture.captured import Captured
+from course_lib.capture.dispatched import capture_make_fx
+from course_lib.capture.dynamo import capture_dynamo
+from course_lib.capture.exported import capture_export
+from course_lib.capture.lazy import capture_lazy
+from course_lib.capture.preserving import fresh_inputs, preserving
+from course_lib.capture.symbolic import LeafModule, capture_fx
+from course_lib.capture.torchscript import capture_script, capture_trace
 from course_lib.errors import CaptureError
 
-MODES = ("fx",)
+Program = nn.Module | Callable[..., Any]
 
-
-@dataclass(frozen=True)
-class Captured:
-    """A program as a graph."""
-
-    graph_module: fx.GraphModule
-    mode: str
-    code: str  # the Python code that torch.fx generates for the graph
-    lines: Mapping[str, SourceLine] = field(
-        default_factory=dict, repr=False
-    )  # node name -> line it came from, where known
-
-    @property
-    def graph(self) -> fx.Graph:
-        """The graph itself."""
-        return self.graph_module.graph
+CAPTURERS: Mapping[str, Callable[[Program, tuple[Any, ...]], Captured]] = {
+    "trace": capture_trace,
+    "script": capture_script,
+    "make_fx": capture_make_fx,
+    "dynamo": capture_dynamo,
+    "aot": capture_aot,
+    "lazy": capture_lazy,
+}
+MODES = ("trace", "script", "fx", "make_fx", "dynamo", "export", "aot", "lazy")
+NEED_NO_INPUTS = ("script", "fx")
 
 
 def capture(
-    model: nn.Module | Callable[..., object],
+    model: Program,
     example_inputs: Sequence[object] = (),
     *,
     mode: str = "fx",
     leaf_modules: Sequence[LeafModule] = (),
     concrete_args: Mapping[str, object] | None = None,
+    dynamic_shapes: object = None,
 ) -> Captured:
     """Turn a module or function into a graph.
 
         >>> capture(lambda x: torch.relu(x) + 1).graph_module(torch.zeros(2))
         tensor([1., 1.])
+        >>> capture(torch.nn.ReLU(), (torch.zeros(2),), mode="export").captured_by
+        'torch.export.export'
 
-    Mode "fx" runs the program once on proxies, so it needs no `example_inputs`; other modes do. `leaf_modules`
-    names classes, or paths such as "layers.0", that stay one node each. `concrete_args` fixes arguments by name:
-    `{"mask": None}` captures the program without a mask, and the graph has no such input. The graph shares
-    parameters with `model`.
+    The module's docstring tells what each mode does. Modes "fx" and "script" need no `example_inputs`. For "fx",
+    `leaf_modules` names classes, or paths such as "layers.0", that stay one node each, and `concrete_args` fixes
+    arguments by name: `{"mask": None}` captures the program without a mask, and the graph has no such input. For
+    "export", `dynamic_shapes` is that of `torch.export`. Except with "lazy", which copies, the result shares
+    parameters with `model`. The model, the inputs and the random states are left as they were.
 
     Raises `CaptureError`, which says what failed, in which line of the program, and what to try.
     """
+    _check(model, example_inputs, mode, fx_only=bool(leaf_modules or concrete_args), export_only=dynamic_shapes)
+    inputs = fresh_inputs(example_inputs)
+    capturers = {
+        **CAPTURERS,
+        "fx": lambda model, inputs: capture_fx(model, leaf_modules, concrete_args),
+        "export": lambda model, inputs: capture_export(model, inputs, dynamic_shapes),
+    }
+    with preserving(model), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        captured = capturers[mode](model, inputs)
+    return replace(captured, warnings=tuple(f"{said.category.__name__}: {said.message}" for said in caught))
+
+
+def _check(model: object, example_inputs: Sequence[object], mode: str, *, fx_only: bool, export_only: object) -> None:
     if mode not in MODES:
         raise CaptureError(f"capture got mode={mode!r}; it knows {', '.join(map(repr, MODES))}.")
     if not callable(model):
         raise CaptureError(f"capture got a {type(model).__name__}; it expects a module or a function.")
-    graph_module, lines = trace(model, leaf_modules, concrete_args)
-    return Captured(graph_module, mode, graph_module.code, lines)
+    if not isinstance(example_inputs, (tuple, list)):
+        raise CaptureError(
+            f"capture got example_inputs of type {type(example_inputs).__name__}; it expects a tuple of the arguments. "
+            "One tensor x is given as (x,)."
+        )
+    if not example_inputs and mode not in NEED_NO_INPUTS:
+        raise CaptureError(f"capture got no example_inputs; mode {mode!r} runs the program, so give it a tuple.")
+    if fx_only and mode != "fx":
+        raise CaptureError(f'capture got leaf_modules or concrete_args with mode={mode!r}; they belong to mode="fx".')
+    if export_only is not None and mode != "export":
+        raise CaptureError(f'capture got dynamic_shapes with mode={mode!r}; they belong to mode="export".')

@@ -1,77 +1,44 @@
-"""Why a symbolic trace failed, in words, and what to try."""
+"""Why a capture failed, in words, and what to try."""
 
 import re
-from dataclasses import dataclass
 
-from course_lib.capture.source import line_of_error
+from torch import nn
+
+from course_lib.capture.causes import CAUSES, UNKNOWN, Cause
+from course_lib.capture.source import SourceLine, line_in_text, line_of_error
 from course_lib.errors import CaptureError
 
 
-@dataclass(frozen=True)
-class Cause:
-    """One reason for which tracing fails, known by what Python or torch.fx says about it."""
-
-    pattern: str
-    why: str
-    advice: str
+def name_of(program: object) -> str:
+    """Return what to call a program in a sentence."""
+    if isinstance(program, nn.Module):
+        return type(program).__name__
+    return str(getattr(program, "__name__", "the program"))
 
 
-CAUSES = (
-    Cause(
-        "inputs to control flow",
-        "the program decides by the value of a traced tensor, and while tracing there are no values",
-        "Decide by something known before tracing (fix an argument with concrete_args), or compute both sides and "
-        "choose with torch.where.",
-    ),
-    Cause(
-        "Proxy object cannot be iterated",
-        "the program loops over a traced value or unpacks it, and its length is not known while tracing",
-        "Index it (x[0], x[1]), or loop over a number that is an attribute of the module.",
-    ),
-    Cause(
-        r"'len' is not supported",
-        "the program asks for the length of a traced value",
-        "Use x.shape[0], which is recorded, or an attribute of the module.",
-    ),
-    Cause(
-        "cannot be interpreted as an integer|slice indices must be integers|indices must be integers",
-        "the program needs a whole number now, and a size of a traced tensor is known only when the graph runs",
-        "Keep the number as an attribute of the module, or find a tensor operator that needs no number.",
-    ),
-    Cause(
-        r"must be (a )?(string|real number)|real number is required|not 'Proxy'",
-        "the program turns a traced value into a Python number",
-        "Keep it a tensor, or keep the number as an attribute of the module.",
-    ),
-    Cause(
-        "does not support item assignment",
-        "the program assigns to a part of a traced tensor",
-        "Build the new tensor with torch.where, torch.cat or index_put.",
-    ),
-    Cause(
-        "__array_struct__|numpy",
-        "the program hands a traced tensor to NumPy",
-        "Use the torch function of the same name.",
-    ),
-    Cause(
-        "^argument of type",
-        "an operator is given, or the program returns, an object that a graph cannot hold",
-        "Use tensors, numbers, texts, and tuples, lists or dicts of them.",
-    ),
-)
-UNKNOWN = Cause(
-    "",
-    "the program failed on the stand-ins (proxies) that take the place of tensors while tracing",
-    "If it runs on real tensors, name the module it happens in with leaf_modules, to keep it as one node.",
-)
-
-
-def explain_failure(name: str, error: Exception) -> CaptureError:
-    """Return the error to raise when tracing the program called `name` failed with `error`."""
-    cause = next((cause for cause in CAUSES if re.search(cause.pattern, str(error))), UNKNOWN)
-    line = line_of_error(error)
-    said = " ".join(str(error).split())[:160]
+def explain_failure(mode: str, name: str, error: Exception) -> CaptureError:
+    """Return the error to raise when capturing the program called `name` in this mode failed with `error`."""
+    cause, line = _cause(mode, error), _line(mode, error)
     return CaptureError(
-        f"fx could not capture {name}" + (f" at {line}" if line else "") + f": {cause.why}. {cause.advice} "
-        f"({type(error).__name__}: {said})"
+        f"{mode} could not capture {name}" + (f" at {line}" if line else "") + f": {cause.why}. {cause.advice} "
+        f"({type(error).__name__}: {' '.join(str(error).split())[:160]})"
     )
+
+
+def reason_in_short(mode: str, refusal: CaptureError) -> str:
+    """Return why a capture was refused, in one sentence without advice."""
+    error = refusal.__cause__
+    if not isinstance(error, Exception):
+        return str(refusal)
+    why, line = _cause(mode, error).why, _line(mode, error)
+    return f"{why[0].upper()}{why[1:]}" + (f" ({line})." if line else ".")
+
+
+def _cause(mode: str, error: Exception) -> Cause:
+    said = f"{type(error).__name__}: {error}" if mode != "fx" else str(error)
+    return next((cause for cause in CAUSES[mode] if re.search(cause.pattern, said)), UNKNOWN[mode])
+
+
+def _line(mode: str, error: Exception) -> SourceLine | None:
+    # TorchScript and Dynamo name the line in their message; the others fail inside the program's own frames.
+    return (line_in_text(str(error)) if mode in ("script", "dynamo") else None) or line_of_error(error)

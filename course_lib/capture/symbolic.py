@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from course_lib.capture.explaining import explain_failure
+from course_lib.capture.captured import Captured
+from course_lib.capture.explaining import explain_failure, name_of
 from course_lib.capture.source import SourceLine, line_of_caller
 
 LeafModule = type[nn.Module] | str
@@ -38,18 +39,37 @@ class LineTracer(fx.Tracer):
         return node
 
 
+def capture_fx(
+    model: nn.Module | Callable[..., object],
+    leaf_modules: Sequence[LeafModule] = (),
+    concrete_args: Mapping[str, object] | None = None,
+) -> Captured:
+    """Capture by symbolic tracing."""
+    graph_module, lines = trace(model, leaf_modules, concrete_args)
+    return Captured(
+        mode="fx",
+        captured_by="torch.fx.Tracer",
+        code=graph_module.code,
+        ir=str(graph_module.graph),
+        run=graph_module,
+        graphs={"graph": graph_module},
+        module=graph_module,
+        lines=lines,
+    )
+
+
 def trace(
     model: nn.Module | Callable[..., object],
     leaf_modules: Sequence[LeafModule],
     concrete_args: Mapping[str, object] | None,
 ) -> tuple[fx.GraphModule, dict[str, SourceLine]]:
     """Return the graph of `model` and the source line of each node that has one; raise `CaptureError`."""
-    name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", "the program")
+    name = name_of(model)
     tracer = LineTracer(leaf_modules)
     try:
         graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
     except Exception as error:  # a program can fail in any way while it runs on proxies
-        raise explain_failure(name, error) from error
+        raise explain_failure("fx", name, error) from error
     _drop_fixed_inputs(graph, concrete_args or {})
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
 

@@ -143,7 +143,7 @@ def test_the_line_of_a_failure_inside_a_module_is_the_modules_own() -> None:
 
 
 def test_an_unknown_mode_and_something_uncallable_are_refused() -> None:
-    with pytest.raises(CaptureError, match="it knows 'fx'"):
+    with pytest.raises(CaptureError, match="it knows 'trace', 'script', 'fx'"):
         capture(branches, mode="guess")
     with pytest.raises(CaptureError, match="expects a module or a function"):
         capture(cast(nn.Module, 3))

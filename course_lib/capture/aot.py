@@ -1,0 +1,91 @@
+"""Capture with AOTAutograd: forward and backward in one joint graph, before anything runs.
+
+Private: `torch._functorch` may move.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+
+from course_lib.capture.captured import Captured
+from course_lib.capture.explaining import explain_failure, name_of
+from course_lib.capture.source import lines_of_nodes
+
+
+def capture_aot(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...]) -> Captured:
+    """Trace forward and backward together, then split them as `torch.compile` would.
+
+    Where nothing requires a gradient there is only the graph "forward". Parameters come first among a graph's inputs.
+    """
+    from torch._functorch.aot_autograd import aot_function
+    from torch._functorch.aot_autograd import make_boxed_func as boxed  # type: ignore[attr-defined]  # not in its stubs
+
+    graphs: dict[str, fx.GraphModule] = {}
+
+    def forward_only(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Any:
+        graphs.setdefault("forward", gm)
+        return boxed(gm.forward)
+
+    def backward(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Any:
+        return boxed(gm.forward)
+
+    layout: list[TreeSpec] = []
+    compiled = aot_function(_flat(model, layout), forward_only, backward, partition_fn=_keeping_partition(graphs))
+
+    def run(*given: Any) -> Any:
+        return tree_unflatten(list(compiled(_state(model), *given)), layout[0])
+
+    try:
+        run(*inputs)
+    except Exception as error:  # the program runs on fake tensors, so it can fail in any way
+        raise explain_failure("aot", name_of(model), error) from error
+    return Captured(
+        mode="aot",
+        captured_by="torch._functorch.aot_autograd",
+        code="\n".join(f"# {name}\n{graph.code}" for name, graph in graphs.items()),
+        ir="\n".join(f"# {name}\n{graph.graph}" for name, graph in graphs.items()),
+        run=run,
+        graphs=graphs,
+        module=model if isinstance(model, nn.Module) else None,
+        lines=lines_of_nodes(graphs.values()),
+    )
+
+
+def _keeping_partition(graphs: dict[str, fx.GraphModule]) -> Callable[..., tuple[fx.GraphModule, fx.GraphModule]]:
+    """Return PyTorch's default partition for compilers, which also writes down the three graphs."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    def partition(joint: fx.GraphModule, inputs: Sequence[object], **options: Any) -> Any:
+        whole = fx.GraphModule(joint, fx.Graph(), "joint")
+        whole.graph.output(whole.graph.graph_copy(joint.graph, {}))
+        whole.recompile()
+        forward, backward = min_cut_rematerialization_partition(joint, inputs, **options)
+        graphs.update(joint=whole, forward=forward, backward=backward)
+        return forward, backward
+
+    return partition
+
+
+def _flat(model: nn.Module | Callable[..., Any], layout: list[TreeSpec]) -> Callable[..., list[Any]]:
+    """Return the program as a function of its state and inputs that gives a flat list, and writes down its layout.
+
+    AOTAutograd itself would give a list where the program gives a tuple.
+    """
+
+    def program(state: dict[str, torch.Tensor], *inputs: Any) -> list[Any]:
+        call = torch.func.functional_call
+        results = call(model, state, inputs) if isinstance(model, nn.Module) else model(*inputs)
+        flat, spec = tree_flatten(results)
+        layout[:] = [spec]
+        return flat
+
+    return program
+
+
+def _state(model: object) -> dict[str, torch.Tensor]:
+    if not isinstance(model, nn.Module):
+        return {}
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}

@@ -1,0 +1,57 @@
+"""What every capture mode returns: a program as a graph, and who made it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import fx, nn
+
+from course_lib.capture.source import SourceLine
+from course_lib.errors import CaptureError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """A program as a graph, or as several.
+
+    >>> import torch
+    >>> captured = Captured(mode="fx", captured_by="a person", code="", run=torch.relu, ir="relu")
+    >>> captured(torch.tensor(-1.0))
+    tensor(0.)
+    """
+
+    mode: str
+    captured_by: str  # the part of PyTorch that did it, such as "torch.jit.trace"
+    code: str = field(repr=False)  # the graph as Python, or as the code that TorchScript prints
+    ir: str = field(repr=False)  # the graph as text, node by node
+    run: Callable[..., Any] = field(repr=False)  # takes what the program takes, and runs what was captured
+    graphs: Mapping[str, fx.GraphModule] = field(default_factory=dict, repr=False)  # name -> graph; the main one first
+    script: Any = field(default=None, repr=False)  # the `ScriptModule` or `ScriptFunction` of "trace" and "script"
+    module: nn.Module | None = field(default=None, repr=False)  # holds the parameters and flags that `run` uses
+    guards: tuple[str, ...] = ()  # what must hold of the inputs for the graph to be used, where that is checked
+    breaks: tuple[str, ...] = ()  # why a program became several graphs
+    warnings: tuple[str, ...] = ()  # what PyTorch said while it captured; shown here instead of printed
+    lines: Mapping[str, SourceLine] = field(default_factory=dict, repr=False)  # node -> line it came from, where known
+
+    def __call__(self, *inputs: object) -> Any:
+        """Run what was captured."""
+        return self.run(*inputs)
+
+    @property
+    def graph_module(self) -> fx.GraphModule:
+        """The one torch.fx graph; of mode "aot" the joint one.
+
+        Raises `CaptureError` where there is none, or where graph breaks left several.
+        """
+        if self.breaks or not self.graphs:
+            found = f"{len(self.graphs)} graphs ({', '.join(self.graphs)})" if self.graphs else "no torch.fx graph"
+            raise CaptureError(
+                f"Mode {self.mode!r} gave {found}, so there is no single graph_module. "
+                "Read .code, .ir, .graphs or .script, or capture with another mode."
+            )
+        return next(iter(self.graphs.values()))
+
+    @property
+    def graph(self) -> Any:
+        """The graph itself: a `torch.fx.Graph`, or for "trace" and "script" a `torch.Graph`."""
+        return self.script.graph if self.script is not None else self.graph_module.graph

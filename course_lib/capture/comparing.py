@@ -1,0 +1,184 @@
+"""`compare_modes`: try all capture modes on a program, and see which are right."""
+
+import contextlib
+import copy
+import io
+import logging
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_lib.capture.captured import Captured
+from course_lib.capture.capturing import MODES, Program, capture
+from course_lib.capture.comparison import Comparison, ModeResult
+from course_lib.capture.explaining import name_of, reason_in_short
+from course_lib.capture.observing import Observation, attribute, difference, observe
+from course_lib.capture.preserving import fresh_inputs, preserving
+from course_lib.errors import CaptureError
+
+CAPTURE_SEED = 1  # probes have other seeds, so that a random number frozen into a graph shows
+
+
+@dataclass(frozen=True)
+class _Probe:
+    name: str
+    inputs: tuple[Any, ...]
+    training: bool | None = None  # None: the mode in which the program was given
+
+
+def compare_modes(
+    model: Program,
+    example_inputs: Sequence[object],
+    probe_inputs: Sequence[Sequence[object]] = (),
+    *,
+    modes: Sequence[str] = MODES,
+    switch_training: bool = False,
+    dynamic_shapes: object = None,
+) -> Comparison:
+    """Capture a program in each mode from the example inputs, and compare it with the program on all inputs.
+
+        >>> def double_if_positive(x):
+        ...     return x * 2 if x.sum() > 0 else x
+        >>> ones = torch.ones(2)
+        >>> compare_modes(double_if_positive, (ones,), [(-ones,)], modes=("trace", "fx")).verdicts
+        {'trace': 'silently wrong', 'fx': 'refused'}
+
+    A probe is a tuple of inputs, as `example_inputs` is; `switch_training` adds one with the example inputs in the
+    other training mode. `dynamic_shapes` goes to mode "export", which else fixes all sizes. A capture is silently wrong
+    if on any of them it returns, prints, raises or changes (in its inputs, or in attributes of the program) something
+    else than the program itself does. It "refuses a probe" if it says that it cannot run it, which is no mistake. All
+    calls are made in order on one copy of the program a mode, so that a program which remembers something is compared
+    as it goes on. The program, its inputs, random states, and what Dynamo has compiled for you stay as they are.
+
+    Raises `CaptureError` if the program itself fails on the example inputs, or cannot be copied.
+    """
+    probes = _probes(model, example_inputs, probe_inputs, switch_training)
+    with preserving(model), _silence():
+        truth = _truth(model, probes)
+        return Comparison(name_of(model), tuple(_judge(mode, model, probes, truth, dynamic_shapes) for mode in modes))
+
+
+def _probes(
+    model: Program, example: Sequence[object], probes: Sequence[Sequence[object]], switch_training: bool
+) -> list[_Probe]:
+    named = [_Probe("the example", tuple(example))]
+    named += [_Probe(f"probe {number}", tuple(inputs)) for number, inputs in enumerate(probes, start=1)]
+    if switch_training:
+        if not isinstance(model, nn.Module):
+            raise CaptureError("compare_modes got switch_training for a function; only a module has a training mode.")
+        other = "evaluation" if model.training else "training"
+        named.append(_Probe(f"the example in {other} mode", tuple(example), not model.training))
+    return named
+
+
+def _truth(model: Program, probes: Sequence[_Probe]) -> list[Observation]:
+    eager = _copied(model)
+    seen = [_call(eager, [eager], probe, seed) for seed, probe in enumerate(probes, start=CAPTURE_SEED + 1)]
+    if seen[0].raised is not None:
+        raise CaptureError(
+            f"{name_of(model)} itself fails on the example inputs ({seen[0].raised}); give inputs on which it runs."
+        ) from seen[0].raised
+    return seen
+
+
+def _judge(
+    mode: str, model: Program, probes: Sequence[_Probe], truth: Sequence[Observation], dynamic_shapes: object
+) -> ModeResult:
+    """Capture a copy in one mode and follow it through all probes."""
+    program = _copied(model)
+    torch.manual_seed(CAPTURE_SEED)
+    random.seed(CAPTURE_SEED)
+    shapes = dynamic_shapes if mode == "export" else None
+    try:
+        captured = capture(program, probes[0].inputs, mode=mode, dynamic_shapes=shapes)
+    except CaptureError as error:
+        return ModeResult(mode, "refused", reason_in_short(mode, error))
+    refusal = ""
+    for seed, (probe, expected) in enumerate(zip(probes, truth, strict=True), start=CAPTURE_SEED + 1):
+        seen = _call(captured.run, [program, captured.module], probe, seed)
+        if seen.raised is not None and expected.raised is None:
+            refusal = refusal or f"On {probe.name}: {type(seen.raised).__name__}: {_one_line(seen.raised)}"
+            continue
+        wrong = _wrong(expected, seen, [program, captured.module])
+        if wrong:
+            return ModeResult(mode, "silently wrong", f"On {probe.name}: {wrong}.", captured)
+    if refusal:
+        return ModeResult(mode, "refuses a probe", refusal, captured)
+    return ModeResult(mode, "captured", _how(captured), captured)
+
+
+def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Observation:
+    """Run one probe; `owners` are the modules whose training flag counts, the first one that whose state is read."""
+
+    def in_mode(*inputs: Any) -> Any:
+        modules = [owner for owner in owners if isinstance(owner, nn.Module) and probe.training is not None]
+        before = [owner.training for owner in modules]
+        for owner in modules:
+            owner.train(bool(probe.training))
+        try:
+            return run(*inputs)
+        finally:
+            for owner, training in zip(modules, before, strict=True):
+                owner.train(training)
+
+    return observe(in_mode, fresh_inputs(probe.inputs), seed=seed, model=owners[0])
+
+
+def _wrong(expected: Observation, seen: Observation, owners: Sequence[object]) -> str:
+    """Return in a few words what the capture did wrong; an empty text if nothing."""
+    if expected.raised is not None:
+        if seen.raised is None:
+            return f"a result where the program raises {type(expected.raised).__name__}"
+        return ""
+    if said := difference(expected.result, seen.result):
+        return f"the result is {said}" if said.startswith("off") else f"the result has {said}"
+    if said := difference(expected.inputs, seen.inputs):
+        return f"the inputs are left otherwise than by the program ({said})"
+    if expected.printed != seen.printed:
+        return f"it prints {seen.printed!r} where the program prints {expected.printed!r}"
+    for path, value in expected.changed.items():
+        if all(difference(value, attribute(owner, path)) for owner in owners):
+            found = difference(value, attribute(owners[0], path))
+            return f"the attribute {path} is left otherwise than by the program ({found})"
+    return ""
+
+
+def _how(captured: Captured) -> str:
+    if captured.breaks:
+        number = f"{len(captured.graphs)} graph{'s' if len(captured.graphs) > 1 else ''}"
+        return f"{number}, and Python in between: {captured.breaks[0]}."
+    if captured.mode == "dynamo" and not captured.graphs:
+        return "No graph: all of it runs as Python."
+    return f"One graph, by {captured.captured_by}." if captured.mode != "lazy" else "A graph each call, by torch._lazy."
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep what PyTorch prints and logs about programs it refuses off the screen; warnings are with each result."""
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        nowhere = io.StringIO()
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+
+
+def _copied(model: Program) -> Any:
+    try:
+        return copy.deepcopy(model)
+    except Exception as error:  # an attribute of any class may refuse
+        raise CaptureError(f"{name_of(model)} cannot be copied, so it cannot be tried safely: {error}") from error
+
+
+def _one_line(error: Exception) -> str:
+    """Return the line of a message that says most: the last one of TorchScript's tracebacks, else the first."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+    return " ".join(lines[-1 if "TorchScript" in lines[0] else 0].split())[:160]

@@ -1,0 +1,82 @@
+"""Capture with lazy tensors: operators are only written down, and computed when somebody needs a value.
+
+Private and undocumented: `torch._lazy` may move, and a build may lack it.
+"""
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from course_lib.capture.captured import Captured
+from course_lib.capture.explaining import explain_failure, name_of
+from course_lib.capture.preserving import preserving
+from course_lib.errors import CaptureError
+
+
+def capture_lazy(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...]) -> Captured:
+    """Run a copy of the program on lazy tensors and keep the recording; each later call records anew."""
+    start_backend()
+    lazily = copy.deepcopy(model).to("lazy") if isinstance(model, nn.Module) else model
+
+    def run(*given: Any) -> Any:
+        moved = _to(list(given), "lazy")
+        result = _to(lazily(*moved), "cpu")
+        for original, lazy in zip(given, moved, strict=True):
+            _write_back(original, lazy)
+        return result
+
+    try:
+        with preserving(lazily):
+            ir, code = _record(lazily, inputs)
+    except Exception as error:  # the program runs, so it can fail in any way
+        raise explain_failure("lazy", name_of(model), error) from error
+    module = lazily if isinstance(lazily, nn.Module) else None
+    return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
+
+
+@functools.cache
+def start_backend() -> None:
+    """Start the TorchScript backend of lazy tensors, once a process; it cannot be stopped.
+
+    PyTorch writes a warning about an operator registered twice to the terminal; it is harmless.
+    """
+    try:
+        import torch._lazy.ts_backend as backend
+
+        backend.init()
+    except RuntimeError as error:
+        if "multiple backend fallbacks" not in str(error):  # then somebody else has started it
+            raise CaptureError(f"lazy tensors cannot be started in this process: {error}") from error
+    except (ImportError, AttributeError) as error:
+        raise CaptureError(
+            f"torch {torch.__version__} was built without lazy tensors ({error}); capture with another mode."
+        ) from error
+
+
+def _record(program: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[str, str]:
+    """Return the lazy graph as text, and the TorchScript that is to compute it."""
+    recorded = program(*_to(list(inputs), "lazy"))
+    results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
+    return torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
+
+
+def _to(value: Any, device: str) -> Any:
+    """Move all tensors in `value`, keeping which of them are to get a gradient."""
+    return tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), value)
+
+
+def _write_back(original: Any, lazy: Any) -> None:
+    """Let an input show what the program wrote into its lazy twin."""
+    if isinstance(original, torch.Tensor):
+        now = lazy.to("cpu")
+        if not torch.equal(original, now):
+            original.data.copy_(now)
+    elif isinstance(original, list):
+        original[:] = _to(lazy, "cpu")
+    elif isinstance(original, dict):
+        original.update(_to(lazy, "cpu"))

@@ -1,0 +1,81 @@
+"""Capture with TorchScript: record one run ("trace"), or compile the source text ("script").
+
+Both are deprecated, and say so; the warning is on the result. The successors are "export" and "dynamo".
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_lib.capture.captured import Captured
+from course_lib.capture.explaining import explain_failure, name_of
+from course_lib.capture.source import SourceLine, line_in_text
+
+Program = nn.Module | Callable[..., Any]
+
+
+def capture_trace(model: Program, inputs: tuple[Any, ...]) -> Captured:
+    """Run the program once and record its operators; what Python decided or computed becomes a constant."""
+    try:
+        script = torch.jit.trace(model, inputs, check_trace=False)
+    except Exception as error:  # the program runs, so it can fail in any way
+        raise explain_failure("trace", name_of(model), error) from error
+    return from_script("trace", "torch.jit.trace", script)
+
+
+def capture_script(model: Program, inputs: tuple[Any, ...] = ()) -> Captured:
+    """Compile the program's source text, which must keep to the typed part of Python that TorchScript knows."""
+    try:
+        script = torch.jit.script(model)
+    except Exception as error:  # the compiler raises many types, some of them private
+        raise explain_failure("script", name_of(model), error) from error
+    return from_script("script", "torch.jit.script", script)
+
+
+def from_script(mode: str, captured_by: str, script: Any) -> Captured:
+    """Describe a `ScriptModule` or `ScriptFunction`."""
+    return Captured(
+        mode=mode,
+        captured_by=captured_by,
+        code=script.code,
+        ir=str(script.inlined_graph),
+        run=script,
+        script=script,
+        module=script if isinstance(script, nn.Module) else None,
+        lines=script_lines(script.inlined_graph),
+    )
+
+
+def script_lines(graph: Any) -> Mapping[str, SourceLine]:
+    """Return the line of each value that a TorchScript graph computes, by the value's name."""
+    found = {}
+    for node in walk(graph):
+        line = _line(node.sourceRange())
+        for output in node.outputs():
+            if line is not None:
+                found[output.debugName()] = line
+    return found
+
+
+def walk(block: Any) -> Iterator[Any]:
+    """Yield the nodes of a TorchScript graph or block, those inside its Ifs and Loops too.
+
+    Nodes inside a fusion group lie in a graph of the group's own: `node.g("Subgraph")`.
+    """
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from walk(inner)
+
+
+def _line(source_range: str) -> SourceLine | None:
+    """Read what TorchScript knows of a node's origin; traced and scripted graphs write it differently."""
+    traced = re.findall(r"^(\S.*)\((\d+)\): (\S+)$", source_range, re.MULTILINE)
+    if traced:  # the innermost frame comes first
+        text = "\n".join(f'File "{file}", line {line}, in {function}' for file, line, function in reversed(traced))
+        return line_in_text(text)
+    first = re.search(r'File "[^"]+", line \d+', source_range)
+    return line_in_text(first[0]) if first else None
