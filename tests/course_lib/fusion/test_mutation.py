@@ -27,6 +27,11 @@ def _node(op: str, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
     return next(iter(fx.GraphModule(root, graph).graph.find_nodes(op=op, target=target)))
 
 
+def _shown(call: tuple[Any, ...]) -> str:
+    op, target, *rest = call
+    return f"{op}-{getattr(target, '__name__', target)}-{rest}"
+
+
 CHANGING: list[tuple[Any, ...]] = [
     ("call_method", "add_", 1),
     ("call_method", "zero_"),
@@ -54,12 +59,12 @@ HARMLESS: list[tuple[Any, ...]] = [
 ]
 
 
-@pytest.mark.parametrize("call", CHANGING, ids=str)
+@pytest.mark.parametrize("call", CHANGING, ids=_shown)
 def test_what_changes_a_tensor_is_recognised(call: tuple[Any, ...]) -> None:
     assert mutates(_node(*call))
 
 
-@pytest.mark.parametrize("call", HARMLESS, ids=str)
+@pytest.mark.parametrize("call", HARMLESS, ids=_shown)
 def test_what_changes_nothing_is_not_suspected(call: tuple[Any, ...]) -> None:
     assert not mutates(_node(*call))
 
