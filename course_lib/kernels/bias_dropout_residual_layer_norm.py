@@ -17,6 +17,7 @@ import torch.nn.functional as F
 
 from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import sum_to_bias
+from course_lib.kernels.dispatch import runs_as_kernel
 from course_lib.kernels.dropout import draw_seed, dropout_factors
 from course_lib.kernels.mixed_precision import register_autocast
 from course_lib.kernels.residual_layer_norm import layer_norm_gradients
@@ -83,6 +84,10 @@ def bias_dropout_residual_layer_norm_seeded(
 ) -> torch.Tensor:
     """Return `layer_norm(residual + (x + bias) * dropout_factors(seed, p))`; without a seed, nothing falls out."""
     _check(x, bias, residual, weight, layer_norm_bias)
+    if runs_as_kernel("bias_dropout_residual_layer_norm", x):
+        from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
+
+        return normalise(ResidualNorm(x, bias, residual, weight, layer_norm_bias, seed, p, eps))
     return F.layer_norm(_sum(x, bias, residual, seed, p)[0], weight.shape, weight, layer_norm_bias, eps)
 
 
@@ -103,6 +108,10 @@ def bias_dropout_residual_layer_norm_backward(
     Without a seed, `x` has the gradient of `residual`; that of `x` is then an empty tensor, because the outputs of an
     operator may not share memory, and a copy would cost time.
     """
+    if runs_as_kernel("bias_dropout_residual_layer_norm", x):
+        from course_lib.kernels.triton.residual_norm import ResidualNorm, norm_gradients
+
+        return norm_gradients(grad, ResidualNorm(x, bias, residual, weight, layer_norm_bias, seed, p, eps))
     grad_x, *others = gradients(grad, x, bias, residual, weight, layer_norm_bias, seed, p, eps)
     return (grad_x if seed is not None else x.new_empty(0)), others[0], others[1], others[2], others[3]
 

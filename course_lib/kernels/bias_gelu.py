@@ -1,9 +1,11 @@
 """The operator `course_lib::bias_gelu`: add a bias over the last dimension, then apply GELU.
 
 The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto
-this operator never changes a value. What a GPU kernel would gain is the intermediate `x + bias`, which need
-not be written to memory and read again: N elements read and N written, against 2N and 2N.
+this operator never changes a value. What a GPU kernel gains is the intermediate `x + bias`, which need not be
+written to memory and read again: N elements read and N written, against 2N and 2N.
 """
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +13,10 @@ import torch.nn.functional as F
 from course_lib.errors import KernelError
 from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import check_bias, sum_to_bias
+from course_lib.kernels.dispatch import runs_as_kernel
 from course_lib.kernels.mixed_precision import register_autocast
+
+_FORMULAS = {"none": "gelu", "tanh": "gelu_tanh"}  # what the kernels call them
 
 
 @torch.library.custom_op("course_lib::bias_gelu", mutates_args=())
@@ -27,7 +32,33 @@ def bias_gelu(x: torch.Tensor, bias: torch.Tensor, approximate: str = "none") ->
     else.
     """
     _check(x, bias, approximate)
+    if runs_as_kernel("bias_gelu", x):
+        from course_lib.kernels.triton.bias_activation import activate
+
+        return activate(x, bias, _FORMULAS[approximate])
     return F.gelu(x + bias, approximate=approximate)
+
+
+@torch.library.custom_op("course_lib::bias_gelu_backward", mutates_args=())
+def bias_gelu_backward(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, approximate: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients of x, contiguous, and of the bias."""
+    if runs_as_kernel("bias_gelu", x):
+        from course_lib.kernels.triton.bias_activation import activation_gradients
+
+        return activation_gradients(grad, x, bias, _FORMULAS[approximate])
+    grad_x, grad_bias = gradients(grad, x, bias, approximate)
+    return grad_x.contiguous(), grad_bias
+
+
+def gradients(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, approximate: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what the backward operator returns, by operators of PyTorch that have derivatives themselves."""
+    # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements alive.
+    grad_x = torch.ops.aten.gelu_backward(grad, x + bias, approximate=approximate)
+    return grad_x, sum_to_bias(grad_x)
 
 
 def _check(x: torch.Tensor, bias: torch.Tensor, approximate: str) -> None:
@@ -41,25 +72,27 @@ def _fake(x: torch.Tensor, bias: torch.Tensor, approximate: str = "none") -> tor
     return torch.empty_like(x + bias)  # of the sum, because the sum decides the strides
 
 
-def _setup_context(
-    ctx: torch.autograd.function.FunctionCtx,
-    inputs: tuple[torch.Tensor, torch.Tensor, str],
-    output: torch.Tensor,
-) -> None:
-    x, bias, approximate = inputs
+def _fake_backward(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, approximate: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    x, bias, ctx.approximate = inputs
     ctx.save_for_backward(x, bias)
-    ctx.approximate = approximate  # type: ignore[attr-defined]  # contexts carry what the backward pass needs
 
 
-def _backward(ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
-    x, bias = ctx.saved_tensors  # type: ignore[attr-defined]  # set by save_for_backward
-    # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements
-    # alive.
-    grad_sum = torch.ops.aten.gelu_backward(grad, x + bias, approximate=ctx.approximate)  # type: ignore[attr-defined]
-    return grad_sum, sum_to_bias(grad_sum), None
+def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
+    # Grad mode is on when someone differentiates the gradient, and the backward operator has no derivative.
+    x, bias = ctx.saved_tensors
+    function = gradients if torch.is_grad_enabled() else bias_gelu_backward
+    return *function(grad, x, bias, ctx.approximate), None
 
 
 bias_gelu.register_fake(_fake)
 bias_gelu.register_autograd(_backward, setup_context=_setup_context)
+bias_gelu_backward.register_fake(_fake_backward)
 register_vmap(bias_gelu, rows=(0,))
+register_vmap(bias_gelu_backward)
 register_autocast("bias_gelu", rows=(0, 1), normalises=False)

@@ -1,15 +1,18 @@
 """The operator `course_lib::bias_silu`: add a bias over the last dimension, then apply SiLU.
 
 The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto
-this operator never changes a value. What a GPU kernel would gain is the intermediate `x + bias`, which need
-not be written to memory and read again: N elements read and N written, against 2N and 2N.
+this operator never changes a value. What a GPU kernel gains is the intermediate `x + bias`, which need not be
+written to memory and read again: N elements read and N written, against 2N and 2N.
 """
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import check_bias, sum_to_bias
+from course_lib.kernels.dispatch import runs_as_kernel
 from course_lib.kernels.mixed_precision import register_autocast
 
 
@@ -25,7 +28,34 @@ def bias_silu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     `KernelError` for anything else.
     """
     check_bias("bias_silu", x, bias)
+    if runs_as_kernel("bias_silu", x):
+        from course_lib.kernels.triton.bias_activation import activate
+
+        return activate(x, bias, "silu")
     return F.silu(x + bias)
+
+
+@torch.library.custom_op("course_lib::bias_silu_backward", mutates_args=())
+def bias_silu_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients of x, contiguous, and of the bias."""
+    if runs_as_kernel("bias_silu", x):
+        from course_lib.kernels.triton.bias_activation import activation_gradients
+
+        return activation_gradients(grad, x, bias, "silu")
+    grad_x = torch.ops.aten.silu_backward(grad, x + bias)
+    return grad_x.contiguous(), sum_to_bias(grad_x)
+
+
+def gradients(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what the backward operator returns, by operators of PyTorch that have derivatives themselves.
+
+    With σ for the sigmoid, silu'(z) = σ(z) · (1 + z · (1 − σ(z))).
+    """
+    # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements alive.
+    z = x + bias
+    sigma = torch.sigmoid(z)
+    grad_x = grad * sigma * (1 + z * (1 - sigma))
+    return grad_x, sum_to_bias(grad_x)
 
 
 def _fake(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -33,31 +63,23 @@ def _fake(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(x + bias)  # of the sum, because the sum decides the strides
 
 
-def _setup_context(
-    ctx: torch.autograd.function.FunctionCtx, inputs: tuple[torch.Tensor, torch.Tensor], output: torch.Tensor
-) -> None:
+def _fake_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     ctx.save_for_backward(*inputs)
 
 
-def _backward(ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    x, bias = ctx.saved_tensors  # type: ignore[attr-defined]  # set by save_for_backward
-    # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements
-    # alive.
-    grad_sum = _silu_backward(grad, x + bias)
-    return grad_sum, sum_to_bias(grad_sum)
-
-
-def _silu_backward(grad: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
-    """Return grad · d silu(z)/dz; silu'(z) = σ(z) · (1 + z · (1 − σ(z)))."""
-    if not torch.is_grad_enabled():
-        return torch.ops.aten.silu_backward(grad, z)
-    # Grad mode is on when someone differentiates the gradient. PyTorch's own operator has no derivative;
-    # the formula has.
-    sigma = torch.sigmoid(z)
-    return grad * sigma * (1 + z * (1 - sigma))
+def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    # Grad mode is on when someone differentiates the gradient, and the backward operator has no derivative.
+    function = gradients if torch.is_grad_enabled() else bias_silu_backward
+    return function(grad, *ctx.saved_tensors)
 
 
 bias_silu.register_fake(_fake)
 bias_silu.register_autograd(_backward, setup_context=_setup_context)
+bias_silu_backward.register_fake(_fake_backward)
 register_vmap(bias_silu, rows=(0,))
+register_vmap(bias_silu_backward)
 register_autocast("bias_silu", rows=(0, 1), normalises=False)

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 
 from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.bias_operand import sum_to_bias
+from course_lib.kernels.dispatch import runs_as_kernel
 from course_lib.kernels.dropout import draw_seed, dropout_factors
 from course_lib.kernels.mixed_precision import register_autocast
 from course_lib.kernels.row_operands import check_probability, check_rows
@@ -75,6 +76,10 @@ def scale_dropout_residual_rms_norm_seeded(
 ) -> torch.Tensor:
     """Return `rms_norm(residual + x * scale * dropout_factors(seed, p))`; without a seed, nothing falls out."""
     _check(x, scale, residual, weight)
+    if runs_as_kernel("scale_dropout_residual_rms_norm", x):
+        from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
+
+        return normalise(ResidualNorm(x, scale, residual, weight, None, seed, p, eps, multiplies=True))
     return F.rms_norm(_sum(x, scale, residual, seed, p)[0], weight.shape, weight, eps).contiguous()
 
 
@@ -90,6 +95,11 @@ def scale_dropout_residual_rms_norm_backward(
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return the gradients of x, scale, residual and weight, the rows contiguous."""
+    if runs_as_kernel("scale_dropout_residual_rms_norm", x):
+        from course_lib.kernels.triton.residual_norm import ResidualNorm, norm_gradients
+
+        call = ResidualNorm(x, scale, residual, weight, None, seed, p, eps, multiplies=True)
+        return norm_gradients(grad, call)[:4]
     grad_x, grad_scale, grad_residual, grad_weight = gradients(grad, x, scale, residual, weight, seed, p, eps)
     return grad_x.contiguous(), grad_scale, grad_residual.contiguous(), grad_weight
 

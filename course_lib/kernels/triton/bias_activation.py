@@ -1,0 +1,146 @@
+"""Forward and backward kernels of `activation(x + bias)`. Not yet run on CUDA; tested in Triton's interpreter.
+
+A program takes whole rows. Forward, it reads x and writes the result. Backward, it reads the gradient and x, adds x and
+bias again instead of reading their sum, writes the gradient of x, and adds up in registers what its rows give to the
+bias; one small sum at the end adds up what all programs found. Arithmetic is in float32, whatever the dtype.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from course_lib.kernels.triton.tiles import (
+    as_matrix,
+    load_rows,
+    load_vector,
+    on_device_of,
+    persistent_programs,
+    tiles_of,
+)
+
+
+def activate(x: torch.Tensor, bias: torch.Tensor, activation: str) -> torch.Tensor:
+    """Return `activation(x + bias)`, which is "gelu", "gelu_tanh" or "silu", with the strides that eager gives it."""
+    output = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if output.numel() > 0:
+        activate_into(as_matrix(output), as_matrix(x), bias.contiguous(), activation)
+    if x.is_contiguous():
+        return output
+    stride = (x.to("meta") + bias.to("meta")).stride()
+    in_order = torch.empty_strided(x.shape, stride, dtype=x.dtype, device=x.device)
+    return output if stride == output.stride() else in_order.copy_(output)
+
+
+def activate_into(output: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, activation: str) -> None:
+    """Write `activation(x + bias)` for a matrix x into the contiguous matrix `output`."""
+    tiles = tiles_of(x)
+    with on_device_of(x):
+        _forward[(tiles.count,)](
+            (x, bias, output),
+            tuple(x.shape),
+            x.stride(),
+            ACTIVATION=activation,
+            ROWS=tiles.rows,
+            COLUMNS=tiles.columns,
+            num_warps=tiles.warps,
+        )
+
+
+def activation_gradients(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, activation: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradient of x, contiguous, and that of the bias."""
+    grad_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if grad_x.numel() == 0:
+        return grad_x, torch.zeros_like(bias)
+    matrix = as_matrix(x)
+    programs = persistent_programs(matrix, tiles_of(matrix))
+    partial = torch.empty(programs, matrix.shape[1], dtype=torch.float32, device=x.device)
+    activation_gradients_into(as_matrix(grad_x), partial, as_matrix(grad), matrix, bias.contiguous(), activation)
+    return grad_x, partial.sum(dim=0).to(bias.dtype)
+
+
+def activation_gradients_into(
+    grad_x: torch.Tensor,
+    partial: torch.Tensor,
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    bias: torch.Tensor,
+    activation: str,
+) -> None:
+    """Write the gradient of a matrix x into `grad_x`, and what each program finds for the bias into a row of `partial`.
+
+    Both are contiguous.
+    """
+    tiles = tiles_of(x)
+    with on_device_of(x):
+        _backward[(partial.shape[0],)](
+            (grad, x, bias, grad_x, partial),
+            tuple(x.shape),
+            grad.stride(),
+            x.stride(),
+            ACTIVATION=activation,
+            ROWS=tiles.rows,
+            COLUMNS=tiles.columns,
+            num_warps=tiles.warps,
+        )
+
+
+@triton.jit
+def _forward(pointers, sizes, x_strides, ACTIVATION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    x_ptr, bias_ptr, output_ptr = pointers
+    num_rows, num_columns = sizes
+    # Rows count in 64 bits: row times stride passes 2³¹ in tensors that fit on one GPU.
+    row = (tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
+    column = tl.arange(0, COLUMNS)[None, :]
+    inside = (row < num_rows) & (column < num_columns)
+    x = load_rows(x_ptr, row, column, x_strides, inside)
+    value = _activation(x + load_vector(bias_ptr, column, column < num_columns), ACTIVATION)
+    tl.store(output_ptr + row * num_columns + column, value, mask=inside)
+
+
+@triton.jit
+def _backward(
+    pointers, sizes, grad_strides, x_strides, ACTIVATION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
+    grad_ptr, x_ptr, bias_ptr, grad_x_ptr, partial_ptr = pointers
+    num_rows, num_columns = sizes
+    column = tl.arange(0, COLUMNS)[None, :]
+    is_column = column < num_columns
+    bias = load_vector(bias_ptr, column, is_column)
+    for_bias = tl.zeros([ROWS, COLUMNS], tl.float32)
+    for tile in range(tl.program_id(0), tl.cdiv(num_rows, ROWS), tl.num_programs(0)):
+        row = (tile * ROWS + tl.arange(0, ROWS).to(tl.int64))[:, None]
+        inside = (row < num_rows) & is_column
+        x = load_rows(x_ptr, row, column, x_strides, inside)
+        grad = load_rows(grad_ptr, row, column, grad_strides, inside)
+        grad_x = grad * _derivative(x + bias, ACTIVATION)
+        tl.store(grad_x_ptr + row * num_columns + column, grad_x, mask=inside)
+        for_bias += tl.where(inside, grad_x, 0.0)
+    own_row = partial_ptr + tl.program_id(0).to(tl.int64) * num_columns
+    tl.store(own_row + column, tl.sum(for_bias, axis=0)[None, :], mask=is_column)
+
+
+@triton.jit
+def _activation(z, ACTIVATION: tl.constexpr):
+    if ACTIVATION == "gelu":
+        return 0.5 * z * (1.0 + tl.erf(z * 0.7071067811865476))  # z·Φ(z); the number is √½
+    elif ACTIVATION == "gelu_tanh":
+        # ½·(1 + tanh(u)) is sigmoid(2u); the number is √(2/π)
+        return z * tl.sigmoid(2.0 * 0.7978845608028654 * (z + 0.044715 * z * z * z))
+    else:
+        return z * tl.sigmoid(z)
+
+
+@triton.jit
+def _derivative(z, ACTIVATION: tl.constexpr):
+    if ACTIVATION == "gelu":
+        # Φ(z) + z·φ(z); the numbers are √½ and 1/√(2π)
+        return 0.5 * (1.0 + tl.erf(z * 0.7071067811865476)) + z * 0.3989422804014327 * tl.exp(-0.5 * z * z)
+    elif ACTIVATION == "gelu_tanh":
+        gate = tl.sigmoid(2.0 * 0.7978845608028654 * (z + 0.044715 * z * z * z))
+        inner = 2.0 * 0.7978845608028654 * (1.0 + 3.0 * 0.044715 * z * z)
+        return gate + z * gate * (1.0 - gate) * inner
+    else:
+        gate = tl.sigmoid(z)
+        return gate * (1.0 + z * (1.0 - gate))

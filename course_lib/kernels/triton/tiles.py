@@ -1,0 +1,62 @@
+"""How rows are shared out among the programs of a kernel. Not yet run on CUDA: the sizes are estimates."""
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+_ELEMENTS = 1024  # of a tile at least: eight for each of the 128 threads of four warps
+_PROGRAMS_WHEN_INTERPRETED = 3  # few, so that each of them takes several tiles
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A matrix cut into tiles of `rows` whole rows; `columns` is the power of two that a row is padded to."""
+
+    rows: int
+    columns: int
+    warps: int
+    count: int
+
+
+def tiles_of(matrix: torch.Tensor) -> Tiles:
+    """Return how to cut a matrix of at least one element."""
+    columns = max(4, triton.next_power_of_2(matrix.shape[1]))
+    rows = max(1, _ELEMENTS // columns)
+    warps = min(16, max(4, rows * columns // 256))
+    return Tiles(rows, columns, warps, triton.cdiv(matrix.shape[0], rows))
+
+
+def persistent_programs(matrix: torch.Tensor, tiles: Tiles) -> int:
+    """Return how many programs to start when each of them takes many tiles, to add up something over rows.
+
+    As many as a GPU can run at a time, half of it, so that what they leave behind to be added is small.
+    """
+    if not matrix.is_cuda:
+        return min(tiles.count, _PROGRAMS_WHEN_INTERPRETED)
+    processors = torch.cuda.get_device_properties(matrix.device).multi_processor_count
+    return min(tiles.count, processors * max(1, 32 // tiles.warps))
+
+
+def as_matrix(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor as a matrix of its rows: a view where the strides allow it, else a copy."""
+    return tensor.reshape(-1, tensor.shape[-1])
+
+
+def on_device_of(tensor: torch.Tensor) -> AbstractContextManager[object]:
+    """Return the context in which a kernel for `tensor` is launched; Triton takes the current device."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
+
+
+@triton.jit
+def load_rows(pointer, row, column, strides, inside):
+    """Return a tile of a matrix as float32, zero outside."""
+    return tl.load(pointer + row * strides[0] + column * strides[1], mask=inside, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def load_vector(pointer, column, is_column):
+    """Return a vector as float32, zero outside."""
+    return tl.load(pointer + column, mask=is_column, other=0.0).to(tl.float32)
