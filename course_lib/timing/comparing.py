@@ -1,9 +1,11 @@
 """`compare`: which of two callables is faster, and by how much."""
 
+import dataclasses
 import random
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from course_lib.timing.choosing import open_clock
 from course_lib.timing.clocks import Clock
@@ -54,6 +56,10 @@ class Comparison:
     def correlation(self) -> float:
         """How much a ratio is like the one before it; beyond ±0.3, the interval is too narrow."""
         return neighbour_correlation(self.ratios)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain data, samples included, and the ratio."""
+        return {"ratio": self.ratio} | dataclasses.asdict(self)
 
     def __str__(self) -> str:
         low, high = self.interval

@@ -18,7 +18,11 @@ from course_lib.errors import TimingError
 from course_lib.timing.clocks import Call, Clock, Reading
 from course_lib.timing.timings import Cache, ClockName
 
-BLOCKER_CYCLES = 400_000  # about 0.2 ms: longer than the host takes to queue a sample of a few calls
+# The blocker lasts longer than the host took to queue the same calls a moment ago: by half, and by 0.1 ms. Not longer
+# than 20 ms, since a call that waits for the device itself gains nothing by it. Clocks are taken to be 2 GHz or
+# slower.
+BLOCKER_SHARE, BLOCKER_LEAST_US, BLOCKER_MOST_US = 1.5, 100.0, 20_000.0
+CYCLES_PER_US = 2_000
 SMALLEST_FLUSH_BYTES = 64 << 20
 DEVICE_COUNTS_MS = 1e3  # events count milliseconds, we count microseconds
 
@@ -32,6 +36,7 @@ class CudaWallClock:
         self._cuda = cuda
         self._device = device
         self._now_ns: Callable[[], int] = time.perf_counter_ns
+        self._queuing_us = 0.0  # what the host took to queue the calls of the last sample
         self.device = f"{device} {cuda.get_device_name(device)}"
         self.cache = Cache.COLD if cold else Cache.WARM
         self._flush_buffer = empty(flush_bytes(cuda, device), dtype=torch.int8, device=device) if cold else None
@@ -48,6 +53,7 @@ class CudaWallClock:
         start_us = self.now_us()
         for _ in range(calls):
             call()
+        self._queuing_us = self._now_ns() / 1e3 - start_us
         own_stream_done.record()
         own_stream_done.synchronize()
         done_us = self._now_ns() / 1e3
@@ -76,7 +82,7 @@ class CudaEventClock(CudaWallClock):
 
     def _between_events(self, call: Call, calls: int) -> float:
         start, end = self._cuda.Event(enable_timing=True), self._cuda.Event(enable_timing=True)
-        self._cuda._sleep(BLOCKER_CYCLES)
+        self._cuda._sleep(blocker_cycles(self._queuing_us))
         start.record()
         for _ in range(calls):
             call()
@@ -110,6 +116,15 @@ class CudaGraphClock(CudaEventClock):
             for _ in range(calls):
                 call()
         return graph
+
+
+def blocker_cycles(queuing_us: float) -> int:
+    """Return for how many clock cycles the device has to wait so that the host can queue everything meanwhile.
+
+    >>> blocker_cycles(0.0), blocker_cycles(1_000.0), blocker_cycles(1e9)
+    (200000, 3200000, 40000000)
+    """
+    return int(min(BLOCKER_SHARE * queuing_us + BLOCKER_LEAST_US, BLOCKER_MOST_US) * CYCLES_PER_US)
 
 
 def flush_bytes(cuda: Any, device: torch.device) -> int:

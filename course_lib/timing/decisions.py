@@ -25,7 +25,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from course_lib.errors import TimingError
 from course_lib.timing.sequential import SignTest, least_pairs
@@ -85,6 +85,11 @@ class Decision:
     def is_final(self) -> bool:
         """Whether more pairs would not change the verdict."""
         return self.verdict in (Verdict.PASS, Verdict.FAIL)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain data; None for a ratio or a bound that there is none of."""
+        plain = dataclasses.asdict(self) | {"verdict": str(self.verdict), "problems": list(self.problems)}
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()}
 
     def __str__(self) -> str:
         return f"{self.verdict.upper()}: {self.reason}"

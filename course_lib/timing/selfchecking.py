@@ -54,16 +54,14 @@ def selfcheck(*, device: str | None = None) -> SelfCheck:
     On the CPU it takes under two seconds. On CUDA two more are checked: that device sleeps come out linear, and that
     work on a side stream is caught. Not yet run on CUDA. Raises `TimingError` for a device that is neither.
     """
-    clock = open_clock(device, "auto", "auto")
-    checks: list[Check] = [
-        check_empty_call(clock),
-        check_sleep_linearity(time.sleep, clock.now_us),
-        *check_ratios(),
-    ]
     from course_lib.timing import selfchecking_tensors as tensors  # loads torch
 
+    clock = open_clock(device, "auto", "auto")
+    checks = [check_empty_call(clock), check_sleep_linearity(time.sleep, clock.now_us)]
     if clock.device.startswith("cuda"):
-        checks += tensors.cuda_checks(clock)
+        checks += [*check_ratios("cuda", tensors.device_sleeps), *tensors.cuda_checks(clock)]
+    else:
+        checks += check_ratios("cpu", sums)
     checks.append(tensors.check_copy(clock))
     return SelfCheck(tuple(checks), environment())
 
@@ -94,10 +92,10 @@ def _sleep_s(sleep: Callable[[float], None], now_us: Callable[[], float], asked_
     return (now_us() - start_us) / 1e6
 
 
-def check_ratios() -> list[Check]:
+def check_ratios(device: str, work: Callable[[int], Callable[[], object]]) -> list[Check]:
     """Ten rounds of the same work against twelve, and ten against ten."""
-    known = compare(_work(SMALL), _work(LARGE), device="cpu", max_pairs=101, warmup_s=0.05, budget_s=0.5)
-    same = compare(_work(SMALL), _work(SMALL), device="cpu", max_pairs=101, warmup_s=0.05, budget_s=0.5)
+    known = compare(work(SMALL), work(LARGE), device=device, max_pairs=101, warmup_s=0.05, budget_s=0.5)
+    same = compare(work(SMALL), work(SMALL), device=device, max_pairs=101, warmup_s=0.05, budget_s=0.5)
     asked = LARGE / SMALL
     return [
         Check("known ratio", _close(known.ratio, asked), known.ratio, "", f"{asked:g} within {RATIO_TOLERANCE:.0%}"),
@@ -109,5 +107,6 @@ def _close(measured: float, expected: float) -> bool:
     return abs(measured / expected - 1) <= RATIO_TOLERANCE
 
 
-def _work(rounds: int) -> Callable[[], object]:
+def sums(rounds: int) -> Callable[[], object]:
+    """Return work for the processor: so many sums."""
     return lambda: [sum(range(2_000)) for _ in range(rounds)]

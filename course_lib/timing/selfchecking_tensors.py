@@ -1,6 +1,7 @@
 """The parts of the self-check that need torch: copies, and what only a CUDA device can get wrong."""
 
 import statistics
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -13,6 +14,7 @@ COPY_BYTES = 32 << 20  # larger than the caches near a core; the larger copy is 
 COPY_SAMPLES = 9
 COPY_TOLERANCE = 0.5  # a copy of four times the bytes takes four times as long, give or take half of that
 DEVICE_SLEEP_CYCLES = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
+ROUND_CYCLES = 50_000
 SIDE_CYCLES = 2_000_000  # about 1 ms
 
 
@@ -31,6 +33,16 @@ def copy_us(clock: Clock, size_bytes: int) -> float:
     source = torch.ones(size_bytes, dtype=torch.int8, device=device)
     target = torch.empty_like(source)
     return min(clock.read(lambda: target.copy_(source), 1).time_us for _ in range(COPY_SAMPLES))
+
+
+def device_sleeps(rounds: int) -> Callable[[], object]:
+    """Return work for a CUDA device: so many short sleeps. Not yet run on CUDA."""
+
+    def work() -> None:
+        for _ in range(rounds):
+            device_sleep(ROUND_CYCLES)
+
+    return work
 
 
 def cuda_checks(clock: Clock) -> list[Check]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from course_lib.errors import TimingError
@@ -79,6 +81,7 @@ def test_three_quarters_of_the_work_are_measured_as_such():
 
     assert 1.15 < result.ratio < 1.55  # 1.33; wide, since this machine may be doing something else
     assert "times as fast" in str(result)
+    assert json.loads(json.dumps(result.to_json()))["ratio"] == result.ratio
 
 
 def test_a_threshold_lets_it_stop_early():

@@ -9,6 +9,7 @@ import torch
 
 from course_lib.timing import Cache, ClockName
 from course_lib.timing.cuda_clocks import CudaEventClock, CudaGraphClock, CudaWallClock, flush_bytes
+from tests.course_lib.timing.fake_time import FakeTime
 
 DEVICE = torch.device("cuda", 0)
 
@@ -31,6 +32,7 @@ class FakeCuda:
 
     def _sleep(self, cycles):
         self.log.append("blocker")
+        self.blocker_cycles = cycles
 
     def Event(self, enable_timing=False):  # noqa: N802  # torch's name
         return FakeEvent(self, enable_timing)
@@ -123,6 +125,24 @@ def test_a_graph_is_captured_once_and_replayed_between_events():
     assert log == [*WALL, "blocker", "event", "call", "call", "event", "idle"]
     assert reading.time_us == 2000.0
     assert (clock.name, clock.cache) == (ClockName.CUDA_GRAPH, Cache.WARM)
+
+
+def test_the_blocker_lasts_longer_than_the_host_takes_to_queue_the_calls():
+    time, cuda = FakeTime(), FakeCuda()
+    clock = CudaEventClock(DEVICE, cold=False, cuda=cuda, empty=cuda.empty)
+    clock._now_ns = time.read_ns
+    clock.read(time.work(100.0), 30)
+
+    assert 3_000 < cuda.blocker_cycles / 2_000 < 6_000  # microseconds at 2 GHz, where queuing took 3,000
+
+
+def test_a_compilation_in_the_first_call_does_not_stop_the_device_for_seconds():
+    time, cuda = FakeTime(), FakeCuda()
+    clock = CudaEventClock(DEVICE, cold=False, cuda=cuda, empty=cuda.empty)
+    clock._now_ns = time.read_ns
+    clock.read(time.work(10e6), 1)
+
+    assert cuda.blocker_cycles / 2_000 == 20_000
 
 
 @pytest.mark.parametrize(("l2_bytes", "expected"), [(50 << 20, 100 << 20), (4 << 20, 64 << 20)])

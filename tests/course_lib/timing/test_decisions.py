@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import subprocess
@@ -109,6 +110,14 @@ def test_what_the_caller_saw_wrong_with_the_machine_voids_the_evidence():
     assert decision.verdict is Verdict.ENVIRONMENT
     assert "2 other processes" in str(decision)
     assert decision.e_pass > 100
+
+
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_a_decision_is_written_as_strict_json(count):
+    data = json.loads(json.dumps(decide_speedup([(1.0, 9.0)] * count, THRESHOLD).to_json(), allow_nan=False))
+
+    assert data["verdict"] == ("pass" if count == 20 else "environment")
+    assert data["ratio"] == (9.0 if count else None)
 
 
 @pytest.mark.parametrize(
