@@ -5,6 +5,7 @@ from course_lib.fusion.fusion_pass import FusionPass, GraphPass
 from course_lib.fusion.matching import Match
 from course_lib.fusion.mutation import may_share_memory, mutates, mutations_of
 from course_lib.fusion.passes.bias_gelu import fuse_bias_gelu
+from course_lib.fusion.passes.sdpa import Sdpa
 from course_lib.fusion.registry import PASSES
 from course_lib.fusion.result import FusionResult, Rejected
 from course_lib.fusion.rules import Objection
@@ -21,6 +22,7 @@ __all__ = [
     "Objection",
     "Rejected",
     "Report",
+    "Sdpa",
     "TensorFacts",
     "fuse",
     "fuse_bias_gelu",

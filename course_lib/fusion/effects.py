@@ -8,6 +8,7 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import read_call
+from course_lib.fusion.constants import Constant
 from course_lib.fusion.mutation import mutates
 from course_lib.fusion.owned import module_of
 from course_lib.graph.hooks import has_hooks
@@ -62,7 +63,7 @@ def is_pure(node: fx.Node) -> bool:
         return False
     if node.op == "call_module":
         module = module_of(node)
-        return type(module).__module__.startswith("torch.nn.") and not _has_effects(module)
+        return isinstance(module, Constant) or (_is_of_torch(module) and not _has_effects(module))
     return node.op == "call_method" or _is_known(node.target)
 
 
@@ -77,6 +78,10 @@ def between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
     while node is not last and node.op != "root":
         yield node
         node = node.next
+
+
+def _is_of_torch(module: torch.nn.Module) -> bool:
+    return type(module).__module__.startswith("torch.nn.")
 
 
 def _has_effects(module: torch.nn.Module) -> bool:

@@ -38,7 +38,7 @@ def fuse(
     too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given; without it, all exact passes
-    run. A lossy pass has to be named, and needs `level="lossy"`.
+    run but `normalise`. A lossy pass has to be named, and needs `level="lossy"`.
 
     Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.

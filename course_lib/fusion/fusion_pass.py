@@ -18,11 +18,13 @@ class GraphPass(PassBase):
     """A pass from graph to graph: it works on a copy, and gives back a `FusionResult`.
 
     A subclass has a `name` and says in `transform` what it does to the copy. `level` is "exact" if the program still
-    computes the same real function, and "lossy" if it computes another one on purpose.
+    computes the same real function, and "lossy" if it computes another one on purpose. A pass that is worth running
+    only when asked for has `by_default` false.
     """
 
     name: ClassVar[str]
     level: ClassVar[str] = "exact"
+    by_default: ClassVar[bool] = True
 
     def call(self, graph_module: fx.GraphModule) -> FusionResult:  # type: ignore[override]  # a PassResult with more
         """Return the transformed copy of `graph_module`; raise `FusionError` if it is no graph module."""

@@ -4,14 +4,36 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.passes.add_scaled import AddScaled
 from course_lib.fusion.passes.bias_dropout_residual_layer_norm import FuseBiasDropoutResidualLayerNorm
 from course_lib.fusion.passes.bias_gelu import BiasGelu
+from course_lib.fusion.passes.common_subexpressions import CommonSubexpressions
+from course_lib.fusion.passes.constant_folding import ConstantFolding
+from course_lib.fusion.passes.conv_batch_norm import ConvBatchNorm
+from course_lib.fusion.passes.dead_code import DeadCode
+from course_lib.fusion.passes.gelu_tanh import GeluTanh
+from course_lib.fusion.passes.gelu_to_relu import GeluToRelu
+from course_lib.fusion.passes.linear_batch_norm import LinearBatchNorm
+from course_lib.fusion.passes.matmul_scale import MatmulScale
+from course_lib.fusion.passes.normalise import Normalise
 from course_lib.fusion.passes.residual_layer_norm import ResidualLayerNorm
+from course_lib.fusion.passes.sdpa import Sdpa
 
 _CLASSES: Sequence[type[GraphPass]] = (
+    Normalise,
+    ConstantFolding,
+    CommonSubexpressions,
+    ConvBatchNorm,
+    LinearBatchNorm,
+    Sdpa,  # before the next, which would move the scale that it looks for
+    MatmulScale,
+    GeluTanh,
+    GeluToRelu,
     BiasGelu,
     FuseBiasDropoutResidualLayerNorm,  # before the next, which would take its two last operators
     ResidualLayerNorm,
+    AddScaled,
+    DeadCode,
 )
 
 PASSES: Mapping[str, type[GraphPass]] = {cls.name: cls for cls in _CLASSES}
@@ -19,16 +41,17 @@ LEVELS = ("exact", "lossy")
 
 
 def chosen(passes: Iterable[str | GraphPass] | None, level: str) -> list[GraphPass]:
-    """Return the passes to run: those that were named, or all exact ones; raise `FusionError` for what cannot be meant.
+    """Return the passes to run: those that were named, or those that run by default.
 
     A lossy pass changes what a program computes, so it runs only if it is named and `level` is "lossy".
+    Raises `FusionError` for what cannot be meant.
     """
     if level not in LEVELS:
         raise FusionError(f"fuse got level={level!r}; it knows {', '.join(map(repr, LEVELS))}.")
     if isinstance(passes, (str, GraphPass)):
         raise FusionError(f"fuse got passes={passes!r}; it expects several, such as passes=({passes!r},).")
     if passes is None:
-        return [cls() for cls in PASSES.values() if cls.level == "exact"]
+        return [cls() for cls in PASSES.values() if cls.by_default]
     found = [_pass(one) for one in passes]
     for one in found:
         if one.level == "lossy" and level != "lossy":

@@ -17,6 +17,7 @@ def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
         raise FusionError(f"A pass got a {type(gm).__name__}; it expects a torch.fx.GraphModule, see capture().")
     copied = fx.GraphModule(gm, copy.deepcopy(gm.graph), class_name=type(gm).__name__)
     copied.meta = dict(gm.meta)
+    copied._tracer_cls = None  # pickling would make a tracer of the class that made the graph, without its arguments
     keep_state(copied, gm)
     return copied
 
@@ -66,11 +67,24 @@ def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operand
     return new
 
 
+def new_constant(gm: fx.GraphModule, node: fx.Node, module: torch.nn.Module) -> fx.Node:
+    """Add a module without inputs, and return a call of it before `node`, whose result it gives."""
+    path = _add_module(gm, "constant", module)
+    with gm.graph.inserting_before(node):
+        new = gm.graph.call_module(path)
+    new.meta = dict(node.meta)
+    return new
+
+
+def _add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
+    number = next(number for number in itertools.count() if not hasattr(gm, f"{name}_{number}"))
+    gm.add_module(f"{name}_{number}", module)
+    return f"{name}_{number}"
+
+
 def new_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> Callable[..., fx.Proxy]:
     """Add a module to the graph's owner under a fresh name; return a function that calls it on proxies."""
-    number = next(number for number in itertools.count() if not hasattr(gm, f"{name}_{number}"))
-    path = f"{name}_{number}"
-    gm.add_module(path, module)
+    path = _add_module(gm, name, module)
 
     def call(*proxies: fx.Proxy) -> fx.Proxy:
         node = proxies[0].node.graph.call_module(path, tuple(proxy.node for proxy in proxies))

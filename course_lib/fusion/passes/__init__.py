@@ -1,7 +1,34 @@
 """The passes, one a file."""
 
+from course_lib.fusion.passes.add_scaled import AddScaled
 from course_lib.fusion.passes.bias_dropout_residual_layer_norm import FuseBiasDropoutResidualLayerNorm
 from course_lib.fusion.passes.bias_gelu import BiasGelu, fuse_bias_gelu
+from course_lib.fusion.passes.common_subexpressions import CommonSubexpressions
+from course_lib.fusion.passes.constant_folding import ConstantFolding
+from course_lib.fusion.passes.conv_batch_norm import ConvBatchNorm
+from course_lib.fusion.passes.dead_code import DeadCode
+from course_lib.fusion.passes.gelu_tanh import GeluTanh
+from course_lib.fusion.passes.gelu_to_relu import GeluToRelu
+from course_lib.fusion.passes.linear_batch_norm import LinearBatchNorm
+from course_lib.fusion.passes.matmul_scale import MatmulScale
+from course_lib.fusion.passes.normalise import Normalise
 from course_lib.fusion.passes.residual_layer_norm import ResidualLayerNorm
+from course_lib.fusion.passes.sdpa import Sdpa
 
-__all__ = ["BiasGelu", "FuseBiasDropoutResidualLayerNorm", "ResidualLayerNorm", "fuse_bias_gelu"]
+__all__ = [
+    "AddScaled",
+    "BiasGelu",
+    "CommonSubexpressions",
+    "ConstantFolding",
+    "ConvBatchNorm",
+    "DeadCode",
+    "FuseBiasDropoutResidualLayerNorm",
+    "GeluTanh",
+    "GeluToRelu",
+    "LinearBatchNorm",
+    "MatmulScale",
+    "Normalise",
+    "ResidualLayerNorm",
+    "Sdpa",
+    "fuse_bias_gelu",
+]

@@ -1,0 +1,86 @@
+"""Fuse `x + value * a * b` onto `torch.addcmul`, and `x + value * a / b` onto `torch.addcdiv`.
+
+Both are operators of PyTorch: one launch instead of two or three, and no intermediate result in memory.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import torch
+from torch import fx
+
+from course_lib.fusion.fusion_pass import FusionPass
+from course_lib.fusion.matching import Match
+from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.rules import Objection
+
+Tensor = torch.Tensor
+
+
+def _scaled_product(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
+    return x + a * b * value
+
+
+def _product_of_scaled(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
+    return x + (a * value) * b
+
+
+def _scaled_quotient(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
+    return x + a / b * value
+
+
+def _quotient_of_scaled(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
+    return x + (a * value) / b
+
+
+def _product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return x + a * b
+
+
+def _quotient(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return x + a / b
+
+
+class AddScaled(FusionPass):
+    """The pass `add_scaled`."""
+
+    name = "add_scaled"
+    patterns: ClassVar = (
+        _scaled_product,
+        _product_of_scaled,
+        _scaled_quotient,
+        _quotient_of_scaled,
+        _product,
+        _quotient,
+    )
+
+    def guard(self, match: Match) -> Objection | None:
+        """Object unless three contiguous tensors of one shape and one dtype are meant, and a number scales them."""
+        value = match.operands.get("value", 1.0)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return Objection("argument", f"{match.anchor} scales by {value!r}; only a number can be fused")
+        operands = tensor_operands(match, "x", "a", "b")
+        if not isinstance(operands, TensorOperands):
+            return operands
+        shapes = {facts.shape for facts in operands.facts.values()}
+        if len(shapes) != 1:
+            reason = f"{match['x']}, {match['a']} and {match['b']} have the shapes {sorted(shapes)}"
+            return Objection("shape", f"{reason}; broadcast, the fused operator may lay out its result differently")
+        scattered = [match[name] for name in ("x", "a", "b") if not _is_contiguous(match[name])]
+        if scattered:
+            return Objection("shape", f"{scattered[0]} is not known to be contiguous, so the strides may change")
+        return one_dtype(operands)
+
+    def replacement(self, match: Match) -> Callable[..., object]:
+        """Return the operator of PyTorch, with the factor as its `value`."""
+        function = torch.addcdiv if any(call.operator.name == "div" for call in match.calls) else torch.addcmul
+
+        def fused(x: Tensor, a: Tensor, b: Tensor, value: float = 1) -> Tensor:
+            return function(x, a, b) if value == 1 else function(x, a, b, value=value)
+
+        return fused
+
+
+def _is_contiguous(value: object) -> bool:
+    known = value.meta.get("val") if isinstance(value, fx.Node) else None
+    return isinstance(known, torch.Tensor) and known.is_contiguous()

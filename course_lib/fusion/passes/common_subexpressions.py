@@ -1,0 +1,107 @@
+"""Compute once what the program computes twice.
+
+Two nodes are the same if they call the same thing with the same arguments, nested ones and those by name included;
+`1`, `1.0` and `True` are different. They stay two where something lies between that makes them differ: a tensor that
+changes in place, a switch such as autocast. Random numbers are drawn as often as the program draws them. And a result
+that is changed in place, or returned beside its twin, stays a tensor of its own.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from torch import fx
+from torch.utils._pytree import tree_leaves
+
+from course_lib.fusion.effects import between, is_repeatable, switches_regime
+from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.mutation import may_share_memory, mutations_of
+from course_lib.fusion.result import Rejected
+from course_lib.fusion.rewriting import erase
+from course_lib.fusion.rules import Objection, remedy
+
+
+class CommonSubexpressions(GraphPass):
+    """The pass `common_subexpressions`."""
+
+    name = "common_subexpressions"
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Let each repeated node's users use the first one; count the nodes that went."""
+        returned = [leaf for leaf in tree_leaves(gm.graph.output_node().args) if isinstance(leaf, fx.Node)]
+        first: dict[Hashable, fx.Node] = {}
+        rejected: list[Rejected] = []
+        merged = 0
+        for node in list(gm.graph.nodes):
+            key = _key(node)
+            earlier = first.setdefault(key, node) if key is not None else node
+            if earlier is node:
+                continue
+            objection = _objection(earlier, node, returned)
+            if objection is None:
+                node.replace_all_uses_with(earlier)
+                erase((node,))
+                merged += 1
+            else:
+                first[key] = node  # a third one may equal this one
+                rejected.append(_refusal(earlier, node, objection))
+        return merged, rejected
+
+
+def _refusal(earlier: fx.Node, node: fx.Node, objection: Objection) -> Rejected:
+    source = (node.stack_trace or "").strip()
+    names = (earlier.name, node.name)
+    return Rejected(names, objection.rule, objection.reason, CommonSubexpressions.name, source, remedy(objection.rule))
+
+
+def _objection(earlier: fx.Node, node: fx.Node, returned: Sequence[fx.Node]) -> Objection | None:
+    """Return why two equal nodes must stay two, or None."""
+    if node.op == "get_attr":
+        return None  # both name one object, whatever happens to it
+    switch = next((other for other in between(earlier, node) if switches_regime(other)), None)
+    if switch is not None:
+        return Objection("regime", f"{switch} changes how {node} is computed")
+    lying = set(between(earlier, node))
+    changing = [other for other in mutations_of(node.all_input_nodes, after=earlier) if other in lying]
+    changing = changing or mutations_of((earlier,), after=earlier) or mutations_of((node,), after=node)
+    if changing:
+        return Objection("mutation", f"{changing[0]} changes an operand or a result of {earlier} and {node} in place")
+    if all(any(may_share_memory(one, output) for output in returned) for one in (earlier, node)):
+        return Objection("is an output", f"{earlier} and {node} are both returned, as two tensors")
+    return None
+
+
+@dataclass(frozen=True)
+class _Literal:
+    """A literal that equals another only if it is of the same type and shown the same: 0.0 is not -0.0."""
+
+    kind: type
+    shown: str
+
+
+def _key(node: fx.Node) -> Hashable | None:
+    """Return what two nodes share if they compute the same, or None if this node is one of a kind."""
+    if node.op not in ("get_attr", "call_function", "call_method", "call_module"):
+        return None
+    if node.op != "get_attr" and not is_repeatable(node):
+        return None
+    try:
+        key = (node.op, node.target, _structure(node.args), _structure(node.kwargs))
+        hash(key)
+    except TypeError:  # an argument that cannot be compared, such as a tensor
+        return None
+    return key
+
+
+def _structure(value: object) -> Hashable:
+    if isinstance(value, fx.Node):
+        return value
+    if isinstance(value, (tuple, list)):
+        return ("sequence", *map(_structure, value))
+    if isinstance(value, dict):
+        return ("mapping", frozenset((name, _structure(part)) for name, part in value.items()))
+    if isinstance(value, slice):
+        return ("slice", _structure(value.start), _structure(value.stop), _structure(value.step))
+    if isinstance(value, (bool, int, float, complex, str)) or value is None:
+        return _Literal(type(value), repr(value))
+    hash(value)  # raises TypeError for what cannot be compared
+    return (type(value), value)

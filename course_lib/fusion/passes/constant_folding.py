@@ -1,0 +1,89 @@
+"""Compute while transforming what does not depend on any input: `math.sqrt(64)`, `torch.ones(4, 4).tril()`.
+
+Parameters and buffers are no constants: a checkpoint may change them, and gradients flow into them. Left alone is also
+what gives a new tensor each time for a reason: a result that is changed in place, or that the graph returns.
+"""
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils._pytree import tree_leaves
+
+from course_lib.fusion.constants import Constant
+from course_lib.fusion.effects import is_repeatable
+from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.mutation import may_share_memory, mutations_of
+from course_lib.fusion.result import Rejected
+from course_lib.fusion.rewriting import new_constant
+from course_lib.fusion.rules import Objection, remedy
+
+MAX_BYTES = 16 * 2**20  # of one folded tensor: a larger one costs more to keep than to compute
+
+
+class ConstantFolding(GraphPass):
+    """The pass `constant_folding`."""
+
+    name = "constant_folding"
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Replace each constant that something else uses; count them."""
+        constant: set[fx.Node] = set()
+        for node in gm.graph.nodes:
+            if (
+                node.op in ("call_function", "call_method")
+                and is_repeatable(node)
+                and constant.issuperset(node.all_input_nodes)
+            ):
+                constant.add(node)
+        folded = 0
+        rejected: list[Rejected] = []
+        for node in gm.graph.nodes:
+            if node not in constant or all(user in constant for user in node.users):
+                continue
+            objection = _objection(node)
+            if objection is None:
+                _fold(gm, node)
+                folded += 1
+            else:
+                names, source = (node.name,), (node.stack_trace or "").strip()
+                rejected.append(
+                    Rejected(names, objection.rule, objection.reason, self.name, source, remedy(objection.rule))
+                )
+        return folded, rejected
+
+
+def _objection(node: fx.Node) -> Objection | None:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return None if isinstance(value, (bool, int, float)) else Objection("shape unknown", f"{node} is no tensor")
+    if value.numel() * value.element_size() > MAX_BYTES:
+        return Objection("traffic", f"{node} has {value.numel():,} elements; it is cheaper to compute than to keep")
+    changing = mutations_of((node,), after=node)
+    if changing:
+        return Objection("mutation", f"{changing[0]} changes {node} in place, so each run needs a new one")
+    outputs = [leaf for leaf in tree_leaves(node.graph.output_node().args) if isinstance(leaf, fx.Node)]
+    if any(may_share_memory(node, output) for output in outputs):
+        return Objection("is an output", f"the graph returns {node}, and each run must give a new tensor")
+    return None
+
+
+def _fold(gm: fx.GraphModule, node: fx.Node) -> None:
+    value = _value(node, {})
+    if isinstance(value, torch.Tensor):
+        node.replace_all_uses_with(new_constant(gm, node, Constant(value)))
+        return
+    for user in list(node.users):
+        user.args = fx.map_arg(user.args, lambda given: value if given is node else given)
+        user.kwargs = fx.map_arg(user.kwargs, lambda given: value if given is node else given)
+
+
+def _value(node: fx.Node, known: dict[fx.Node, Any]) -> Any:
+    """Compute a node that depends on nothing but literals."""
+    if node not in known:
+        args: Any = fx.map_arg(node.args, lambda given: _value(given, known))
+        kwargs: Any = fx.map_arg(node.kwargs, lambda given: _value(given, known))
+        function: Any = getattr(args[0], str(node.target)) if node.op == "call_method" else node.target
+        with torch.no_grad():
+            known[node] = function(*(args[1:] if node.op == "call_method" else args), **kwargs)
+    return known[node]

@@ -1,0 +1,28 @@
+"""Take away what nobody needs, and only that: a node without users may still do something.
+
+Kept are nodes that change a tensor in place (`h.add_(1)`, `copy_`, `out=`), that draw random numbers (leaving one out
+would change all later ones), assertions, switches such as autocast, calls of Python functions that are not PyTorch's,
+and modules with hooks, with running statistics or from outside torch.nn. Inputs stay, and so do parameters.
+"""
+
+from torch import fx
+
+from course_lib.fusion.effects import is_pure
+from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.result import Rejected
+from course_lib.fusion.rewriting import erase
+
+
+class DeadCode(GraphPass):
+    """The pass `dead_code`."""
+
+    name = "dead_code"
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Erase from the end, so that what only dead nodes used is dead when it is reached; count the nodes."""
+        erased = 0
+        for node in reversed(list(gm.graph.nodes)):
+            if not node.users and node.op not in ("placeholder", "output") and is_pure(node):
+                erase((node,))
+                erased += 1
+        return erased, []

@@ -1,0 +1,73 @@
+"""Fold a division or multiplication by a number after `a @ b` into the smaller factor.
+
+Dividing the scores of attention by √head_size touches queries × keys numbers; dividing the query before, as many as
+the query has. The launches stay, the bytes go down. It pays only where a factor is smaller than the product, and a
+factor is chosen by its size.
+"""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+import torch
+
+from course_lib.fusion.fusion_pass import FusionPass
+from course_lib.fusion.matching import Match
+from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.rules import Objection
+
+Tensor = torch.Tensor
+
+
+def _divided(a: Tensor, b: Tensor, number: float) -> Tensor:
+    return torch.matmul(a, b) / number
+
+
+def _multiplied(a: Tensor, b: Tensor, number: float) -> Tensor:
+    return torch.matmul(a, b) * number
+
+
+class MatmulScale(FusionPass):
+    """The pass `matmul_scale`."""
+
+    name = "matmul_scale"
+    patterns: ClassVar = (_divided, _multiplied)
+
+    def guard(self, match: Match) -> Objection | None:
+        """Object unless a finite number other than zero scales, and a factor is smaller than the product."""
+        number = match["number"]
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            return Objection("argument", f"{match.anchor} scales by {number!r}; only a number can be folded")
+        if not math.isfinite(number) or number == 0 or not 1e-4 <= abs(number) <= 1e4:
+            return Objection("argument", f"{match.anchor} scales by {number!r}: a factor could overflow or vanish")
+        operands = tensor_operands(match, "a", "b")
+        if not isinstance(operands, TensorOperands):
+            return operands
+        product = match.anchor.meta.get("val")
+        if not isinstance(product, torch.Tensor):
+            return Objection("shape unknown", f"the shape of {match.anchor} is not known")
+        if min(_size(operands, "a"), _size(operands, "b")) >= product.numel():
+            reason = f"{match['a']} and {match['b']} are not smaller than their product"
+            return Objection("traffic", f"{reason}, so scaling one of them would move as many bytes or more")
+        if operands["a"].dtype == torch.float16:
+            return Objection("dtype", f"{match['a']} is float16, where a scaled factor could overflow or vanish")
+        return one_dtype(operands)
+
+    def replacement(self, match: Match) -> Callable[..., object]:
+        """Return the product of a scaled factor, the smaller one, and the other."""
+        operands = tensor_operands(match, "a", "b")
+        assert isinstance(operands, TensorOperands), "the guard has seen the shapes"
+        first = _size(operands, "a") <= _size(operands, "b")
+        divides = match.calls[0].operator.name == "div"
+
+        def scaled(factor: Tensor, number: float) -> Tensor:
+            return factor / number if divides else factor * number
+
+        def fused(a: Tensor, b: Tensor, number: float) -> Tensor:
+            return torch.matmul(scaled(a, number), b) if first else torch.matmul(a, scaled(b, number))
+
+        return fused
+
+
+def _size(operands: TensorOperands, name: str) -> int:
+    return math.prod(operands[name].shape)

@@ -1,0 +1,79 @@
+"""Write every operator in one spelling, so that a reader, and a pass by somebody else, needs to know only one.
+
+`x.add(y)`, `torch.add(x, y)` and `aten.add.Tensor(x, y)` become `x + y`; `nn.GELU()` becomes `F.gelu`; a number comes
+after a tensor, where the order does not matter. Our own passes do not need this: they read all spellings.
+
+Left as they are: operators in place, modules with parameters, hooks or a training flag, subclasses of modules,
+and arithmetic without tensors. Two tensors are never exchanged: the strides of a sum follow its first operand.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import fx, nn
+
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.result import Rejected
+from course_lib.fusion.rewriting import erase
+from course_lib.graph.hooks import has_hooks
+
+_PARAMETER_FREE = (nn.GELU, nn.ReLU, nn.SiLU, nn.Sigmoid, nn.Tanh, nn.Softmax)
+
+
+class Normalise(GraphPass):
+    """The pass `normalise`."""
+
+    name = "normalise"
+    by_default = False
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Rewrite each call that is spelt in another way; count them."""
+        rewritten = 0
+        for node in list(gm.graph.nodes):  # read one by one: a rewritten node is an argument of later ones
+            call = read_call(node)
+            if call is not None and _may_be_rewritten(call):
+                rewritten += _rewrite(call)
+        return rewritten, []
+
+
+def _may_be_rewritten(call: Call) -> bool:
+    """Return whether the call has a free choice of spelling."""
+    if call.in_place or not isinstance(call.node.meta.get("val"), torch.Tensor):
+        return False
+    if call.module is not None:
+        return type(call.module) in _PARAMETER_FREE and not has_hooks(call.module)
+    return True
+
+
+def _rewrite(call: Call) -> bool:
+    """Put the one spelling in the place of this call; return whether it was spelt in another way."""
+    target, args, kwargs = _spelling(call)
+    node = call.node
+    if (node.op, node.target, node.args, node.kwargs) == ("call_function", target, args, kwargs):
+        return False
+    with node.graph.inserting_before(node):
+        new = node.graph.call_function(target, args, kwargs)  # type: ignore[arg-type]  # arguments of another node
+    new.meta = dict(node.meta)
+    node.replace_all_uses_with(new)
+    erase((node,))
+    return True
+
+
+def _spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...], dict[str, object]]:
+    """Return function, arguments by position and arguments by name: the required ones, and those that differ."""
+    parameters = call.operator.signature.parameters
+    required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+    given = {name: call[name] for name in parameters if name not in required and _differs(call, name)}
+    args = [call[name] for name in required]
+    if call.operator.commutes and not isinstance(args[0], fx.Node):
+        args.reverse()
+    return (call.operator.full if given else call.operator.short), tuple(args), given
+
+
+def _differs(call: Call, name: str) -> bool:
+    default = call.operator.signature.parameters[name].default
+    value = call[name]
+    if name == "alpha":  # 1 and 1.0 both mean: plain
+        return isinstance(value, bool) or value != default
+    return type(value) is not type(default) or value != default

@@ -1,0 +1,134 @@
+"""On request: fuse attention that is written out onto `torch.nn.functional.scaled_dot_product_attention`.
+
+softmax(query · keyᵀ / √d + mask) · value writes queries × keys numbers to memory several times; the operator does not.
+It is the same real function, but not the same about NaN: where a NaN, or a row whose every score is masked by -inf,
+gives NaN in the program, PyTorch's operator may give 0. So this pass runs only when it is named, and takes a mask only
+if you promise that no row is masked as a whole: `Sdpa(every_row_sees_something=True)`.
+
+Dropout of the probabilities is computed as it was written while training; evaluation uses the operator.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import fx
+
+from course_lib.fusion.fusion_pass import FusionPass
+from course_lib.fusion.matching import Match
+from course_lib.fusion.operand_facts import TensorOperands, attribute_of, one_dtype, tensor_operands
+from course_lib.fusion.owned import Owned
+from course_lib.fusion.rewriting import new_module
+from course_lib.fusion.rules import Objection
+from course_lib.fusion.switched import Attention
+
+Tensor = torch.Tensor
+
+
+def _product(query: Tensor, key: Tensor, first: int, second: int) -> Tensor:
+    return torch.matmul(query, torch.transpose(key, first, second))
+
+
+def _attend(scores: Tensor, value: Tensor, dim: int) -> Tensor:
+    return torch.matmul(torch.softmax(scores, dim), value)
+
+
+def _drop(scores: Tensor, value: Tensor, dim: int, p: float, training: bool) -> Tensor:
+    return torch.matmul(F.dropout(torch.softmax(scores, dim), p, training), value)
+
+
+# q, k, v: query, key and value; i, j: the dimensions of key that are exchanged; d: that of softmax; on: the flag of
+# dropout.
+# fmt: off
+_PATTERNS: tuple[Callable[..., Tensor], ...] = (
+    lambda q, k, v, i, j, d, divisor, mask, p, on: _drop(_product(q, k, i, j) / divisor + mask, v, d, p, on),
+    lambda q, k, v, i, j, d, factor, mask, p, on: _drop(_product(q, k, i, j) * factor + mask, v, d, p, on),
+    lambda q, k, v, i, j, d, divisor, p, on: _drop(_product(q, k, i, j) / divisor, v, d, p, on),
+    lambda q, k, v, i, j, d, factor, p, on: _drop(_product(q, k, i, j) * factor, v, d, p, on),
+    lambda q, k, v, i, j, d, divisor, mask: _attend(_product(q, k, i, j) / divisor + mask, v, d),
+    lambda q, k, v, i, j, d, factor, mask: _attend(_product(q, k, i, j) * factor + mask, v, d),
+    lambda q, k, v, i, j, d, divisor: _attend(_product(q, k, i, j) / divisor, v, d),
+    lambda q, k, v, i, j, d, factor: _attend(_product(q, k, i, j) * factor, v, d),
+)
+# fmt: on
+
+
+class Sdpa(FusionPass):
+    """The pass `sdpa`."""
+
+    name = "sdpa"
+    by_default = False
+    patterns: ClassVar = _PATTERNS
+
+    def __init__(self, *, every_row_sees_something: bool = False) -> None:
+        """Take masks too if the caller promises that no row of scores is -inf throughout."""
+        super().__init__()
+        self._takes_masks = every_row_sees_something
+
+    def guard(self, match: Match) -> Objection | None:
+        """Object unless q, k and v are of one dtype and four dimensions, and scale, dropout and mask are proven."""
+        operands = tensor_operands(match, "q", "k", "v")
+        if not isinstance(operands, TensorOperands):
+            return operands
+        if any(len(facts.shape) != 4 or 0 in facts.shape for facts in operands.facts.values()):
+            return Objection("shape", "query, key and value must have four dimensions, none of them empty")
+        if operands["q"].shape[:2] != operands["k"].shape[:2] or operands["k"].shape[:2] != operands["v"].shape[:2]:
+            return Objection("shape", "query, key and value do not have the same batch and heads")
+        return _objection_to_literals(match) or self._objection_to_mask(match, operands) or one_dtype(operands)
+
+    def replacement(self, match: Match) -> Callable[..., object]:
+        """Return a module that attends as the program does while training, and by the operator else."""
+        owner, training = match.anchor.graph.owning_module, match.operands.get("on", False)
+        assert owner is not None, "a pass works on the graph of a GraphModule"
+        now = attribute_of(match, training) if isinstance(training, Owned) else training
+        dropout = match.operands.get("p", 0.0) if isinstance(training, Owned) else 0.0
+        module = Attention(_scale(match), float(dropout)).train(bool(now))  # type: ignore[arg-type]  # the guard has seen a number
+        call = new_module(owner, "attention", module)
+        names = ("q", "k", "v", "mask")
+
+        def fused(**operands: fx.Proxy) -> object:
+            return call(*(operands[name] for name in names if name in operands))
+
+        return fused
+
+    def _objection_to_mask(self, match: Match, operands: TensorOperands) -> Objection | None:
+        if "mask" not in match.operands:
+            return None
+        mask = tensor_operands(match, "mask")
+        if not isinstance(mask, TensorOperands):
+            return mask
+        if not self._takes_masks:
+            reason = f"{match['mask']} may mask all of a row, which gives NaN now and 0 fused"
+            return Objection("mask", f"{reason}; promise that it does not with Sdpa(every_row_sees_something=True)")
+        scores = (*operands["q"].shape[:-1], operands["k"].shape[-2])
+        if mask["mask"].dtype != operands["q"].dtype or not _broadcasts(mask["mask"].shape, scores):
+            reason = f"{match['mask']} is {mask['mask'].dtype} of shape {mask['mask'].shape}"
+            return Objection("mask", f"{reason}, and the scores are {operands['q'].dtype} of shape {scores}")
+        return None
+
+
+def _objection_to_literals(match: Match) -> Objection | None:
+    scale = match.operands.get("divisor", match.operands.get("factor"))
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)) or scale <= 0:
+        return Objection("argument", f"the scores are scaled by {scale!r}; only a positive number can be fused")
+    exchanged = {dim % 4 if isinstance(dim, int) else dim for dim in (match["i"], match["j"])}
+    if exchanged != {2, 3} or match["d"] not in (-1, 3):
+        return Objection("argument", "key is not transposed in its last dimensions, or softmax is not over the last")
+    p, training = match.operands.get("p", 0.0), match.operands.get("on", False)
+    if not isinstance(p, (int, float)) or not (training is False or isinstance(training, Owned) or p == 0):
+        return Objection("training", "dropout of the probabilities is switched on for good")
+    return None
+
+
+def _scale(match: Match) -> float:
+    divisor, factor = match.operands.get("divisor"), match.operands.get("factor")
+    if isinstance(divisor, (int, float)):
+        return 1.0 / divisor
+    assert isinstance(factor, (int, float)), "the guard has seen one of the two"
+    return float(factor)
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    fits = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(size in (1, wanted) for size, wanted in fits)
