@@ -27,6 +27,7 @@ class Captured:
     run: Callable[..., Any] = field(repr=False)  # takes what the program takes, and runs what was captured
     graphs: Mapping[str, fx.GraphModule] = field(default_factory=dict, repr=False)  # name -> graph; the main one first
     script: Any = field(default=None, repr=False)  # the `ScriptModule` or `ScriptFunction` of "trace" and "script"
+    exported: Any = field(default=None, repr=False)  # the `torch.export.ExportedProgram` of "export"
     module: nn.Module | None = field(default=None, repr=False)  # holds the parameters and flags that `run` uses
     guards: tuple[str, ...] = ()  # what must hold of the inputs for the graph to be used, where that is checked
     breaks: tuple[str, ...] = ()  # why a program became several graphs

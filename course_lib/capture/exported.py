@@ -42,6 +42,7 @@ def capture_export(
         ir=str(program.graph),
         run=runnable,
         graphs={"graph": program.graph_module},
+        exported=program,
         module=runnable,
         guards=tuple(_constraints(program)),
         lines=lines_of_nodes([program.graph_module]),

@@ -52,7 +52,7 @@ def from_script(mode: str, captured_by: str, script: Any) -> Captured:
 def script_lines(graph: Any) -> Mapping[str, SourceLine]:
     """Return the line of each value that a TorchScript graph computes, by the value's name."""
     found = {}
-    for node in walk(graph):
+    for node in _nodes(graph):
         line = _line(node.sourceRange())
         for output in node.outputs():
             if line is not None:
@@ -60,15 +60,11 @@ def script_lines(graph: Any) -> Mapping[str, SourceLine]:
     return found
 
 
-def walk(block: Any) -> Iterator[Any]:
-    """Yield the nodes of a TorchScript graph or block, those inside its Ifs and Loops too.
-
-    Nodes inside a fusion group lie in a graph of the group's own: `node.g("Subgraph")`.
-    """
+def _nodes(block: Any) -> Iterator[Any]:
     for node in block.nodes():
         yield node
         for inner in node.blocks():
-            yield from walk(inner)
+            yield from _nodes(inner)
 
 
 def _line(source_range: str) -> SourceLine | None:

@@ -1,0 +1,94 @@
+"""What TorchScript's executor makes of a graph once it has seen some inputs: profiled types and fusion groups."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from course_lib.capture.archives import copy_of, freeze
+from course_lib.capture.captured import Captured
+from course_lib.capture.executor_flags import Fuser, fusing_with
+from course_lib.capture.preserving import fresh_inputs, preserving
+from course_lib.errors import CaptureError
+
+GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup", "prim::FusionGroup", "prim::CudaFusionGroup")
+GUARDS = ("prim::TypeCheck", "prim::oneDNNFusionGuard", "prim::RequiresGradCheck")
+
+
+@dataclass(frozen=True)
+class FusionGroup:
+    """Operators that the executor runs as one."""
+
+    kind: str  # "prim::TensorExprGroup", "prim::oneDNNFusionGroup"
+    operators: tuple[str, ...]  # in order, without constants
+    ir: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class OptimizedGraph:
+    """The graph that the executor ran last."""
+
+    ir: str = field(repr=False)
+    groups: tuple[FusionGroup, ...]
+    profiled_types: Mapping[str, str]  # value -> the type that was seen, and is checked before the fast way is taken
+
+
+def optimized_graph(
+    captured: Captured, example_inputs: Sequence[object], *, fuser: Fuser = "tensor_expressions", runs: int = 3
+) -> OptimizedGraph:
+    """Run a traced or scripted program a few times, and return what the executor has made of it by then.
+
+        >>> from course_lib.capture import capture
+        >>> x, bias = torch.ones(4, 8), torch.ones(8)
+        >>> traced = capture(lambda x, bias: torch.tanh(x + bias) * 2, (x, bias), mode="trace")
+        >>> optimized_graph(traced, (x, bias)).groups[0].operators
+        ('aten::add', 'aten::tanh', 'aten::mul')
+
+    The first run profiles the types of all values, the next specialises and fuses; what has a gradient takes one more.
+    A copy is run, under the switches of `executor_flags.fusing_with`, which are put back; "onednn" freezes the copy and
+    runs it without gradients.
+
+    Raises `CaptureError` if the program was captured in another mode, or fails on the inputs.
+    """
+    if runs < 1:
+        raise CaptureError(f"optimized_graph got runs={runs}; the executor must have run at least once.")
+    script = copy_of(captured if fuser != "onednn" else freeze(captured))
+    gradients = torch.no_grad() if fuser == "onednn" else nullcontext()
+    with preserving(None), fusing_with(fuser), gradients, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that TorchScript is deprecated stands on the captured program
+        try:
+            for _ in range(runs):
+                script(*fresh_inputs(example_inputs))
+            graph = script.graph_for(*fresh_inputs(example_inputs))
+        except Exception as error:  # whatever an operator says about its operands
+            raise CaptureError(f"The program fails on these inputs while it is profiled: {error}") from error
+    return OptimizedGraph(str(graph), tuple(_groups(graph)), dict(_profiled_types(graph)))
+
+
+def _groups(graph: Any) -> Iterator[FusionGroup]:
+    for kind in GROUPS:
+        for node in graph.findAllNodes(kind, recurse=True):
+            inside = node.g("Subgraph")
+            operators = [one.kind() for one in inside.nodes() if one.kind() != "prim::Constant"]
+            yield FusionGroup(kind, tuple(operators), str(inside))
+    for node in graph.findAllNodes("prim::DifferentiableGraph", recurse=True):  # what autograd handles as one
+        yield from _groups(node.g("Subgraph"))
+
+
+def _profiled_types(graph: Any) -> Iterator[tuple[str, str]]:
+    for kind in GUARDS:
+        for node in graph.findAllNodes(kind, recurse=True):
+            for checked, result in zip(node.inputs(), node.outputs(), strict=False):  # the last output is the verdict
+                yield checked.debugName(), _describe(result.type())
+    for node in graph.findAllNodes("prim::DifferentiableGraph", recurse=True):
+        yield from _profiled_types(node.g("Subgraph"))
+
+
+def _describe(kind: Any) -> str:
+    """Return a type in a few characters, such as "Float[4, 8]"; sizes that were not always the same are not in it."""
+    scalar = kind.scalarType() if hasattr(kind, "scalarType") else None
+    sizes = kind.sizes() if scalar else None
+    return f"{scalar}{sizes}" if sizes is not None else str(scalar or kind)

@@ -1,0 +1,67 @@
+"""C++ programs of ours, built against the installed torch, run what was saved and agree with Python."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.capture import capture
+from course_lib.capture.archives import save
+from course_lib.capture.cpp import build_runner
+from course_lib.capture.packages import package
+from course_lib.errors import CaptureError
+from course_lib.models import TransformerConfig, TransformerLayer
+
+SMALL = TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    return tmp_path_factory.mktemp("runners")
+
+
+class TwoResults(nn.Module):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if bool(scale > 0):
+            x = x * scale
+        return x, x.sum()
+
+
+@pytest.mark.slow
+def test_an_archive_runs_in_cpp_and_agrees(programs, tmp_path):
+    runner = build_runner("script", programs)
+    layer, x = TransformerLayer(SMALL).eval(), torch.randn(2, 5, 8)
+    found = runner.run(save(capture(layer, (x,), mode="trace"), tmp_path / "layer.pt"), (x,))
+    torch.testing.assert_close(found, layer(x))
+    two = save(capture(TwoResults(), mode="script"), tmp_path / "two.pt")
+    for scale in (torch.tensor(2.0), torch.tensor(-2.0)):
+        results = runner.run(two, (x, scale))
+        assert isinstance(results, tuple)
+        torch.testing.assert_close(results, TwoResults()(x, scale))
+    made = runner.executable.stat().st_mtime_ns
+    assert build_runner("script", programs).executable.stat().st_mtime_ns == made
+    with pytest.raises(CaptureError, match=r"could not run .*missing\.pt"):
+        runner.run(tmp_path / "missing.pt", (x,))
+
+
+@pytest.mark.slow
+def test_a_package_runs_in_cpp_and_agrees(programs, tmp_path):
+    model, x = nn.Sequential(nn.Linear(8, 4), nn.GELU()), torch.randn(5, 8)
+    path = package(capture(model, (x,), mode="export"), tmp_path / "model.pt2")
+    (found,) = build_runner("package", programs).run(path, (x,))
+    torch.testing.assert_close(found, model(x))
+
+
+def test_wrong_calls_are_refused_in_words(tmp_path, monkeypatch):
+    with pytest.raises(CaptureError, match='knows "script" and "package"'):
+        build_runner("onnx", tmp_path)
+    with pytest.raises(CaptureError, match=r"ends in \.pt2"):
+        package(capture(nn.ReLU(), (torch.ones(2),), mode="export"), tmp_path / "program.pt")
+    with pytest.raises(CaptureError, match='expects mode="export"'):
+        package(capture(nn.ReLU(), (torch.ones(2),), mode="trace"), tmp_path / "program.pt2")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(CaptureError, match=r"no g\+\+ on this machine"):
+        build_runner("script", tmp_path)
