@@ -55,3 +55,6 @@ c.Autograde.autograde_preprocessors = [
 c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
 c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
 c.GradeOutsideKernel.aside = str(WORK / "aside")
+c.ClearSolutions.code_stub = {
+    "python": 'raise NotImplementedError("Write your answer here, then run the check below.")'
+}

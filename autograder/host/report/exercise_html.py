@@ -13,10 +13,9 @@ from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, Ex
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.markup import Html, element, joined
 from autograder.host.report.wording import (
-    CHECK_MARKS,
-    CHECK_WORDS,
     EXERCISE_WORDS,
     check_marks,
+    check_words,
     marks,
     number,
     percent,
@@ -32,7 +31,8 @@ _BOX = (
 )
 _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere"
 _NOTE = f"margin:8px 0;padding:6px 12px;border-left:4px solid rgba({_AMBER},.8);background:rgba({_AMBER},.1);{_WRAPPED}"
-# notebook pages style every table, so what must not be inherited is set on each cell
+# notebook pages style every table, so what must not be inherited is set on the table and on each cell
+_TABLE = "border-collapse:collapse;table-layout:auto;width:100%;margin-top:8px;font:inherit"
 _CELL = "text-align:left;vertical-align:top;padding:4px 12px 4px 0;border:0;white-space:normal"
 _NARROW = "text-align:right;vertical-align:top;padding:4px 0 4px 12px;border:0;white-space:nowrap;width:1%"
 _HEADING = "display:flex;flex-wrap:wrap;gap:4px 16px;align-items:baseline"
@@ -76,28 +76,28 @@ def _heading(record: ExerciseRecord) -> Html:
 
 
 def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
-    rows = [_check(check, record.message) for check in record.checks if show_hidden or not check.hidden]
+    rows = [_check(check, record) for check in record.checks if show_hidden or not check.hidden]
     if not show_hidden:
-        rows += [_hidden(group) for group in hidden_categories(record.checks)]
+        rows += [_hidden(group, record.status) for group in hidden_categories(record.checks)]
     if not rows:
         return Html()
-    return element("table", *rows, style="border-collapse:collapse;width:100%;margin-top:8px;font:inherit")
+    return element("table", *rows, style=_TABLE)
 
 
-def _check(check: CheckRecord, said: str) -> Html:
+def _check(check: CheckRecord, record: ExerciseRecord) -> Html:
     kind = element("span", f" · hidden, {check.category}", style=_QUIET) if check.hidden else ""
-    message = element("div", check.message, style=_WRAPPED) if check.message not in ("", said) else ""
-    return _row(check, joined(check.name, kind, message))
+    message = element("div", check.message, style=_WRAPPED) if check.message not in ("", record.message) else ""
+    return _row(check, joined(check.name, kind, message), record.status)
 
 
-def _hidden(group: HiddenCategory) -> Html:
+def _hidden(group: HiddenCategory, exercise: ExerciseStatus) -> Html:
     label = joined(group.category, element("span", " · hidden check", style=_QUIET))
-    return _row(group, label)
+    return _row(group, label, exercise)
 
 
-def _row(check: CheckRecord | HiddenCategory, label: Html) -> Html:
-    words = f"{CHECK_MARKS[check.status]} {CHECK_WORDS[check.status]}"
-    badge = element("span", words, style=f"{_BADGE};background:rgba({_TINTS[check.status]},.18)")
+def _row(check: CheckRecord | HiddenCategory, label: Html, exercise: ExerciseStatus) -> Html:
+    tint = _GREY if exercise is ExerciseStatus.NOT_FOUND else _TINTS[check.status]
+    badge = element("span", check_words(check.status, exercise), style=f"{_BADGE};background:rgba({tint},.18)")
     return element(
         "tr",
         element("td", badge, style=f"{_CELL};width:1%"),

@@ -9,10 +9,9 @@ from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.safe_text import one_line, printable
 from autograder.host.report.wording import (
-    CHECK_MARKS,
-    CHECK_WORDS,
     EXERCISE_WORDS,
     check_marks,
+    check_words,
     marks,
     number,
     quantity,
@@ -41,22 +40,22 @@ def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> I
             yield _indented(sentence, 2)
     for check in record.checks:
         if show_hidden or not check.hidden:
-            yield from _check(check, record.message)
+            yield from _check(check, record)
     if not show_hidden:
         for group in hidden_categories(record.checks):
-            yield _row(group, f"hidden: {one_line(group.category)}")
+            yield _row(group, f"hidden: {one_line(group.category)}", record.status)
     yield from _quantities(record)
 
 
-def _check(check: CheckRecord, said: str) -> Iterator[str]:
+def _check(check: CheckRecord, record: ExerciseRecord) -> Iterator[str]:
     label = f"{one_line(check.name)} (hidden)" if check.hidden else one_line(check.name)
-    yield _row(check, label)
-    if check.message not in ("", said):
+    yield _row(check, label, record.status)
+    if check.message not in ("", record.message):
         yield _indented(check.message, 6)
 
 
-def _row(check: CheckRecord | HiddenCategory, label: str) -> str:
-    return f"  {CHECK_MARKS[check.status]} {CHECK_WORDS[check.status]:<18}{label:<52} {check_marks(check):>9}"
+def _row(check: CheckRecord | HiddenCategory, label: str, exercise: ExerciseStatus) -> str:
+    return f"  {check_words(check.status, exercise):<20}{label:<52} {check_marks(check):>9}"
 
 
 def _quantities(record: ExerciseRecord) -> Iterator[str]:

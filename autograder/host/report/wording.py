@@ -30,6 +30,14 @@ EXERCISE_WORDS = {
     ExerciseStatus.GRADER_ERROR: "not graded: an error of ours",
 }
 
+
+def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
+    """A check's mark and word; while nothing is answered, no check has failed: it is open."""
+    if exercise is ExerciseStatus.NOT_FOUND:
+        return "○ open"
+    return f"{CHECK_MARKS[status]} {CHECK_WORDS[status]}"
+
+
 _UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
 
 
