@@ -31,8 +31,7 @@ def count_flops(fn: Callable[..., object], *args: object) -> Flops:
     """
     flash_attention_on_cpu = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     counter = FlopCounterMode(display=False, custom_mapping={flash_attention_on_cpu: _attention_flops})
-    # In inference mode, operators that are made of others would arrive whole.
-    with torch.inference_mode(False), torch.no_grad(), _layer_by_layer(), counter:
+    with torch.no_grad(), _layer_by_layer(), counter:
         fn(*args)
     counts = counter.get_flop_counts().get("Global", {})
     return Flops(counter.get_total_flops(), {str(operator): int(count) for operator, count in counts.items()})

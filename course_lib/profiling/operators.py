@@ -71,6 +71,8 @@ class OperatorProfile:
     def __str__(self) -> str:
         return f"{self.table()}\n{self.memory}"
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in COLUMNS)
         cells = (map(html.escape, row) for row in self._rows("self_cpu_us", 20))

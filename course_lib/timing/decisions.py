@@ -94,6 +94,15 @@ class Decision:
     def __str__(self) -> str:
         return f"{self.verdict.upper()}: {self.reason}"
 
+    def __repr__(self) -> str:
+        """Return what a notebook shows: the sentence, and what it rests on."""
+        where = (
+            f"true ratio in {self.ratio_low:.2f} to {self.ratio_high:.2f} ({self.confidence:.0%}), cut {self.cut:.3f}"
+        )
+        signs = f"{self.pairs_above} of {self.pairs} pairs above the cut"
+        evidence = f"evidence {self.e_pass:.3g} for pass, {self.e_fail:.3g} for fail, {1 / self.alpha:.0f} decides"
+        return f"{self}\n{where}; {signs}; {evidence}; noise {self.noise:.1%}"
+
 
 def decide_speedup(
     pairs: Iterable[tuple[float, float]],

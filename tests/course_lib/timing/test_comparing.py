@@ -60,6 +60,18 @@ def test_who_comes_first_is_drawn_by_lot_and_the_same_for_the_same_seed():
     assert 10 < sum(orders[0]) < 40
 
 
+def test_who_is_said_to_come_first_comes_first():
+    time, log = FakeTime(), []
+    work = time.work(10.0)
+    result = compared(time, lambda: (log.append("candidate"), work()), lambda: (log.append("baseline"), work()))
+    in_pairs = log[-2 * len(result.pairs) :]
+
+    assert [name == "candidate" for name in in_pairs[::2]] == list(result.candidate_first)
+    assert {frozenset(pair) for pair in zip(in_pairs[::2], in_pairs[1::2], strict=True)} == {
+        frozenset(("candidate", "baseline"))
+    }
+
+
 def test_it_stops_as_soon_as_the_pairs_decide():
     time = FakeTime()
     result = compared(time, time.work(100.0), time.work(150.0), cut=1.2 * 0.96)

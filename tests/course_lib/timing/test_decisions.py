@@ -112,6 +112,13 @@ def test_what_the_caller_saw_wrong_with_the_machine_voids_the_evidence():
     assert decision.e_pass > 100
 
 
+def test_a_notebook_shows_what_the_verdict_rests_on():
+    shown = repr(decide_speedup([(2.0, 3.0)] * 20, THRESHOLD)).splitlines()
+
+    assert shown[0] == "PASS: 1.50 times as fast, where 1.20 was asked for (9 pairs)."
+    assert "1.50 to 1.50 (95%), cut 1.152; 9 of 9 pairs above the cut; evidence 102 for pass" in shown[1]
+
+
 @pytest.mark.parametrize("count", [0, 1, 20])
 def test_a_decision_is_written_as_strict_json(count):
     data = json.loads(json.dumps(decide_speedup([(1.0, 9.0)] * count, THRESHOLD).to_json(), allow_nan=False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 from course_lib.errors import TimingError
 from course_lib.timing import Cache, ClockName, Timing, time_callable
@@ -155,6 +156,12 @@ def test_what_cannot_be_measured_is_refused(options, named):
     options = {"fn": sum} | options
     with pytest.raises(TimingError, match=named.replace("(", r"\(")):
         time_callable(options.pop("fn"), [1], **options)
+
+
+def test_the_device_is_where_the_tensors_lie():
+    assert time_callable(torch.relu, torch.zeros(3), max_samples=5, warmup_s=0.0).device == "cpu"
+    with pytest.raises(TimingError, match="device='meta'; it measures on 'cpu' and 'cuda'"):
+        time_callable(torch.relu, torch.zeros(3, device="meta"))
 
 
 def test_a_timing_without_samples_is_refused():
