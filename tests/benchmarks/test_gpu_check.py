@@ -34,17 +34,23 @@ def gpu_check(*arguments: str, prologue: str = "") -> subprocess.CompletedProces
 
 
 def test_a_bare_machine_runs_every_test_and_gets_a_record(tmp_path):
-    answer = gpu_check("--device", "cpu", "--results", str(tmp_path))
+    answer = gpu_check("--dry-run", "--results", str(tmp_path))
 
     assert answer.returncode == 0, answer.stderr
     record = json.loads(next(tmp_path.glob("cpu-*.json")).read_text(encoding="utf-8"))
-    assert len(record["tests"]) >= 4
+    assert len(record["tests"]) >= 12
     assert set(record["tests"].values()) == {"passed"}
-    assert all(value > 0 for value in record["measured"].values())
+    assert record["timer"]["checks"]
+    assert record["kernels"]["left_out"] == []
+    assert {one["program"] for one in record["kernels"]["measured"]} == {"eager", "compile", "peer", "kernel"}
+    assert all(one["median_us"] > 0 for one in record["kernels"]["measured"])
+    table = next(tmp_path.glob("cpu-*.md")).read_text(encoding="utf-8")
+    for operator in {one["operator"] for one in record["kernels"]["measured"]}:
+        assert table.count(f"| {operator} | 64 × 32 float32 |") == 2  # forward and backward
 
 
 def test_an_operator_that_is_wrong_fails_the_check(tmp_path):
-    answer = gpu_check("--device", "cpu", "--results", str(tmp_path), prologue=SPOILT)
+    answer = gpu_check("--dry-run", "--results", str(tmp_path), prologue=SPOILT)
 
     assert answer.returncode == 1, answer.stderr
     record = json.loads(next(tmp_path.glob("cpu-*.json")).read_text(encoding="utf-8"))
