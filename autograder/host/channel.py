@@ -84,9 +84,7 @@ class Channel:
         return self._receive(nonce, {expected, Kind.RAISED}, deadline_s)
 
     def expect_silence(self) -> None:
-        """Raise `MalformedAnswerError` if bytes lie unread: an answer to a question not yet asked, or a second one to
-        the last.
-        """
+        """Raise `MalformedAnswerError` if bytes lie unread: an answer that nobody asked for."""
         readable, _, _ = select.select([self._socket], [], [], 0)
         try:
             unasked = readable and self._socket.recv(1, socket.MSG_PEEK)

@@ -52,9 +52,7 @@ def read_submission(path: Path) -> Submission:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a regular file of bounded size, never through a symbolic link at its end; raises
-    `SubmissionError`.
-    """
+    """The bytes of a regular file of bounded size, never through a link at its end; raises `SubmissionError`."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

@@ -27,8 +27,9 @@ WORKERS_OWN = {"NoEntryPointError", "NotATensorError", "NotPlainDataError", "Not
 
 
 class AnswerFailedError(Exception):
-    """A call gave no result. ``status`` says how; ``fatal`` that no further call can do better; ``unanswered`` that
-    nothing was tried.
+    """A call gave no result.
+
+    ``status`` says how it ended, ``fatal`` that no further call can do better, ``unanswered`` that nothing was tried.
     """
 
     def __init__(self, status: ExerciseStatus, message: str, *, fatal: bool, unanswered: bool = False) -> None:
@@ -42,8 +43,9 @@ class SandboxFailedError(Exception):
 
 @dataclass
 class Session:
-    """Requests to the worker that holds one answer. ``load`` and ``load_tensors`` are what a fresh worker is given
-    first.
+    """Requests to the worker that holds one answer.
+
+    ``load`` and ``load_tensors`` are what a fresh worker is given first.
     """
 
     sandbox: Sandbox
@@ -58,9 +60,7 @@ class Session:
     _starts: int = field(default=0, repr=False)
 
     def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
-        """Send ``inputs`` in shared memory and ``body`` with them; returns the reply and the numbers of inputs that
-        were written to.
-        """
+        """Send ``inputs`` in shared memory; returns the reply and the numbers of inputs that were written to."""
         memory = arena.Arena(inputs)
         try:
             reply = self._request(

@@ -46,9 +46,7 @@ def serialise(body: dict[str, Any], tensors: Sequence[RawTensor] = (), shared_by
 
 
 def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = None) -> Message:
-    """Unpack a message that may come from an attacker; raises `ProtocolError` with one sentence for anything
-    unexpected.
-    """
+    """Unpack a message that may come from an attacker; raises `ProtocolError` for anything unexpected."""
     view = memoryview(payload)
     body_length, at = _count(view, 0, "body length", MAX_BODY_BYTES)
     body = _parse_body(bytes(view[at : at + body_length]), body_length)

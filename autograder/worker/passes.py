@@ -19,8 +19,7 @@ class NotAGraphError(TypeError):
 
 
 def pass_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls take ``{"graph", "paths", "inputs"}`` and give ``{"graph", "paths"}``, the tensors of the graph beside
-    them.
+    """Calls take ``{"graph", "paths", "inputs"}`` and give ``{"graph", "paths"}``, tensors beside them.
 
     ``paths`` names the tensors in turn; ``inputs`` gives shape and dtype of each placeholder, which shape propagation
     writes into ``node.meta["tensor_meta"]`` before the pass runs.

@@ -34,9 +34,7 @@ class Artifact:
     tensors: Mapping[str, torch.Tensor]
 
     def count(self, operator: str) -> int:
-        """How many nodes call ``operator``, given as in the graph's data, e.g. ``torch.ops.course_lib.bias_silu``, in
-        any overload.
-        """
+        """How many nodes call ``operator`` (such as ``torch.ops.course_lib.bias_silu``) in any overload."""
         targets = [n["target"] for n in self.graph["nodes"] if n["op"] == "call_function"]
         return sum(t == operator or t.startswith(f"{operator}.") for t in targets)
 

@@ -76,9 +76,7 @@ def _dead(rows: list[Row]) -> list[str]:
 
 
 def _longest(rows: list[Row]) -> int:
-    """Nodes on the longest chain from a placeholder to the output, both counted; 0 if no placeholder reaches the
-    output.
-    """
+    """Nodes on the longest chain from an input to the output, both counted; 0 if none reaches it."""
     length: dict[str, int] = {}
     for row in rows:
         below = max((length[a] for a in row["args"]), default=0)

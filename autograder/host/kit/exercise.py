@@ -56,9 +56,7 @@ class Control:
 
 @dataclass(frozen=True)
 class HiddenPart:
-    """What students do not install: the checks whose cases they do not see, and controls that contain (wrong)
-    answers.
-    """
+    """What students do not install: checks whose cases they do not see, and controls, which hold answers."""
 
     checks: tuple[Check, ...]
     controls: tuple[Control, ...] = ()
@@ -66,9 +64,7 @@ class HiddenPart:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise. ``points`` counts visible and hidden checks together and equals the points of its cell in the
-    notebook.
-    """
+    """One exercise; ``points`` are those of its cell in the notebook: visible and hidden checks together."""
 
     id: str  # the file's name, the answer cell's id, the test's name
     title: str

@@ -1,5 +1,6 @@
-"""Ready-made checks for answers that are functions on tensors. Each verifies values first, so none passes for a
-function that does nothing.
+"""Ready-made checks for answers that are functions on tensors.
+
+Each verifies values too, so that none passes for a function that does nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ def agrees(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
 
 
 def gradients_agree(reference: Reference, cases: Cases, names: Sequence[str], inputs: Sequence[str]) -> Run:
-    """Outputs and gradients by the first ``len(inputs)`` tensors equal the reference's, for random gradients of the
-    outputs.
-    """
+    """Outputs and the gradients by the first ``len(inputs)`` arguments equal the reference's."""
 
     def run(answer: TensorAnswer, draw: Draw) -> None:
         for case in cases(draw):

@@ -1,6 +1,4 @@
-"""Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared with the
-program itself.
-"""
+"""Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ class PassAnswer:
         cotangents: Sequence[torch.Tensor] = (),
         count: bool = False,
     ) -> Reply:
-        """Run a rebuilt graph on ``inputs``; with ``cotangents`` also backward to every input, with ``count`` also
-        its cost.
-        """
+        """Run a rebuilt graph on ``inputs``, with ``cotangents`` also backward, with ``count`` counting its cost."""
         load = {"mode": "graph", "graph": artifact.graph, "paths": list(artifact.tensors), "training": False}
         self.clean.reload(load, [arena.to_raw(t) for t in artifact.tensors.values()])
         wrt = range(len(inputs)) if cotangents else ()

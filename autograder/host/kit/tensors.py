@@ -23,9 +23,7 @@ error.
 
 @dataclass(frozen=True)
 class Case:
-    """One call. Tensors may stand among ``args`` and ``kwargs``; the first ``wrt`` floating ones can be
-    differentiated by.
-    """
+    """One call; tensors may stand among ``args`` and ``kwargs``."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -58,9 +56,7 @@ class TensorAnswer:
     def call(
         self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False
     ) -> Reply:
-        """Call once. ``wrt`` numbers the tensors of the case to differentiate by, ``cotangents`` are the outputs'
-        gradients.
-        """
+        """Call once; ``wrt`` numbers the tensors to differentiate by, ``cotangents`` are the outputs' gradients."""
         tensors: list[torch.Tensor] = []
         body = {
             "args": [_placed(a, tensors) for a in case.args],
