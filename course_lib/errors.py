@@ -6,6 +6,7 @@
     ├── FusionError     a pass was given something that it cannot work on
     ├── KernelError     a fused operator was called with tensors that it is not written for
     ├── ModelError      a model was configured in a way that cannot work
+    ├── TrainingError   a training run was configured, fed or resumed in a way that cannot work
     ├── TimingError     something could not be measured, or numbers that were handed over mean nothing
     └── ProfilingError  a profile or a report was asked for in a way that cannot work
 
@@ -36,6 +37,10 @@ class KernelError(CourseError):
 
 class ModelError(CourseError):
     """A model was configured in a way that cannot work."""
+
+
+class TrainingError(CourseError):
+    """A training run was configured, fed or resumed in a way that cannot work."""
 
 
 class TimingError(CourseError):
