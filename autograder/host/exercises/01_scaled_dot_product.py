@@ -60,8 +60,8 @@ def attendable(draw: Draw, *shape: int) -> torch.Tensor:
 def consistent(reply: Reply, case: Case) -> tuple[torch.Tensor, torch.Tensor]:
     """Check what holds for every attention whatever its scale; returns context and probabilities.
 
-    Rows sum to 1, larger scores get larger shares, and context is the weighted sum of values. So a check on masks does not also punish a wrong scale, and zeros or uniform
-    rows still fail.
+    Rows sum to 1, larger scores get larger shares, and context is the weighted sum of values. So a check on masks
+    does not also punish a wrong scale, and zeros or uniform rows still fail.
     """
     query, key, value, mask = (*case.args, None)[:4]
     context, probabilities = _two(reply)
