@@ -1,57 +1,68 @@
-"""Compile each variant of the Triton kernels for a GPU that need not be here: run by `test_triton.py` on its own.
+"""Compile the Triton kernels for a GPU that is not here, by the calls that run them: `test_triton.py` runs this alone.
 
-    python compiled_kernels.py 90
+    python compiled_kernels.py 90 bfloat16
 
-The number is a compute capability. Prints a line a variant, with the bytes of its program. That they run is another
-matter; but the interpreter accepts what the compiler refuses, such as two branches that return different shapes.
+The number is a compute capability. Triton is told that such a GPU is there, and each launch ends before the device
+would be asked for anything. Prints a line a kernel: its name, the bytes of its program, how it reads memory. The
+interpreter accepts what the compiler refuses, such as two branches that return different shapes.
 """
 
-import itertools
+import re
 import sys
-from collections.abc import Iterator
 from typing import Any
 
-import triton
+import torch
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.runtime import driver, jit
 
-from course_lib.kernels.triton import bias_activation, residual_norm
+from course_lib.kernels.triton.bias_activation import activate, activation_gradients
+from course_lib.kernels.triton.residual_norm import ResidualNorm, norm_gradients, normalise
 
-TILE = {"ROWS": 1, "COLUMNS": 1024}
-WARPS = 4
-Variant = tuple[Any, int, int, dict[str, object]]  # a kernel, its pointers, how many of them are of sums, its flags
-
-
-def variants() -> Iterator[Variant]:
-    """Yield each kernel with each choice of flags that an operator makes."""
-    for activation in ("gelu", "gelu_tanh", "silu"):
-        flags = {"ACTIVATION": activation, **TILE}
-        yield bias_activation._forward, 3, 0, flags
-        yield bias_activation._backward, 5, 1, flags
-    for vector, drops in itertools.product(("none", "bias", "scale"), (False, True)):
-        flags = {"VECTOR": vector, "DROPS": drops, "LAYER_NORM": vector != "scale", **TILE}
-        yield residual_norm._forward, 7, 0, flags
-        yield residual_norm._backward, 9, 1, flags
+CAPABILITY, DTYPE = int(sys.argv[1]), getattr(torch, sys.argv[2])
+run = jit.JITFunction.run
 
 
-def compiled_bytes(variant: Variant, capability: int) -> int:
-    """Return the bytes of the program that one kernel becomes."""
-    kernel, pointers, sums, flags = variant
-    names = kernel.arg_names
-    strides = [name for name in names if name.endswith("_strides")]
-    kinds = ["*bf16"] * (pointers - sums) + ["*fp32"] * sums
-    if "DROPS" in flags:
-        kinds[5] = "*i64"  # the seed, in both kernels that take one
-    signature: dict[str, object] = {"pointers": tuple(kinds), "sizes": ("i32", "i32")}
-    signature |= dict.fromkeys(strides, ("i32", "constexpr"))  # columns are neighbours
-    signature |= {"numbers": ("fp32", "fp32", "i64")} if "numbers" in names else {}
-    signature |= dict.fromkeys(flags, "constexpr")
-    constants: dict[object, object] = {(names.index(name), 1): 1 for name in strides}
-    constants |= {(names.index(name),): value for name, value in flags.items()}
-    source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
-    program = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": WARPS})
-    return len(program.asm["cubin"])
+class AbsentGpu:
+    """What Triton asks a device before it compiles."""
+
+    def get_current_device(self) -> int:
+        """Return the number of the device."""
+        return 0
+
+    def get_current_stream(self, device: int = 0) -> int:
+        """Return the default stream."""
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        """Return what to compile for."""
+        return GPUTarget("cuda", CAPABILITY, 32)
 
 
-for variant in variants():
-    print(variant[0].__name__, variant[3], compiled_bytes(variant, int(sys.argv[1])), "bytes")
+def compile_only(kernel: Any, *arguments: Any, warmup: bool, **options: Any) -> Any:
+    """Compile instead of launching, and print what came out."""
+    compiled = run(kernel, *arguments, warmup=True, **options)
+    reads = sorted(set(re.findall(r"ld\.global[.\w]*", compiled.asm["ptx"])))
+    print(compiled.metadata.name, len(compiled.asm["cubin"]), "bytes", *reads)
+    return compiled
+
+
+driver.set_active(AbsentGpu())
+jit.JITFunction.run = compile_only
+rows, vector, seed = torch.ones(100, 768, dtype=DTYPE), torch.ones(768, dtype=DTYPE), torch.tensor([3])
+for activation in ("gelu", "gelu_tanh", "silu"):
+    activate(rows, vector, activation)
+    activation_gradients(rows, rows, vector, activation)
+for some_seed, p in ((None, 0.0), (seed, 0.1), (seed, 0.9)):
+    for call in (
+        ResidualNorm(rows, vector, rows, vector, vector, some_seed, p, 1e-5),
+        ResidualNorm(rows, vector, rows, vector, None, some_seed, p, 1e-5, multiplies=True),
+    ):
+        normalise(call)
+        norm_gradients(rows, call)
+for size in ((100, 768), (3, 8192), (2000, 1), (5, 127)):
+    other, column = torch.ones(size, dtype=DTYPE), torch.ones(size[1], dtype=DTYPE)
+    plain = ResidualNorm(other, None, other, column, column, None, 0.0, 1e-5)
+    normalise(plain)
+    norm_gradients(other, plain)
+every_second = torch.ones(100, 1536, dtype=DTYPE)[:, ::2]
+normalise(ResidualNorm(every_second, None, every_second.flip(0), vector, vector, None, 0.0, 1e-5))
