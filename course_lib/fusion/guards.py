@@ -51,6 +51,9 @@ def nothing_is_written_in_place(match: Match) -> Objection | None:
 def intermediate_values_stay_inside(match: Match) -> Objection | None:
     """Object if someone else needs an intermediate value, which must then be computed anyway."""
     inside = set(match.nodes)
+    doubled = [value for value in match.operands.values() if isinstance(value, fx.Node) and value in inside]
+    if doubled:
+        return Objection("other users", f"{doubled[0]} is an operand of {match.anchor} beside its place in the pattern")
     for node in match.nodes:
         others = [user for user in node.users if user not in inside]
         if node is match.anchor or not others:

@@ -4,6 +4,7 @@ A graph shows who uses a value, but not when the value changes. Fusing moves a c
 order, so a pass must know what lies on the way.
 """
 
+import functools
 import inspect
 import operator
 from collections.abc import Sequence
@@ -95,8 +96,17 @@ def _function_mutates(node: torch.fx.Node) -> bool:
 
 def _given(node: torch.fx.Node, parameter: str) -> bool:
     """Return whether a call gives `parameter` a value other than False, by name or by position."""
+    position = _position(node.target, parameter)
+    if position is not None and position < len(node.args):
+        return bool(node.args[position])
+    return bool(node.kwargs.get(parameter, False))
+
+
+@functools.cache
+def _position(function: object, parameter: str) -> int | None:
+    """Return at which position a function takes `parameter`, or None if it takes it by name or not at all."""
     try:
-        bound = inspect.signature(node.target).bind(*node.args, **node.kwargs)  # type: ignore[arg-type]
+        names = list(inspect.signature(function).parameters)  # type: ignore[arg-type]
     except (TypeError, ValueError):  # a builtin without a signature; those have no such parameter but by name
-        return bool(node.kwargs.get(parameter, False))
-    return bool(bound.arguments.get(parameter, False))
+        return None
+    return names.index(parameter) if parameter in names else None

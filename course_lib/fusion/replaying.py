@@ -7,6 +7,7 @@ the reference runs, and each of its dropouts is handed the next mask.
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,14 +27,22 @@ _FUSED_SIGNATURE = inspect.signature(
 _DROPOUT_SIGNATURE = operators()["dropout"].signature
 
 
+@dataclass(frozen=True)
+class Mask:
+    """What one dropout multiplied with, and the share of elements that it was told to drop."""
+
+    p: float
+    factors: torch.Tensor
+
+
 class Masks(TorchFunctionMode):
     """Decides what each dropout multiplies with: fresh factors, written down, or those that were written down."""
 
-    def __init__(self, recorded: Sequence[torch.Tensor] | None = None, *, seed: int = 0) -> None:
+    def __init__(self, recorded: Sequence[Mask] | None = None, *, seed: int = 0) -> None:
         """Record masks drawn from `seed`, or hand out those that another run recorded."""
         super().__init__()
-        self.recorded: list[torch.Tensor] = []
-        self._replayed: Iterator[torch.Tensor] | None = None if recorded is None else iter(recorded)
+        self.recorded: list[Mask] = []
+        self._replayed: Iterator[Mask] | None = None if recorded is None else iter(recorded)
         self._generator = torch.Generator().manual_seed(seed)
 
     def __torch_function__(
@@ -61,19 +70,19 @@ class Masks(TorchFunctionMode):
         if self._replayed is not None:
             raise FusionError("Masks can be recorded from fused operators, and replayed only into PyTorch's dropout.")
         seed = torch.randint(2**31, (1,), generator=self._generator).to(given["x"].device)
-        self.recorded.append(dropout_factors(seed, given["p"], given["x"]))
+        self.recorded.append(Mask(given["p"], dropout_factors(seed, given["p"], given["x"])))
         return torch.ops.course_lib.bias_dropout_residual_layer_norm_seeded(**given, seed=seed)
 
     def _factors(self, p: float, x: torch.Tensor) -> torch.Tensor:
         if self._replayed is not None:
-            factors = next(self._replayed, None)
-            if factors is None or factors.shape != x.shape:
-                shape = None if factors is None else tuple(factors.shape)
-                raise FusionError(f"The reference drops elements of {tuple(x.shape)}, and the candidate of {shape}.")
-            return factors.to(x)
+            mask = next(self._replayed, Mask(0.0, torch.empty(0)))
+            if mask.p != p or mask.factors.shape != x.shape:
+                wanted, found = f"{p} of {tuple(x.shape)}", f"{mask.p} of {tuple(mask.factors.shape)}"
+                raise FusionError(f"The reference drops a share of {wanted}, and the candidate of {found}.")
+            return mask.factors.to(x)
         kept = torch.rand(x.shape, generator=self._generator, dtype=torch.float64) >= p
         factors = (kept.double() / (1 - p) if p < 1 else kept.double() * 0).to(x)
-        self.recorded.append(factors)
+        self.recorded.append(Mask(p, factors))
         return factors
 
 

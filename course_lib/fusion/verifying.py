@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from course_lib.errors import FusionError
 from course_lib.fusion.error_rule import deviation
 from course_lib.fusion.observing import Observation, Program, at_precision, observe, prepared
 from course_lib.fusion.replaying import Masks
@@ -108,6 +109,8 @@ def _compare_runs(
 
     seen = run(candidate, dtype, masks)
     eager, truth = (run(reference, at, Masks(masks.recorded)) for at in (dtype, torch.float64))
+    if isinstance(eager, FusionError):
+        return [Finding("dropout", where, False, str(eager))]
     if isinstance(eager, Exception) or isinstance(truth, Exception):
         said = f"the reference fails ({eager if isinstance(eager, Exception) else truth}), and the candidate "
         return [Finding("failing", where, isinstance(seen, Exception), said + ("too" if seen else "does not"))]

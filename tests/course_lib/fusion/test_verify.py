@@ -72,7 +72,7 @@ DEFECTS: dict[str, tuple[nn.Module, str]] = {
     "missing gradient": (Model(no_gradient=True), "gradient of linear.weight"),
     "mutation": (Model(mutates=True), "input 0 after the run"),
     "state": (Model(extra_state=True), "state dict"),
-    "dropout rate": (Model(p=0.25), "output 0"),
+    "dropout rate": (Model(p=0.25), "dropout"),
 }
 
 
