@@ -128,7 +128,7 @@ def decide_speedup(
     verdict (9 for alpha = 0.01). Raises `TimingError` for times that are not positive and finite, and for settings that
     mean nothing.
     """
-    _check_settings(threshold, alpha, guard)
+    _check_settings(pairs, threshold, alpha, guard)
     test, ratios = SignTest(cut=threshold * (1 - guard), alpha=alpha), []
     for place, pair in enumerate(pairs):
         ratios.append(_ratio(pair, place))
@@ -191,16 +191,21 @@ def ratio_noise(ratios: Sequence[float]) -> float:
     return spread([math.log(ratio) for ratio in ratios]) if ratios else 0.0
 
 
-def _ratio(pair: tuple[float, float], place: int) -> float:
-    times = tuple(pair)
+def _ratio(pair: object, place: int) -> float:
+    times = tuple(pair) if isinstance(pair, Sequence) else ()
     if len(times) != 2 or not all(isinstance(t, (int, float)) and math.isfinite(t) and t > 0 for t in times):
         raise TimingError(
-            f"decide_speedup got {times} as pair {place}; it expects (candidate, baseline), two positive finite times."
+            f"decide_speedup got {pair!r} as pair {place}; it expects (candidate, baseline), two positive finite times."
         )
     return Pair(*times).ratio
 
 
-def _check_settings(threshold: float, alpha: float, guard: float) -> None:
+def _check_settings(pairs: object, threshold: float, alpha: float, guard: float) -> None:
+    if not isinstance(pairs, Iterable):
+        raise TimingError(
+            f"decide_speedup got a {type(pairs).__name__} as pairs; it expects (candidate, baseline) times, "
+            "such as the .pairs of what compare returns."
+        )
     if not (math.isfinite(threshold) and threshold > 0):
         raise TimingError(f"decide_speedup got threshold={threshold}; it expects a ratio above 0, such as 1.2.")
     if not 0 < alpha < 0.5:

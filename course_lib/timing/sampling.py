@@ -8,7 +8,9 @@ from course_lib.timing.clocks import Call, Clock, Reading
 from course_lib.timing.timings import Cache, ClockName, Timing, format_us
 
 EMPTY_SAMPLES = 51
-ESTIMATE_SAMPLES = 3
+# Of these samples the fastest estimates how long a call takes. The first ones may still be slow, so short calls get
+# more.
+ESTIMATE_SAMPLES, MOST_ESTIMATE_SAMPLES, ESTIMATE_SHARE = 3, 30, 10.0
 MAX_CALLS = 100_000
 # From where on a note is written. All are choices.
 OVERHEAD_SHARE = 0.02
@@ -72,12 +74,20 @@ def _calls_per_sample(clock: Clock, call: Call, min_sample_us: float) -> int:
     Samples of single calls, because a preemption spoils the sample that it hits: many short samples lose one, a few
     long ones lose all.
     """
-    single_us = min(clock.read(call, 1).time_us for _ in range(ESTIMATE_SAMPLES))
+    single_us = _fastest_us(clock, call, 1, lasting_us=ESTIMATE_SHARE * min_sample_us)
     if single_us >= min_sample_us:
         return 1
     few = max(1, min(MAX_CALLS, int(min_sample_us / max(single_us, 0.01)) // 4))
-    each_us = min(clock.read(call, few).time_us for _ in range(ESTIMATE_SAMPLES)) / few  # without the clock's own cost
+    each_us = _fastest_us(clock, call, few, lasting_us=0.0) / few  # without the clock's own cost
     return max(1, min(MAX_CALLS, math.ceil(min_sample_us / max(each_us, 1e-3))))
+
+
+def _fastest_us(clock: Clock, call: Call, calls: int, *, lasting_us: float) -> float:
+    """Return the fastest of a few samples, or of more if those few do not last this long together."""
+    times_us: list[float] = []
+    while len(times_us) < ESTIMATE_SAMPLES or (len(times_us) < MOST_ESTIMATE_SAMPLES and sum(times_us) < lasting_us):
+        times_us.append(clock.read(call, calls).time_us)
+    return min(times_us)
 
 
 def _notes(clock: Clock, readings: Sequence[Reading], calls: int, overhead_us: float) -> list[str]:

@@ -128,11 +128,16 @@ def test_a_decision_is_written_as_strict_json(count):
 
 
 @pytest.mark.parametrize(
-    "pair", [(0.0, 1.0), (1.0, -1.0), (math.nan, 1.0), (1.0, math.inf), (1.0, "2"), (1.0,), (True, 0)]
+    "pair", [(0.0, 1.0), (1.0, -1.0), (math.nan, 1.0), (1.0, math.inf), (1.0, "2"), (1.0,), (True, 0), 1.2]
 )
 def test_a_time_that_is_none_is_refused(pair):
     with pytest.raises(TimingError, match="pair 1; it expects"):
         decide_speedup([(1.0, 1.0), pair], THRESHOLD)
+
+
+def test_what_is_no_row_of_pairs_is_refused():
+    with pytest.raises(TimingError, match=r"got a float as pairs; .* the \.pairs of what compare returns"):
+        decide_speedup(1.3, THRESHOLD)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,12 @@ def test_so_many_calls_make_a_sample_as_last_long_enough(each_us, calls):
     assert timing.median_us == pytest.approx(each_us)
 
 
+def test_a_few_slow_calls_at_the_beginning_do_not_make_samples_too_short():
+    time = FakeTime()
+
+    assert measured(time, time.work(9_000, 400, 400, 400, 40)).calls_per_sample == 5
+
+
 def test_warming_up_lasts_as_long_as_it_was_asked_for():
     time = FakeTime()
 
