@@ -22,6 +22,7 @@ class TransformerConfig:
     dropout: float = 0.1  # probability, at every place where BERT has dropout
     norm_first: bool = False  # LayerNorm before attention and feed-forward (as in GPT-2) instead of after (as in BERT)
     layer_norm_eps: float = 1e-12
+    num_segments: int = 2  # how many sentences BERT tells apart in one input
 
     def __post_init__(self) -> None:
         """Refuse sizes that cannot work."""

@@ -1,6 +1,6 @@
-"""Copy weights between our layer and Hugging Face's `BertLayer`, so that the two can be compared number by number.
+"""Copy weights between our models and Hugging Face's BERT, so that the two can be compared number by number.
 
-Nothing of transformers is imported here: the other layer is whatever has its module names.
+Nothing of transformers is imported here: the other model is whatever has its module names.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,10 @@ import torch
 from torch import nn
 
 from course_lib.errors import ModelError
+from course_lib.models.bert import MaskedLanguageModel
 from course_lib.models.transformer import TransformerLayer
+
+Direction = Literal["ours", "theirs"]
 
 # Our module -> the module of a BertLayer that does the same.
 MODULES: Mapping[str, str] = {
@@ -23,23 +26,66 @@ MODULES: Mapping[str, str] = {
     "feed_forward.projection.dense": "output.dense",
     "feed_forward_norm": "output.LayerNorm",
 }
+# The same for what a BertForMaskedLM or BertLMHeadModel has around its layers.
+AROUND_LAYERS: Mapping[str, str] = {
+    "bert.embeddings.tokens": "bert.embeddings.word_embeddings",
+    "bert.embeddings.segments": "bert.embeddings.token_type_embeddings",
+    "bert.embeddings.positions": "bert.embeddings.position_embeddings",
+    "bert.embeddings.norm": "bert.embeddings.LayerNorm",
+    "head.dense": "cls.predictions.transform.dense",
+    "head.norm": "cls.predictions.transform.LayerNorm",
+    "head.decoder": "cls.predictions.decoder",
+}
 
 
-def copy_layer_weights(ours: TransformerLayer, theirs: nn.Module, *, to: Literal["ours", "theirs"] = "ours") -> None:
+def copy_layer_weights(ours: TransformerLayer, theirs: nn.Module, *, to: Direction = "ours") -> None:
     """Copy all parameters from one layer to the other: into `ours`, or with `to="theirs"` into the `BertLayer`.
 
     Raises `ModelError` if the layers differ in their modules or sizes; then nothing has been copied.
     """
+    _copy("copy_layer_weights", "layer", ours, ours.norm_first, MODULES, theirs, to)
+
+
+def copy_bert_weights(ours: MaskedLanguageModel, theirs: nn.Module, *, to: Direction = "ours") -> None:
+    """Copy all parameters from one model to the other: into `ours`, or with `to="theirs"` into the Hugging Face model.
+
+    `theirs` is a `BertForMaskedLM` or a `BertLMHeadModel`. Embedding and decoder stay one matrix on both sides. Raises
+    `ModelError` if the models differ in their modules or sizes; then nothing has been copied.
+    """
+    modules = dict(AROUND_LAYERS)
+    for index in range(len(ours.bert.layers)):
+        modules |= {
+            f"bert.layers.{index}.{mine}": f"bert.encoder.layer.{index}.{other}" for mine, other in MODULES.items()
+        }
+    norm_first = isinstance(ours.bert.norm, nn.LayerNorm)
+    layers = getattr(getattr(getattr(theirs, "bert", None), "encoder", None), "layer", ())
+    if len(layers) > len(ours.bert.layers):
+        raise ModelError(
+            f"copy_bert_weights got models of {len(ours.bert.layers)} layers here and {len(layers)} there; "
+            "build both with the same sizes."
+        )
+    _copy("copy_bert_weights", "model", ours, norm_first, modules, theirs, to)
+
+
+def _copy(
+    name: str,
+    kind: str,
+    ours: nn.Module,
+    norm_first: bool,
+    modules: Mapping[str, str],
+    theirs: nn.Module,
+    to: Direction,
+) -> None:
     if to not in ("ours", "theirs"):
-        raise ModelError(f'copy_layer_weights got to={to!r}; it expects "ours" or "theirs".')
-    if ours.norm_first:
-        raise ModelError("copy_layer_weights got a layer with norm_first=True; BERT normalises after each part.")
-    pairs = parameter_pairs(ours, theirs)
-    for name, mine, other in pairs:
+        raise ModelError(f'{name} got to={to!r}; it expects "ours" or "theirs".')
+    if norm_first:
+        raise ModelError(f"{name} got a {kind} with norm_first=True; BERT normalises after each part.")
+    pairs = parameter_pairs(ours, theirs, modules)
+    for path, mine, other in pairs:
         if mine.shape != other.shape:
             raise ModelError(
-                f"copy_layer_weights found {name} of shape {tuple(mine.shape)} here and {tuple(other.shape)} there; "
-                "build both layers with the same sizes."
+                f"{name} found {path} of shape {tuple(mine.shape)} here and {tuple(other.shape)} there; "
+                f"build both {kind}s with the same sizes."
             )
     with torch.no_grad():
         for _, mine, other in pairs:
@@ -47,16 +93,18 @@ def copy_layer_weights(ours: TransformerLayer, theirs: nn.Module, *, to: Literal
             target.copy_(source)
 
 
-def parameter_pairs(ours: nn.Module, theirs: nn.Module) -> list[tuple[str, nn.Parameter, nn.Parameter]]:
-    """Return (our name, our parameter, their parameter) for each parameter of a layer."""
+def parameter_pairs(
+    ours: nn.Module, theirs: nn.Module, modules: Mapping[str, str] = MODULES
+) -> list[tuple[str, nn.Parameter, nn.Parameter]]:
+    """Return (our name, our parameter, their parameter) for each parameter of the modules that correspond."""
     try:
-        modules = [(name, ours.get_submodule(name), theirs.get_submodule(other)) for name, other in MODULES.items()]
+        found = [(name, ours.get_submodule(name), theirs.get_submodule(other)) for name, other in modules.items()]
+        return [
+            (f"{name}.{part}", parameter, getattr(other, part))
+            for name, mine, other in found
+            for part, parameter in mine.named_parameters(recurse=False)
+        ]
     except AttributeError as error:
         raise ModelError(
-            f"These layers do not correspond: {error}. Expected are TransformerLayer and BertLayer."
+            f"These models do not correspond: {error}. Expected are ours and BERT of transformers, part for part."
         ) from error
-    return [
-        (f"{name}.{part}", getattr(mine, part), getattr(other, part))
-        for name, mine, other in modules
-        for part in ("weight", "bias")
-    ]

@@ -4,8 +4,6 @@ Source of the architecture: Devlin et al., BERT (2018); for `norm_first`, Xiong 
 Transformer Architecture (2020).
 """
 
-from typing import cast
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -24,7 +22,7 @@ class Projection(nn.Module):
 
     def forward(self, hidden: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """Return dropout(dense(hidden)) + residual, of the shape of `residual`."""
-        return cast(torch.Tensor, self.dropout(self.dense(hidden)) + residual)
+        return self.dropout(self.dense(hidden)) + residual
 
 
 class FeedForward(nn.Module):
@@ -38,7 +36,7 @@ class FeedForward(nn.Module):
     def forward(self, hidden: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """Return the result of the two layers plus `residual`: (batch, sequence, hidden) in and out."""
         intermediate = F.gelu(self.dense(hidden))  # (batch, sequence, intermediate)
-        return cast(torch.Tensor, self.projection(intermediate, residual))
+        return self.projection(intermediate, residual)
 
 
 class TransformerLayer(nn.Module):
@@ -57,9 +55,9 @@ class TransformerLayer(nn.Module):
         """Return the new hidden states: (batch, sequence, hidden) in and out; for `mask` see `SelfAttention`."""
         if self.norm_first:
             hidden = self.projection(self.attention(self.attention_norm(hidden), mask), hidden)
-            return cast(torch.Tensor, self.feed_forward(self.feed_forward_norm(hidden), hidden))
+            return self.feed_forward(self.feed_forward_norm(hidden), hidden)
         hidden = self.attention_norm(self.projection(self.attention(hidden, mask), hidden))
-        return cast(torch.Tensor, self.feed_forward_norm(self.feed_forward(hidden, hidden)))
+        return self.feed_forward_norm(self.feed_forward(hidden, hidden))
 
 
 class TransformerEncoder(nn.Module):
@@ -84,4 +82,4 @@ class TransformerEncoder(nn.Module):
         hidden = self.dropout(hidden)
         for layer in self.layers:
             hidden = layer(hidden, mask)
-        return cast(torch.Tensor, self.norm(hidden)) if self.norm_first else cast(torch.Tensor, hidden)
+        return self.norm(hidden) if self.norm_first else hidden

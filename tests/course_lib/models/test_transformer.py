@@ -192,3 +192,8 @@ WRONG_SIZES: list[tuple[dict[str, Any], str]] = [
 def test_sizes_that_cannot_work_are_refused(sizes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ModelError, match=sentence):
         TransformerConfig(**sizes)
+
+
+def test_the_feed_forward_part_can_be_scripted() -> None:
+    model, x = FeedForward(SMALL).eval(), torch.randn(2, 7, 24)
+    assert torch.equal(capture(model, mode="script")(x, x), model(x, x))

@@ -1,0 +1,104 @@
+"""Named programs with inputs, in two sizes: "tiny" for a CPU, "base" for CUDA.
+
+The base sizes are those of BERT-base and of a batch that fills a large GPU; not yet run on CUDA.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+from course_lib.errors import ModelError
+from course_lib.models.bert import MaskedLanguageModel
+from course_lib.models.config import TransformerConfig
+from course_lib.models.convolutional import ResidualNetwork
+from course_lib.models.perceptron import Perceptron
+from course_lib.models.recurrent import LSTMNetwork, RecurrentNetwork
+from course_lib.models.transformer import FeedForward, TransformerEncoder, TransformerLayer
+
+Size = Literal["tiny", "base"]
+Inputs = tuple[torch.Tensor, ...]
+
+TINY = TransformerConfig(hidden_size=32, num_heads=4, intermediate_size=64, vocab_size=100, max_positions=32)
+BASE = TransformerConfig(768, 12, 3072, 12, 30522, 512)
+PRE_NORM = {
+    "tiny": TransformerConfig(hidden_size=32, num_heads=4, intermediate_size=64, norm_first=True),
+    "base": TransformerConfig(768, 12, 3072, 12, 30522, 512, norm_first=True),
+}
+CONFIGS: Mapping[Size, TransformerConfig] = {"tiny": TINY, "base": BASE}
+BATCHES: Mapping[Size, tuple[int, int]] = {"tiny": (2, 16), "base": (8, 512)}  # (batch, sequence)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program of one size, and how to make its inputs."""
+
+    name: str
+    size: Size
+    make_model: Callable[[], nn.Module]
+    make_inputs: Callable[[], Inputs]
+
+    def build(
+        self, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32, seed: int = 0
+    ) -> tuple[nn.Module, Inputs]:
+        """Return the model, in evaluation mode, and inputs for it; equal for equal seeds on one device.
+
+        `dtype` is that of parameters and of inputs that are no whole numbers. Random states are left as they were.
+        """
+        with torch.random.fork_rng(), torch.device(device):
+            torch.manual_seed(seed)
+            model = self.make_model().to(dtype).eval()
+            inputs = self.make_inputs()
+        return model, tuple(each.to(dtype) if each.is_floating_point() else each for each in inputs)
+
+
+def workload(name: str, size: Size = "tiny") -> Workload:
+    """Return a workload by name.
+
+        >>> model, (tokens,) = workload("masked_language_model").build()
+        >>> model(tokens).shape
+        torch.Size([2, 16, 100])
+
+    Raises `ModelError` naming those that exist.
+    """
+    found = WORKLOADS.get((name, size))
+    if found is None:
+        names = ", ".join(sorted({known for known, _ in WORKLOADS}))
+        raise ModelError(f'workload got {name!r} in size {size!r}; it knows {names}, each in size "tiny" and "base".')
+    return found
+
+
+def _workloads(size: Size) -> list[Workload]:
+    config, (batch, sequence), tiny = CONFIGS[size], BATCHES[size], size == "tiny"
+    width, inner = config.hidden_size, config.intermediate_size
+
+    def hidden() -> torch.Tensor:
+        return torch.randn(batch, sequence, width)
+
+    def tokens() -> Inputs:
+        return (torch.randint(config.vocab_size, (batch, sequence)),)
+
+    def steps() -> Inputs:
+        return (torch.randn(sequence, batch, width),)
+
+    def images() -> Inputs:
+        return (torch.randn(batch, 3, 16, 16) if tiny else torch.randn(64, 3, 224, 224),)
+
+    return [
+        Workload("perceptron", size, lambda: Perceptron(width, inner, width), lambda: (hidden(),)),
+        Workload("feed_forward", size, lambda: FeedForward(config), lambda: (hidden(), hidden())),
+        Workload("bert_layer", size, lambda: TransformerLayer(config), lambda: (hidden(),)),
+        Workload("bert_layer_norm_first", size, lambda: TransformerLayer(PRE_NORM[size]), lambda: (hidden(),)),
+        Workload("encoder", size, lambda: TransformerEncoder(config), tokens),
+        Workload("masked_language_model", size, lambda: MaskedLanguageModel(config), tokens),
+        Workload("rnn", size, lambda: RecurrentNetwork(width, width), steps),
+        Workload("lstm", size, lambda: LSTMNetwork(width, width), steps),
+        Workload("residual_network", size, lambda: ResidualNetwork(channels=8 if tiny else 64), images),
+    ]
+
+
+WORKLOADS: Mapping[tuple[str, Size], Workload] = {
+    (each.name, each.size): each for each in (*_workloads("tiny"), *_workloads("base"))
+}
