@@ -76,7 +76,12 @@ METHODS = frozenset(
 
 ATTRIBUTES = frozenset({"T", "device", "dtype", "mT", "ndim", "shape"})  # what `getattr` may read in a graph
 
-COURSE_OPERATORS = ("bias_gelu", "bias_silu")  # registered by importing course_lib.kernels
+# Registered by importing course_lib.kernels.
+COURSE_OPERATORS = _words(
+    """
+    bias_dropout_residual_layer_norm bias_gelu bias_silu residual_layer_norm scale_dropout_residual_rms_norm
+    """
+)
 
 DTYPES: Mapping[str, torch.dtype] = {
     name: getattr(torch, name)

@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-import course_lib.kernels  # noqa: F401  # registers the course's operators
+import course_lib.kernels
 from course_lib.errors import GraphError
 from course_lib.graph import from_data, to_data
 from course_lib.graph.data_modules import MODULES
-from course_lib.graph.data_targets import ATEN, FUNCTIONAL, METHODS, TORCH, functions
+from course_lib.graph.data_targets import ATEN, COURSE_OPERATORS, FUNCTIONAL, METHODS, TORCH, functions
 
 
 class Everything(nn.Module):
@@ -117,6 +117,44 @@ def test_each_allowed_module_comes_back_as_it_was(name: str, training: bool) -> 
     assert torch.equal(*outputs)
     assert repr(again.get_submodule("0")) == repr(module)
     assert again.state_dict().keys() == gm.state_dict().keys()
+
+
+OPERANDS = ("x", "residual", "scale", "bias")
+COURSE_CALLS: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {
+    "bias_dropout_residual_layer_norm": (("x", "bias", "residual", "scale", "bias", 0.3), {"eps": 1e-6}),
+    "bias_gelu": (("x", "bias"), {"approximate": "tanh"}),
+    "bias_silu": (("x", "bias"), {}),
+    "residual_layer_norm": (("x", "residual", "scale"), {"bias": "bias", "eps": 1e-3}),
+    "scale_dropout_residual_rms_norm": (("x", "scale", "residual", "scale", 0.3, False), {}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(COURSE_OPERATORS))
+@pytest.mark.parametrize("overload", ["", ".default"])
+def test_each_operator_of_the_course_comes_back_as_it_was(name: str, overload: str) -> None:
+    graph = fx.Graph()
+    nodes = {operand: graph.placeholder(operand) for operand in OPERANDS}
+    args, kwargs = COURSE_CALLS[name]
+    graph.output(
+        graph.call_function(
+            functions()[f"torch.ops.course_lib.{name}{overload}"],  # type: ignore[arg-type]  # a table of functions
+            tuple(nodes.get(str(value), value) for value in args),
+            {key: nodes.get(str(value), value) for key, value in kwargs.items()},
+        )
+    )
+    gm = fx.GraphModule(nn.Module(), graph)
+    again = _rebuilt(gm)
+    assert to_data(again)[0] == to_data(gm)[0]
+    values = torch.randn(5, 4), torch.randn(5, 4), torch.randn(4), torch.randn(4)
+    results = []
+    for each in (gm, again):
+        torch.manual_seed(0)
+        results.append(each(*values))
+    assert torch.equal(*results)
+
+
+def test_every_operator_of_the_course_may_stand_in_a_graph() -> None:
+    assert sorted(COURSE_OPERATORS) == course_lib.kernels.__all__
 
 
 def test_tied_parameters_stay_tied_and_frozen_ones_frozen() -> None:
