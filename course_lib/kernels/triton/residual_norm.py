@@ -15,6 +15,7 @@ import triton.language as tl
 
 from course_lib.kernels.dropout import ROUNDS, threshold
 from course_lib.kernels.triton.tiles import (
+    Tiles,
     as_matrix,
     load_rows,
     load_vector,
@@ -24,6 +25,9 @@ from course_lib.kernels.triton.tiles import (
 )
 
 _ROUNDS = tl.constexpr(ROUNDS)
+# Backward, what Triton compiles for sm_90 takes 64 registers with four elements a thread and 118 with eight: with four,
+# twice as many warps can wait for memory at a time.
+_BACKWARD_PER_THREAD, _REGISTERS_PER_ELEMENT = 4, 16
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,8 @@ class ResidualNorm:
     eps: float
     multiplies: bool = False
 
-    def variant(self) -> dict[str, object]:
+    def variant(self, tiles: Tiles) -> dict[str, object]:
         """Return the arguments that choose among what Triton compiles apart."""
-        tiles = tiles_of(as_matrix(self.x))
         return {
             "VECTOR": "none" if self.vector is None else "scale" if self.multiplies else "bias",
             "DROPS": self.seed is not None,
@@ -76,14 +79,15 @@ def normalise(call: ResidualNorm) -> torch.Tensor:
 def normalise_into(output: torch.Tensor, call: ResidualNorm) -> None:
     """Write the normalised rows into the contiguous matrix `output`."""
     x, residual, *others = call.inputs()
+    tiles = tiles_of(x)
     with on_device_of(x):
-        _forward[(tiles_of(x).count,)](
+        _forward[(tiles.count,)](
             (x, residual, *others, output),
             tuple(x.shape),
             x.stride(),
             residual.stride(),
             call.numbers(),
-            **call.variant(),
+            **call.variant(tiles),
         )
 
 
@@ -102,12 +106,18 @@ def norm_gradients(
         zeros = torch.zeros_like(call.weight)
         return grad_x, zeros, grad_residual, zeros.clone(), zeros.clone()
     matrix = as_matrix(x)
-    programs = persistent_programs(matrix, tiles_of(matrix))
-    partial = torch.empty(3, programs, matrix.shape[1], dtype=torch.float32, device=device)
+    partial = torch.empty(3, backward_programs(matrix), matrix.shape[1], dtype=torch.float32, device=device)
     grad_rows = as_matrix(grad_residual)
     norm_gradients_into(as_matrix(grad_x) if apart else grad_rows, grad_rows, partial, as_matrix(grad), call)
     for_vector, for_weight, for_bias = (part.sum(dim=0).to(x.dtype) for part in partial)
     return grad_x, for_vector, grad_residual, for_weight, for_bias
+
+
+def backward_programs(matrix: torch.Tensor) -> int:
+    """Return how many programs the backward kernel takes, each of which leaves behind a row of sums."""
+    tiles = tiles_of(matrix, per_thread=_BACKWARD_PER_THREAD)
+    per_thread = tiles.rows * tiles.columns // (32 * tiles.warps)
+    return persistent_programs(matrix, tiles, registers=min(128, _REGISTERS_PER_ELEMENT * per_thread))
 
 
 def norm_gradients_into(
@@ -130,7 +140,7 @@ def norm_gradients_into(
             x.stride(),
             residual.stride(),
             call.numbers(),
-            **call.variant(),
+            **call.variant(tiles_of(x, per_thread=_BACKWARD_PER_THREAD)),
         )
 
 

@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 _ELEMENTS = 1024  # of a tile at least: eight for each of the 128 threads of four warps
+_REGISTERS = 65536 // 32  # for a warp's width, of one multiprocessor
 _PROGRAMS_WHEN_INTERPRETED = 3  # few, so that each of them takes several tiles
 
 
@@ -21,23 +22,24 @@ class Tiles:
     count: int
 
 
-def tiles_of(matrix: torch.Tensor) -> Tiles:
-    """Return how to cut a matrix of at least one element."""
+def tiles_of(matrix: torch.Tensor, *, per_thread: int = 8) -> Tiles:
+    """Return how to cut a matrix of at least one element, with so many elements for a thread where that can be."""
     columns = max(4, triton.next_power_of_2(matrix.shape[1]))
     rows = max(1, _ELEMENTS // columns)
-    warps = min(16, max(4, rows * columns // 256))
+    warps = min(16, max(4, rows * columns // (32 * per_thread)))
     return Tiles(rows, columns, warps, triton.cdiv(matrix.shape[0], rows))
 
 
-def persistent_programs(matrix: torch.Tensor, tiles: Tiles) -> int:
+def persistent_programs(matrix: torch.Tensor, tiles: Tiles, *, registers: int) -> int:
     """Return how many programs to start when each of them takes many tiles, to add up something over rows.
 
-    As many as a GPU can run at a time, half of it, so that what they leave behind to be added is small.
+    As many as the GPU runs at a time when a thread needs so many `registers`: with more, the last ones would run while
+    most of the GPU idles, and each leaves behind a row to be added up.
     """
     if not matrix.is_cuda:
         return min(tiles.count, _PROGRAMS_WHEN_INTERPRETED)
     processors = torch.cuda.get_device_properties(matrix.device).multi_processor_count
-    return min(tiles.count, processors * max(1, 32 // tiles.warps))
+    return min(tiles.count, processors * max(1, _REGISTERS // (registers * tiles.warps)))
 
 
 def as_matrix(tensor: torch.Tensor) -> torch.Tensor:

@@ -181,7 +181,7 @@ def _assert_fence_stands(memory: torch.Tensor) -> None:
 def test_bias_kernels_touch_nothing_but_their_tensors(size: tuple[int, int]) -> None:
     x, bias = torch.randn(size), torch.randn(size[1])
     inputs = _fenced_copy(torch.randn(size)), _fenced_copy(x), _fenced_copy(bias)
-    programs = tiles.persistent_programs(x, tiles.tiles_of(x))
+    programs = tiles.persistent_programs(x, tiles.tiles_of(x), registers=48)
     output, around_output = _fenced(size)
     grad_x, around_grad = _fenced(size)
     partial, around_partial = _fenced((programs, size[1]))
@@ -205,7 +205,7 @@ def test_row_kernels_touch_nothing_but_their_tensors(operator: RowOperator, size
         call = residual_norm.ResidualNorm(
             x, vector, residual, weight, norm_bias_or_none, SEED, 0.4, EPS, multiplies=not rest
         )
-    programs = tiles.persistent_programs(x, tiles.tiles_of(x))
+    programs = residual_norm.backward_programs(x)
     output, around_output = _fenced(size)
     grad_x, around_grad_x = _fenced(size)
     grad_residual, around_grad_residual = _fenced(size)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,5 +44,5 @@ def test_the_kernels_compile_for_gpus_that_are_not_here(capability: str, dtype: 
     assert answer.returncode == 0, answer.stderr[-5000:]
     kernels = answer.stdout.splitlines()
     assert len(kernels) == 6 + 12 + 8 + 1
-    # Rows of 768 half-precision numbers that lie side by side are read sixteen bytes at a time.
-    assert all("ld.global.v4.b32" in line for line in kernels[:18])
+    # Half-precision numbers that lie side by side are read eight or sixteen bytes at a time.
+    assert all(re.search(r"ld\.global\.v[24]\.b32", line) for line in kernels[:18])

@@ -1,0 +1,40 @@
+"""How a matrix is shared out among the programs of a kernel, for a GPU that is not here."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is not installed")
+
+from course_lib.kernels.triton.tiles import persistent_programs, tiles_of  # needs Triton
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "columns", "warps", "count"),
+    [
+        ((65536, 768), 1, 1024, 4, 65536),
+        ((65536, 1024), 1, 1024, 4, 65536),
+        ((10, 1025), 1, 2048, 8, 10),
+        ((10, 8192), 1, 8192, 16, 10),
+        ((100, 3), 256, 4, 4, 1),
+        ((257, 1), 256, 4, 4, 2),
+    ],
+)
+def test_tiles_hold_whole_rows_and_cover_the_matrix(
+    shape: tuple[int, int], rows: int, columns: int, warps: int, count: int
+) -> None:
+    tiles = tiles_of(torch.empty(shape, device="meta"))
+    assert (tiles.rows, tiles.columns, tiles.warps, tiles.count) == (rows, columns, warps, count)
+
+
+@pytest.mark.parametrize(("registers", "programs"), [(64, 132 * 8), (128, 132 * 4), (2000, 132)])
+def test_as_many_programs_start_as_their_registers_let_run_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, registers: int, programs: int
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132))
+    matrix: Any = SimpleNamespace(is_cuda=True, device="cuda", shape=(65536, 768))
+    assert persistent_programs(matrix, tiles_of(matrix), registers=registers) == programs
+    few: Any = SimpleNamespace(is_cuda=True, device="cuda", shape=(5, 768))
+    assert persistent_programs(few, tiles_of(few), registers=registers) == 5
