@@ -9,9 +9,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.new_nodes import describe_new_nodes
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
-from course_lib.fusion.rewriting import copy_of, keep_state
+from course_lib.fusion.rewriting import copy_of, finish, keep_state
 from course_lib.graph import Cost, cost, propagate_shapes
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
@@ -49,7 +50,7 @@ def fuse(
     matches: dict[str, int] = {}
     rejected: list[Rejected] = []
     for one in selected:
-        gm, count, refusals = _run(one, gm, example_inputs)
+        count, refusals = _run(one, gm)
         matches[one.name] = matches.get(one.name, 0) + count
         rejected += refusals
     total = sum(matches.values())
@@ -96,15 +97,15 @@ def _captured(program: nn.Module | Callable[..., object], example_inputs: Sequen
     return gm
 
 
-def _run(
-    one: GraphPass, gm: fx.GraphModule, example_inputs: Sequence[object]
-) -> tuple[fx.GraphModule, int, tuple[Rejected, ...]]:
-    """Run one pass until it finds nothing more; return the graph, how much it did, and what it leaves alone."""
-    count = 0
+def _run(one: GraphPass, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+    """Run one pass on our copy until it finds nothing more; return how much it did, and what it leaves alone."""
+    total = 0
+    rejected: list[Rejected] = []
     for _ in range(MAX_ROUNDS):
-        result = one.call(gm)
-        if not result.num_matches:
-            return gm, count, result.rejected
-        count += result.num_matches
-        gm = propagate_shapes(result.graph_module, example_inputs)
-    return gm, count, result.rejected
+        count, rejected = one.transform(gm)
+        if not count:
+            break
+        total += count
+        finish(gm)
+        describe_new_nodes(gm)
+    return total, rejected

@@ -9,6 +9,7 @@ from torch.fx.passes.infra.pass_base import PassBase
 
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match, Pattern
+from course_lib.fusion.mutation import mutating_nodes
 from course_lib.fusion.result import FusionResult, Rejected
 from course_lib.fusion.rewriting import copy_of, erase, finish, put_in_place_of
 from course_lib.fusion.rules import Objection, closeness, remedy
@@ -66,9 +67,10 @@ class FusionPass(GraphPass):
         patterns = [Pattern(function) for function in self.patterns]
         rejected: list[Rejected] = []
         num_matches = 0
+        writers = tuple(mutating_nodes(gm.graph))  # a fusion adds none and takes none away
         for node in list(gm.graph.nodes):
             refusals: list[tuple[Objection, Match]] = []
-            for match in _matches(patterns, node):
+            for match in _matches(patterns, node, writers):
                 objection = common_objection(match) or self.guard(match)
                 if objection is None:
                     self._rewrite(match)
@@ -93,7 +95,7 @@ class FusionPass(GraphPass):
         return [Rejected(names, objection.rule, objection.reason, self.name, source, remedy(objection.rule))]
 
 
-def _matches(patterns: Sequence[Pattern], node: fx.Node) -> Iterator[Match]:
+def _matches(patterns: Sequence[Pattern], node: fx.Node, writers: tuple[fx.Node, ...]) -> Iterator[Match]:
     if node.op.startswith("call"):
         for pattern in patterns:
-            yield from pattern.matches(node)
+            yield from pattern.matches(node, writers)

@@ -91,7 +91,7 @@ def operands_do_not_change(match: Match) -> Objection | None:
     """
     for value in match.operands.values():
         for reader, holders in _first_readers(match, value):
-            changing = mutations_of(holders, after=reader)
+            changing = mutations_of(holders, after=reader, among=match.writers)
             if changing:
                 names = ", ".join(node.name for node in changing)
                 return Objection("mutation", f"{names} changes {value} in place after {reader} has read it")

@@ -30,6 +30,7 @@ class Match:
     calls: tuple[Call, ...]  # the last one first; that is where the fused call will stand
     operands: Mapping[str, object] = field(default_factory=dict)  # parameter of the pattern -> what the graph has there
     differences: tuple[Difference, ...] = ()
+    writers: tuple[fx.Node, ...] = ()  # every node of the graph that changes a tensor in place
 
     @property
     def anchor(self) -> fx.Node:
@@ -66,9 +67,9 @@ class Pattern:
             )
         self._result = result
 
-    def matches(self, node: fx.Node) -> Iterator[Match]:
+    def matches(self, node: fx.Node, writers: tuple[fx.Node, ...] = ()) -> Iterator[Match]:
         """Yield each way in which the pattern fits with its last call at `node`: those without differences first."""
-        found = list(self._unify(self._result, node, Match(())))
+        found = list(self._unify(self._result, node, Match((), writers=writers)))
         yield from sorted(found, key=lambda match: len(match.differences))
 
     def _unify(self, pattern: object, value: object, match: Match) -> Iterator[Match]:

@@ -32,15 +32,24 @@ def mutates(node: torch.fx.Node) -> bool:
     return node.op == "call_function" and _function_mutates(node)
 
 
-def mutations_of(tensors: Sequence[torch.fx.Node], *, after: torch.fx.Node) -> list[torch.fx.Node]:
-    """Return the nodes after `after` that may change the memory of one of `tensors`, also through a view."""
-    found = []
-    node = after.next
-    while node.op != "root":  # the end of the list, in torch.fx
-        if mutates(node) and any(may_share_memory(a, b) for a in _changed(node) for b in tensors):
-            found.append(node)
-        node = node.next
-    return found
+def mutations_of(
+    tensors: Sequence[torch.fx.Node], *, after: torch.fx.Node, among: Sequence[torch.fx.Node] | None = None
+) -> list[torch.fx.Node]:
+    """Return the nodes after `after` that may change the memory of one of `tensors`, also through a view.
+
+    Whoever asks often gives `among`, the result of `mutating_nodes`, so that the graph need not be searched again.
+    """
+    writers = mutating_nodes(after.graph) if among is None else among
+    return [
+        node
+        for node in writers
+        if after < node and any(may_share_memory(a, b) for a in _changed(node) for b in tensors)
+    ]
+
+
+def mutating_nodes(graph: torch.fx.Graph) -> list[torch.fx.Node]:
+    """Return the nodes that may change a tensor in place, in graph order."""
+    return [node for node in graph.nodes if mutates(node)]
 
 
 def may_share_memory(a: torch.fx.Node, b: torch.fx.Node) -> bool:

@@ -111,19 +111,8 @@ def finish(gm: fx.GraphModule) -> None:
 def _as_proxy(graph: fx.Graph, tracer: fx.proxy.GraphAppendingTracer, value: object) -> object:
     if isinstance(value, Owned):
         node = graph.create_node("get_attr", value.path)  # not get_attr(), which warns of paths with a number in them
-        owner = graph.owning_module
-        assert owner is not None, "a pass works on the graph of a GraphModule"
-        node.meta["val"] = _fake_of(owner, value.path)
         return fx.Proxy(node, tracer)
     return fx.Proxy(value, tracer) if isinstance(value, fx.Node) else value
-
-
-def _fake_of(owner: torch.nn.Module, path: str) -> object:
-    """Return a stand-in with the shape and type of an attribute, and memory of its own."""
-    value: object = owner
-    for part in path.split("."):
-        value = getattr(value, part)
-    return torch.empty_like(value, device="meta") if isinstance(value, torch.Tensor) else value
 
 
 def _forget_module(graph: fx.Graph, path: str) -> None:

@@ -5,6 +5,7 @@ its own, so that it need not be kept. Rate, scale and the gradient's use of the 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -111,7 +112,7 @@ class FuseBiasDropoutResidualLayerNorm(FusionPass):
 def _with_rows(match: Match) -> Match:
     """Return the match with the linear layer's result as `x`: the fused operator adds the bias to the same shape."""
     linear = next(call.node for call in match.calls if call.operator.name == "linear")
-    return Match(match.calls, {**match.operands, "x": linear})
+    return replace(match, operands={**match.operands, "x": linear})
 
 
 def _objection_to_bias(match: Match) -> Objection | None:
