@@ -3,6 +3,8 @@
 from course_lib.graph.costs import Cost, cost
 from course_lib.graph.counting import count_operators
 from course_lib.graph.data import from_data, to_data
+from course_lib.graph.diff_drawing import draw_diff
+from course_lib.graph.diffing import GraphDiff, NodeChange, diff
 from course_lib.graph.drawing import Drawing, draw
 from course_lib.graph.naming import operator_name
 from course_lib.graph.shapes import describe, propagate_shapes
@@ -11,11 +13,15 @@ from course_lib.graph.tables import Table, table
 __all__ = [
     "Cost",
     "Drawing",
+    "GraphDiff",
+    "NodeChange",
     "Table",
     "cost",
     "count_operators",
     "describe",
+    "diff",
     "draw",
+    "draw_diff",
     "from_data",
     "operator_name",
     "propagate_shapes",

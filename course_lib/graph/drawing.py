@@ -2,6 +2,7 @@
 
 import base64
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -44,6 +45,18 @@ class Drawing:
         return f'<img alt="{html.escape(self.alt, quote=True)}" style="max-width: 100%" src="{source}"/>'
 
 
+@dataclass(frozen=True)
+class Box:
+    """What stands for one node in a picture."""
+
+    name: str
+    label: str
+    fill: str
+    border: str
+    operands: tuple[str, ...]  # names of the boxes from which arrows come
+    line: str = "solid"  # of border and arrows, one of Graphviz's styles
+
+
 def draw(gm: torch.fx.GraphModule) -> Drawing:
     """Draw a graph from its inputs at the top to its output at the bottom, without network access.
 
@@ -51,30 +64,36 @@ def draw(gm: torch.fx.GraphModule) -> Drawing:
     if Graphviz is not installed.
     """
     alt = _alt(gm)
-    return Drawing(svg=_render(gm, alt), text=_text(gm), alt=alt)
+    return Drawing(svg=render(boxes_of(gm), alt), text=_text(gm), alt=alt)
 
 
-def _render(gm: torch.fx.GraphModule, alt: str) -> str:
+def boxes_of(gm: torch.fx.GraphModule) -> list[Box]:
+    """Return a box for each node of a graph."""
+    return [_box(node) for node in gm.graph.nodes]
+
+
+def _box(node: torch.fx.Node) -> Box:
+    kind, fill, border = STYLES[node.op]
+    title = node.name if node.name == kind else f"{node.name} · {kind}"
+    label = "\n".join(filter(None, (title, _calls(node), describe(node))))
+    return Box(node.name, label, fill, border, tuple(operand.name for operand in node.all_input_nodes))
+
+
+def render(boxes: Iterable[Box], alt: str) -> str:
+    """Return boxes and the arrows between them as SVG; raises `GraphError` if Graphviz is not installed."""
     import graphviz  # here, because graphs are read and rebuilt on machines without it
 
     picture = graphviz.Digraph(
         graph_attr={"rankdir": "TB", "nodesep": "0.2", "ranksep": "0.3", "bgcolor": "transparent", "tooltip": alt},
-        node_attr={
-            "shape": "box",
-            "style": "rounded,filled",
-            "fontname": "Helvetica",
-            "fontsize": "11",
-            "height": "0.3",
-        },
+        node_attr={"shape": "box", "fontname": "Helvetica", "fontsize": "11", "height": "0.3"},
         edge_attr={"color": "#555555", "arrowsize": "0.6"},
     )
-    for node in gm.graph.nodes:
-        kind, fill, border = STYLES[node.op]
-        title = node.name if node.name == kind else f"{node.name} · {kind}"
-        label = "\n".join(filter(None, (title, _calls(node), describe(node))))
-        picture.node(node.name, graphviz.escape(label), fillcolor=fill, color=border, tooltip=graphviz.escape(label))
-        for operand in node.all_input_nodes:
-            picture.edge(operand.name, node.name)
+    for box in boxes:
+        label = graphviz.escape(box.label)
+        style = f"rounded,filled,{box.line}"
+        picture.node(box.name, label, fillcolor=box.fill, color=box.border, style=style, tooltip=label)
+        for operand in box.operands:
+            picture.edge(operand, box.name, style=box.line)
     try:
         svg = picture.pipe(format="svg", encoding="utf-8")
     except graphviz.ExecutableNotFound as error:
