@@ -21,6 +21,14 @@ def test_the_generator_gives_the_numbers_that_its_authors_published(words: tuple
     assert tuple(int(word) for word in found) == KNOWN[words]
 
 
+def test_the_counter_is_the_place_in_the_row_and_the_row() -> None:
+    words = dropout._random_words(torch.tensor([0]), torch.empty(2, 5))
+    assert tuple(words[0, :4].tolist()) == KNOWN[(0,) * 6]
+    place = tuple(torch.tensor([word]) for word in (1, 1, 0, 0))  # the second group of four in the second row
+    expected = dropout._philox((place[0], place[1], place[2], place[3]), (torch.tensor([0]), torch.tensor([0])))
+    assert words[1, 4] == expected[0]
+
+
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 def test_dropout_keeps_the_share_and_the_mean_that_it_promises(p: float) -> None:
     factors = dropout_factors(SEED, p, torch.empty(400, 500, dtype=torch.float64))
