@@ -52,6 +52,7 @@ class Cell:
     condition: str
     operation: str
     ratio: float
+    load_before: float = 0.0  # processes that wanted to run in the minute before: what "idle" was worth
     verdicts: Counter[str] = dataclasses.field(default_factory=Counter)
     pairs: list[int] = dataclasses.field(default_factory=list)
     elapsed_s: list[float] = dataclasses.field(default_factory=list)
@@ -157,7 +158,8 @@ def idle() -> Iterator[None]:
 def run(condition: str, budget_s: float, lot: random.Random) -> list[Cell]:
     """Judge comparisons of every kind in turn until the time is over; each has fresh tensors."""
     kinds = [(name, counts) for name in OPERATIONS for counts in (*BELOW, *ABOVE)]
-    cells = {kind: Cell(condition, kind[0], kind[1][1] / kind[1][0]) for kind in kinds}
+    load = os.getloadavg()[0]
+    cells = {kind: Cell(condition, kind[0], kind[1][1] / kind[1][0], load) for kind in kinds}
     end_s = time.monotonic() + budget_s
     while time.monotonic() < end_s:
         for kind in lot.sample(kinds, len(kinds)):
@@ -202,6 +204,7 @@ def row(cell: Cell) -> dict[str, str]:
     """Return what is shown of a cell."""
     return {
         "condition": cell.condition,
+        "load before": f"{cell.load_before:.1f}",
         "operation": cell.operation,
         "true ratio": f"{cell.ratio:.2f}",
         "trials": str(cell.trials),
