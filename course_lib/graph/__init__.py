@@ -6,7 +6,9 @@ from course_lib.graph.data import from_data, to_data
 from course_lib.graph.diff_drawing import draw_diff
 from course_lib.graph.diffing import GraphDiff, NodeChange, diff
 from course_lib.graph.drawing import Drawing, draw
+from course_lib.graph.living import LiveMemory, live_memory
 from course_lib.graph.naming import operator_name
+from course_lib.graph.saving import SavedForBackward, saved_for_backward
 from course_lib.graph.shapes import describe, propagate_shapes
 from course_lib.graph.tables import Table, table
 
@@ -14,7 +16,9 @@ __all__ = [
     "Cost",
     "Drawing",
     "GraphDiff",
+    "LiveMemory",
     "NodeChange",
+    "SavedForBackward",
     "Table",
     "cost",
     "count_operators",
@@ -23,8 +27,10 @@ __all__ = [
     "draw",
     "draw_diff",
     "from_data",
+    "live_memory",
     "operator_name",
     "propagate_shapes",
+    "saved_for_backward",
     "table",
     "to_data",
 ]

@@ -4,12 +4,17 @@ Counts are exact and the same on every machine. They say what the operators of e
 each launches one kernel, reads its operands from memory and writes its results.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_lib.graph.arithmetic import flops_of
+from course_lib.graph.minimum import MinimumTraffic
+from course_lib.graph.regions import distinct_bytes, tensors_in
+from course_lib.graph.storages import Storages
 
 # Operators that only say something about a tensor, or give memory that nobody wrote to: no kernel.
 FREE = frozenset(
@@ -28,12 +33,15 @@ OVERWRITING = frozenset(
 
 @dataclass(frozen=True)
 class Cost:
-    """Kernels launched and bytes moved by one run of a program."""
+    """What one run of a program costs; two costs are equal if launches and bytes moved are."""
 
     launches: int
     bytes_read: int
     bytes_written: int
     operators: tuple[str, ...] = field(default=(), compare=False)  # one name a launch, in order
+    flops: int = field(default=0, compare=False)  # of matrix products, convolutions and attention
+    minimum_bytes: int = field(default=0, compare=False)  # what comes from outside read once, what leaves written once
+    peak_bytes: int = field(default=0, compare=False)  # most memory of its own alive at once, results included
 
     @property
     def bytes_moved(self) -> int:
@@ -52,12 +60,25 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
     operands, an expanded one only once, and writes its results. Views and questions about shapes cost nothing. An
     operator of `course_lib.kernels` is one launch, whatever its eager body does. A gather (`embedding`,
     `index_select`) is charged for the rows that it reads.
+
+    `flops` follow `torch.utils.flop_counter`. `minimum_bytes` is the traffic of one ideal kernel: inputs and
+    parameters that are used are read once, and results, gradients left in `.grad` and changes in place are written
+    once. `peak_bytes` is the memory that the program allocated and had alive at once, without what was there before,
+    and without what kernels use inside; what autograd keeps counts.
     """
     counter = _Counter()
     # In inference mode, operators that are made of others would arrive whole, and be counted as one launch.
     with torch.inference_mode(False), counter:
-        fn(*inputs)
-    return Cost(len(counter.operators), counter.bytes_read, counter.bytes_written, tuple(counter.operators))
+        result = fn(*inputs)
+    return Cost(
+        launches=len(counter.operators),
+        bytes_read=counter.bytes_read,
+        bytes_written=counter.bytes_written,
+        operators=tuple(counter.operators),
+        flops=counter.flops,
+        minimum_bytes=counter.minimum.total_bytes(result),
+        peak_bytes=counter.storages.peak_bytes,
+    )
 
 
 class _Counter(TorchDispatchMode):
@@ -68,23 +89,31 @@ class _Counter(TorchDispatchMode):
         self.operators: list[str] = []
         self.bytes_read = 0
         self.bytes_written = 0
+        self.flops = 0
+        self.storages = Storages()
+        self.minimum = MinimumTraffic(self.storages)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
+        self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
         if not _is_free(func):
             self._charge(func, args, kwargs, result)
         return result
 
-    def _charge(self, func: Any, args: Sequence[object], kwargs: dict[str, object], result: object) -> None:
+    def _charge(self, func: Any, args: tuple[object, ...], kwargs: dict[str, object], result: object) -> None:
         read, mutated = _operands(func, args, kwargs)
-        written = mutated or _tensors(result)
+        written = mutated or tensors_in(result)
         self.operators.append(func._schema.name.removeprefix("aten::").replace("::", "."))
-        self.bytes_written += _distinct_bytes(written)
+        self.flops += flops_of(func, args, kwargs, result)
         if func._schema.name in ("aten::embedding", "aten::index_select"):
-            self.bytes_read += _distinct_bytes(read[1:]) + _distinct_bytes(written)
-        else:
-            self.bytes_read += _distinct_bytes(read)
+            table, *read = read
+            self.bytes_read += distinct_bytes(written)
+            self.minimum.saw_rows_read(table, distinct_bytes(written))
+        self.bytes_read += distinct_bytes(read)
+        self.minimum.saw_read(read)
+        self.bytes_written += distinct_bytes(written)
+        self.minimum.saw_written(mutated)
 
 
 def _is_free(func: Any) -> bool:
@@ -103,23 +132,7 @@ def _operands(
         value = args[position] if position < len(args) else kwargs.get(argument.name)
         writes = argument.alias_info is not None and argument.alias_info.is_write
         if writes:
-            mutated += _tensors(value)
+            mutated += tensors_in(value)
         if not writes or not (argument.kwarg_only or func._schema.name in OVERWRITING):  # `out=` is not read either
-            read += _tensors(value)
+            read += tensors_in(value)
     return read, mutated
-
-
-def _tensors(value: object) -> list[torch.Tensor]:
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-
-
-def _distinct_bytes(tensors: Iterable[torch.Tensor]) -> int:
-    """Return the bytes of memory behind tensors; what appears twice, or is expanded, lies in memory once."""
-    regions: dict[object, int] = {}
-    for tensor in tensors:
-        # In no order, so that a tensor and its transpose are the same region.
-        real = sorted((size, stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0)
-        elements = 0 if tensor.numel() == 0 else torch.Size(size for size, _ in real).numel()
-        key = (tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(real), tensor.dtype)
-        regions[key] = elements * tensor.element_size()
-    return sum(regions.values())

@@ -81,15 +81,16 @@ def describe_tensor(tensor: torch.Tensor) -> TensorMetadata:
 def describe(node: torch.fx.Node) -> str:
     """Return what a node gives in a few characters, such as "float32[2, 3]"; empty if shapes were not propagated."""
     if "val" in node.meta:
-        return _describe_value(node.meta["val"])
-    return _describe_value(node.meta["tensor_meta"]) if "tensor_meta" in node.meta else ""
+        return describe_value(node.meta["val"])
+    return describe_value(node.meta["tensor_meta"]) if "tensor_meta" in node.meta else ""
 
 
-def _describe_value(value: object) -> str:
+def describe_value(value: object) -> str:
+    """Return a value as `describe` shows it."""
     if isinstance(value, (torch.Tensor, TensorMetadata)):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
     if isinstance(value, (tuple, list)):
-        return "(" + ", ".join(map(_describe_value, value)) + ")"
+        return "(" + ", ".join(map(describe_value, value)) + ")"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_describe_value(part)}" for key, part in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {describe_value(part)}" for key, part in value.items()) + "}"
     return str(value)
