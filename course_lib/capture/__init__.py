@@ -3,7 +3,7 @@
 from course_lib.capture.captured import Captured
 from course_lib.capture.capturing import capture
 from course_lib.capture.comparing import compare_modes
-from course_lib.capture.comparison import Comparison, ModeResult
+from course_lib.capture.comparison import Comparison, ModeResult, Overview, overview
 from course_lib.capture.source import SourceLine
 
-__all__ = ["Captured", "Comparison", "ModeResult", "SourceLine", "capture", "compare_modes"]
+__all__ = ["Captured", "Comparison", "ModeResult", "Overview", "SourceLine", "capture", "compare_modes", "overview"]

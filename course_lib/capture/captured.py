@@ -29,9 +29,11 @@ class Captured:
     script: Any = field(default=None, repr=False)  # the `ScriptModule` or `ScriptFunction` of "trace" and "script"
     exported: Any = field(default=None, repr=False)  # the `torch.export.ExportedProgram` of "export"
     module: nn.Module | None = field(default=None, repr=False)  # holds the parameters and flags that `run` uses
-    guards: tuple[str, ...] = ()  # what must hold of the inputs for the graph to be used, where that is checked
+    guards: tuple[str, ...] = field(
+        default=(), repr=False
+    )  # what must hold of the inputs for the graph to be used, where that is checked
     breaks: tuple[str, ...] = ()  # why a program became several graphs
-    warnings: tuple[str, ...] = ()  # what PyTorch said while it captured; shown here instead of printed
+    warnings: tuple[str, ...] = field(default=(), repr=False)  # what PyTorch said while it captured, kept unprinted
     lines: Mapping[str, SourceLine] = field(default_factory=dict, repr=False)  # node -> line it came from, where known
 
     def __call__(self, *inputs: object) -> Any:

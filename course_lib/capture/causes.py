@@ -105,8 +105,9 @@ SCRIPT = (
 LAZY = (
     Cause(
         "not a lazy tensor|device",
-        "the program makes tensors on another device than its inputs",
-        "Make them from an input: x.new_zeros(...), torch.ones_like(x).",
+        "an operator met a tensor that is not lazy: one made on another device than the inputs, or a view of a kind "
+        "that lazy tensors do not know",
+        "Make tensors from an input (x.new_zeros(...), torch.ones_like(x)), and slice in place of chunk.",
     ),
 )
 NUMPY = Cause(

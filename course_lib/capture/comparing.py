@@ -6,7 +6,7 @@ import io
 import logging
 import random
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,7 @@ def compare_modes(
     *,
     modes: Sequence[str] = MODES,
     switch_training: bool = False,
+    concrete_args: Mapping[str, object] | None = None,
     dynamic_shapes: object = None,
 ) -> Comparison:
     """Capture a program in each mode from the example inputs, and compare it with the program on all inputs.
@@ -49,18 +50,24 @@ def compare_modes(
         {'trace': 'silently wrong', 'fx': 'refused'}
 
     A probe is a tuple of inputs, as `example_inputs` is; `switch_training` adds one with the example inputs in the
-    other training mode. `dynamic_shapes` goes to mode "export", which else fixes all sizes. A capture is silently wrong
-    if on any of them it returns, prints, raises or changes (in its inputs, or in attributes of the program) something
-    else than the program itself does. It "refuses a probe" if it says that it cannot run it, which is no mistake. All
-    calls are made in order on one copy of the program a mode, so that a program which remembers something is compared
-    as it goes on. The program, its inputs, random states, and what Dynamo has compiled for you stay as they are.
+    other training mode. `concrete_args` goes to mode "fx", and `dynamic_shapes` to "export", which else fixes all
+    sizes. A capture is silently wrong if on any input it returns, prints, raises or changes (in its inputs, or in
+    attributes of the program) something else than the program does. It "refuses a probe" if it says that it cannot run
+    it, which is no mistake. All calls are made in order on one copy of the program a mode, so that a program which
+    remembers something is compared as it goes on. The program, its inputs, random states, and what Dynamo has compiled
+    for you stay as they are.
 
     Raises `CaptureError` if the program itself fails on the example inputs, or cannot be copied.
     """
     probes = _probes(model, example_inputs, probe_inputs, switch_training)
+    options: dict[str, dict[str, Any]] = {
+        "fx": {"concrete_args": concrete_args},
+        "export": {"dynamic_shapes": dynamic_shapes},
+    }
     with preserving(model), _silence():
         truth = _truth(model, probes)
-        return Comparison(name_of(model), tuple(_judge(mode, model, probes, truth, dynamic_shapes) for mode in modes))
+        results = [_judge(mode, model, probes, truth, options.get(mode, {})) for mode in modes]
+    return Comparison(name_of(model), tuple(results))
 
 
 def _probes(
@@ -87,15 +94,14 @@ def _truth(model: Program, probes: Sequence[_Probe]) -> list[Observation]:
 
 
 def _judge(
-    mode: str, model: Program, probes: Sequence[_Probe], truth: Sequence[Observation], dynamic_shapes: object
+    mode: str, model: Program, probes: Sequence[_Probe], truth: Sequence[Observation], options: Mapping[str, Any]
 ) -> ModeResult:
     """Capture a copy in one mode and follow it through all probes."""
     program = _copied(model)
     torch.manual_seed(CAPTURE_SEED)
     random.seed(CAPTURE_SEED)
-    shapes = dynamic_shapes if mode == "export" else None
     try:
-        captured = capture(program, probes[0].inputs, mode=mode, dynamic_shapes=shapes)
+        captured = capture(program, probes[0].inputs, mode=mode, **options)
     except CaptureError as error:
         return ModeResult(mode, "refused", reason_in_short(mode, error))
     refusal = ""

@@ -28,7 +28,7 @@ def padding_mask(kept: torch.Tensor, dtype: torch.dtype = torch.float32) -> torc
 class BertEmbeddings(nn.Module):
     """The sum of what a token is, which segment it belongs to and where it stands.
 
-    Token 0 is like any other; Hugging Face's BERT keeps it for padding, and gives its embedding no gradient as an input.
+    Token 0 is like any other; Hugging Face's BERT keeps it for padding, and its embedding gets no gradient as an input.
     """
 
     def __init__(self, config: TransformerConfig) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.capture import compare_modes
+from course_lib.capture import compare_modes, overview
 from course_lib.capture.capturing import MODES
 from course_lib.capture.observing import difference
 from course_lib.errors import CaptureError
@@ -63,9 +63,11 @@ def test_hugging_face_bert_that_returns_an_object_of_its_own_class():
 
 def test_our_layer_is_captured_by_every_mode_but_script():
     layer = TransformerLayer(TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16)).eval()
-    comparison = compare_modes(layer, (torch.randn(2, 5, 8),), [(torch.randn(2, 5, 8),)])
-    assert [mode for mode, verdict in comparison.verdicts.items() if verdict != "captured"] == ["script", "fx"]
-    assert "mask" in comparison["fx"].why or "NoneType" in comparison["fx"].why
+    inputs = (torch.randn(2, 5, 8),), [(torch.randn(2, 5, 8),)]
+    comparison = compare_modes(layer, *inputs, concrete_args={"mask": None})
+    assert [mode for mode, verdict in comparison.verdicts.items() if verdict != "captured"] == ["script"]
+    with_mask_open = compare_modes(layer, *inputs, modes=("fx",))
+    assert "NoneType" in with_mask_open["fx"].why
 
 
 class Dropout(nn.Module):
@@ -120,7 +122,8 @@ def test_the_result_is_a_table_as_text_and_as_html():
     lines = str(comparison).splitlines()
     assert lines[0] == "branches"
     assert lines[1].split() == ["mode", "verdict", "why"]
-    assert [line.split()[0] for line in lines[3:]] == list(MODES)
+    assert [line.split()[0] for line in lines[3:] if line[0] != " "] == list(MODES)
+    assert max(map(len, lines)) <= 120
     assert "trace    ✗  silently wrong  On probe 1: the result is off by 1." in lines
     assert repr(comparison) == str(comparison)
     cells = _Cells()
@@ -128,6 +131,31 @@ def test_the_result_is_a_table_as_text_and_as_html():
     assert cells.seen.count("td") == 4 * len(MODES)
     assert cells.seen.count("th") == 4
     assert "if x.sum() &gt; 0" in comparison._repr_html_()
+
+
+def test_an_overview_sets_programs_against_modes():
+    def branches(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.sum() > 0 else x
+
+    inputs = (torch.ones(2),), [(-torch.ones(2),)]
+    both = [compare_modes(program, *inputs, modes=("trace", "fx", "dynamo")) for program in (branches, nn.ReLU())]
+    assert str(overview(both)).splitlines() == [
+        "program   trace  fx  dynamo",
+        "--------  -----  --  ------",
+        "branches  ✗      –   ✓",
+        "ReLU      ✓      ✓   ✓",
+        "",
+        "✓ captured  – refused  (–) refuses a probe  ✗ silently wrong",
+    ]
+    cells = _Cells()
+    cells.feed(overview(both)._repr_html_())
+    assert cells.seen.count("td") == 6
+    with pytest.raises(CaptureError, match="expects the same modes in all"):
+        overview([both[0], compare_modes(nn.ReLU(), *inputs, modes=("fx",))])
+    with pytest.raises(CaptureError, match="got no comparisons"):
+        overview([])
+    with pytest.raises(CaptureError, match="'lazy' was not compared; these were: trace, fx, dynamo"):
+        _ = both[0]["lazy"]
 
 
 def test_a_program_that_fails_by_itself_is_no_comparison():
