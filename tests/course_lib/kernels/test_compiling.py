@@ -89,3 +89,18 @@ def test_inductor_compiles_around_the_operator_and_changes_nothing(operator: Row
         results.append([output, *torch.autograd.grad(output.sum(), tensors)])
     for eager, compiled in zip(*results, strict=True):
         torch.testing.assert_close(compiled, eager)
+
+
+@pytest.mark.slow
+def test_inductor_draws_a_fresh_seed_in_each_call_and_keeps_it_for_the_backward_pass() -> None:
+    operator = ROW_OPERATORS[1]
+    x, *others = operator.tensors(lambda: torch.randn(16, 64))
+    function = torch.compile(lambda x: operator.fused((x * 1.0, *others), 0.3, True), fullgraph=True)
+    first, second = function(x), function(x)
+    assert not torch.equal(first, second)
+    dropped = torch.autograd.grad(first.square().sum() + first.sum(), x)[0] == 0
+    assert 0.2 < dropped.double().mean() < 0.4
+    torch.manual_seed(0)
+    repeated = function(x)
+    torch.manual_seed(0)
+    assert torch.equal(function(x), repeated)
