@@ -12,14 +12,14 @@ from course_lib.fusion.rules import Objection
 from course_lib.fusion.values import TensorFacts, tensor_facts
 from course_lib.fusion.verifying import Finding, Report, verify
 
-__all__ = [
-    "PASSES",
+__all__ = [  # noqa: RUF022  # in plain order, constants among the rest
     "Finding",
     "FusionPass",
     "FusionResult",
     "GraphPass",
     "Match",
     "Objection",
+    "PASSES",
     "Rejected",
     "Report",
     "Sdpa",

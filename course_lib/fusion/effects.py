@@ -26,6 +26,8 @@ _RANDOM = frozenset(
     """.split()  # noqa: SIM905  # a list of so many names reads best as a block
 )
 _CHECKING = ("assert", "_assert", "_check", "sym_constrain", "GuardsFn")
+_SETTING = ("set_", "use_", "save", "seed", "manual_seed", "__set", "__del")
+_METHODS_WITH_EFFECTS = frozenset({"backward", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"})
 _UNINITIALISED = ("empty", "new_empty")
 _RANDOM_MODULES = ("Dropout", "RReLU", "RNN", "LSTM", "GRU", "MultiheadAttention", "FractionalMaxPool", "Transformer")
 
@@ -64,7 +66,11 @@ def is_pure(node: fx.Node) -> bool:
     if node.op == "call_module":
         module = module_of(node)
         return isinstance(module, Constant) or (_is_of_torch(module) and not _has_effects(module))
-    return node.op == "call_method" or _is_known(node.target)
+    if not _gives_data(node) or _name(node).startswith(_SETTING):
+        return False
+    if node.op == "call_method":
+        return hasattr(torch.Tensor, _name(node)) and _name(node) not in _METHODS_WITH_EFFECTS
+    return _is_known(node.target)
 
 
 def is_repeatable(node: fx.Node) -> bool:
@@ -78,6 +84,14 @@ def between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
     while node is not last and node.op != "root":
         yield node
         node = node.next
+
+
+def _gives_data(node: fx.Node) -> bool:
+    """Return whether the result, where it is known, is what operators give: a call for nothing has an effect."""
+    return "val" not in node.meta or isinstance(
+        node.meta["val"],
+        (torch.Tensor, bool, int, float, complex, str, tuple, list, dict, torch.dtype, torch.device, torch.SymInt),
+    )
 
 
 def _is_of_torch(module: torch.nn.Module) -> bool:

@@ -38,8 +38,9 @@ def fuse(
     and types, and the graph is right for inputs of these. A backend's graph takes its parameters as inputs
     too.
 
-    `passes` are names from `PASSES`, or passes of your own, and run in the order given; without it, all exact passes
-    run but `normalise`. A lossy pass has to be named, and needs `level="lossy"`.
+    `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
+    run but those that have to be asked for: `normalise`, `sdpa`, and the two that fold a BatchNorm. A lossy pass has to
+    be named as well, and needs `level="lossy"`.
 
     Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.

@@ -10,9 +10,9 @@ from torch.fx.passes.infra.pass_base import PassBase
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.mutation import mutating_nodes
-from course_lib.fusion.result import FusionResult, Rejected
+from course_lib.fusion.result import FusionResult, Rejected, refusal
 from course_lib.fusion.rewriting import copy_of, erase, finish, put_in_place_of
-from course_lib.fusion.rules import Objection, closeness, remedy
+from course_lib.fusion.rules import Objection, closeness
 
 
 class GraphPass(PassBase):
@@ -91,8 +91,7 @@ class FusionPass(GraphPass):
             return []
         objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
         names = tuple(node.name for node in match.nodes)
-        source = (match.anchor.stack_trace or "").strip()
-        return [Rejected(names, objection.rule, objection.reason, self.name, source, remedy(objection.rule))]
+        return [refusal(self.name, names, objection, match.anchor)]
 
 
 def _matches(patterns: Sequence[Pattern], node: fx.Node, writers: tuple[fx.Node, ...]) -> Iterator[Match]:

@@ -14,6 +14,12 @@ import torch
 from course_lib.errors import FusionError
 
 _INPLACE_OPERATORS = frozenset({"setitem", "delitem"})
+_INPLACE_METHODS = frozenset(
+    """
+    __setitem__ __delitem__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__
+    __ixor__
+    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
+)
 
 
 def mutates(node: torch.fx.Node) -> bool:
@@ -26,7 +32,8 @@ def mutates(node: torch.fx.Node) -> bool:
     if node.kwargs.get("out") is not None:
         return True
     if node.op == "call_method":
-        return str(node.target).endswith("_") and not str(node.target).endswith("__")
+        name = str(node.target)
+        return name in _INPLACE_METHODS or (name.endswith("_") and not name.endswith("__"))
     if node.op == "call_module":
         return _module_mutates(node)
     return node.op == "call_function" and _function_mutates(node)

@@ -1,10 +1,13 @@
 """What a pass gives back: a new graph, and an account of what was fused and what was not."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 
+from course_lib.fusion.rules import Objection, remedy
 from course_lib.graph import Cost
 
 
@@ -21,6 +24,21 @@ class Rejected:
 
     def __str__(self) -> str:
         return f"{', '.join(self.nodes)}: {self.reason}"
+
+
+def refusal(pass_name: str, nodes: tuple[str, ...], objection: Objection, node: torch.fx.Node) -> Rejected:
+    """Return the account of a match that a pass leaves alone; `node` knows the line of the program."""
+    rule, reason = objection.rule, objection.reason
+    return Rejected(nodes, rule, reason, pass_name, _source(node), remedy(rule))
+
+
+def _source(node: torch.fx.Node) -> str:
+    """Return the innermost line of a node's stack trace, such as "model.py:12, in forward: `x = x + y`"."""
+    found = list(re.finditer(r'File "(.+?)", line (\d+), in (\S+)\n?([^\n]*)', node.stack_trace or ""))
+    if not found:
+        return ""
+    file, line, function, text = found[-1].groups()
+    return f"{Path(file).name}:{line}, in {function}" + (f": `{text.strip()}`" if text.strip() else "")
 
 
 @dataclass(frozen=True, repr=False)

@@ -56,8 +56,10 @@ def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operand
         result = replacement(**{name: _as_proxy(graph, tracer, value) for name, value in operands.items()})
     new = result.node if isinstance(result, fx.Proxy) else result
     assert isinstance(new, fx.Node), "a replacement returns what one of its calls gave"
-    for node in graph.nodes:
-        if node not in known:
+    for node in [node for node in graph.nodes if node not in known]:
+        if not node.users and node is not new:  # an operand that the replacement has no use for
+            graph.erase_node(node)
+        else:
             node.meta.update(
                 {key: anchor.meta[key] for key in ("stack_trace", "nn_module_stack") if key in anchor.meta}
             )

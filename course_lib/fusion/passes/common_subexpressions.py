@@ -15,9 +15,9 @@ from torch.utils._pytree import tree_leaves
 from course_lib.fusion.effects import between, is_repeatable, switches_regime
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.mutation import may_share_memory, mutations_of
-from course_lib.fusion.result import Rejected
+from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rewriting import erase
-from course_lib.fusion.rules import Objection, remedy
+from course_lib.fusion.rules import Objection
 
 
 class CommonSubexpressions(GraphPass):
@@ -43,14 +43,8 @@ class CommonSubexpressions(GraphPass):
                 merged += 1
             else:
                 first[key] = node  # a third one may equal this one
-                rejected.append(_refusal(earlier, node, objection))
+                rejected.append(refusal(self.name, (earlier.name, node.name), objection, node))
         return merged, rejected
-
-
-def _refusal(earlier: fx.Node, node: fx.Node, objection: Objection) -> Rejected:
-    source = (node.stack_trace or "").strip()
-    names = (earlier.name, node.name)
-    return Rejected(names, objection.rule, objection.reason, CommonSubexpressions.name, source, remedy(objection.rule))
 
 
 def _objection(earlier: fx.Node, node: fx.Node, returned: Sequence[fx.Node]) -> Objection | None:

@@ -14,9 +14,9 @@ from course_lib.fusion.constants import Constant
 from course_lib.fusion.effects import is_repeatable
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.mutation import may_share_memory, mutations_of
-from course_lib.fusion.result import Rejected
+from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rewriting import new_constant
-from course_lib.fusion.rules import Objection, remedy
+from course_lib.fusion.rules import Objection
 
 MAX_BYTES = 16 * 2**20  # of one folded tensor: a larger one costs more to keep than to compute
 
@@ -30,11 +30,7 @@ class ConstantFolding(GraphPass):
         """Replace each constant that something else uses; count them."""
         constant: set[fx.Node] = set()
         for node in gm.graph.nodes:
-            if (
-                node.op in ("call_function", "call_method")
-                and is_repeatable(node)
-                and constant.issuperset(node.all_input_nodes)
-            ):
+            if _is_constant(node) and constant.issuperset(node.all_input_nodes):
                 constant.add(node)
         folded = 0
         rejected: list[Rejected] = []
@@ -46,11 +42,14 @@ class ConstantFolding(GraphPass):
                 _fold(gm, node)
                 folded += 1
             else:
-                names, source = (node.name,), (node.stack_trace or "").strip()
-                rejected.append(
-                    Rejected(names, objection.rule, objection.reason, self.name, source, remedy(objection.rule))
-                )
+                rejected.append(refusal(self.name, (node.name,), objection, node))
         return folded, rejected
+
+
+def _is_constant(node: fx.Node) -> bool:
+    """Return whether a node computes the same each time, if its operands do; a leaf with a gradient does not."""
+    is_call = node.op in ("call_function", "call_method")
+    return is_call and is_repeatable(node) and not node.kwargs.get("requires_grad", False)
 
 
 def _objection(node: fx.Node) -> Objection | None:

@@ -1,8 +1,9 @@
 """Fold a BatchNorm in evaluation mode into the convolution before it.
 
 The folded weights are computed from the two modules' own parameters each time the graph runs, so that old checkpoints
-load, gradients reach every parameter, and a convolution that is called elsewhere too stays as it is. That costs as
-much as reading the weights twice, and saves reading and writing the activations once: it pays where those are larger.
+load, gradients reach every parameter, and a convolution that is called elsewhere too stays as it is. That takes six
+small launches, which read the weights twice, and saves reading and writing the activations once: it pays where those
+are larger.
 """
 
 from collections.abc import Callable
@@ -40,9 +41,10 @@ def _pattern(
 
 
 class ConvBatchNorm(FusionPass):
-    """The pass `conv_batch_norm`. The fused graph is for evaluation: it stays so, whatever `train()` says."""
+    """The pass `conv_batch_norm`. It runs only when named: its graph evaluates for good, whatever `train()` says."""
 
     name = "conv_batch_norm"
+    by_default = False
     patterns: ClassVar = (_pattern,)
 
     def guard(self, match: Match) -> Objection | None:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.fusion import fuse
+from course_lib.fusion import PASSES, fuse
 from course_lib.graph import count_operators
 from tests.course_lib.fusion.passes.rewrites import fused, normal, same
 
@@ -73,6 +73,27 @@ def test_what_has_an_effect_stays(case: str) -> None:
     expected = EFFECTS[case](X.clone())
     torch.manual_seed(0)
     assert torch.equal(result.graph_module(X.clone()), expected)
+
+
+def _backward(x: Tensor) -> Tensor:
+    total = (x * x).sum()
+    total.backward()
+    return x * 2
+
+
+def test_a_call_for_its_effect_stays() -> None:
+    gm = torch.fx.symbolic_trace(_backward)
+    result = PASSES["dead_code"]().call(gm)
+    assert "Tensor.backward" in count_operators(result.graph_module)
+    assert result.num_matches == 0
+
+
+def test_a_method_that_assigns_stays() -> None:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    graph.call_method("__setitem__", (x, 0, 1.0))
+    graph.output(x)
+    assert PASSES["dead_code"]().call(torch.fx.GraphModule({}, graph)).num_matches == 0
 
 
 class KeepsStatistics(nn.Module):
