@@ -1,0 +1,161 @@
+"""A text that every machine with Python has: the docstrings of the standard library, read and never run."""
+
+import ast
+import hashlib
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.errors import TrainingError
+
+# Programs for testing Python, copies that are kept for compatibility, and what pip installed: not the library itself.
+LEFT_OUT_FOLDERS = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__"}
+TELLING_LINE_BYTES = 40  # a line as long as this is not written twice by chance
+
+
+@dataclass(frozen=True)
+class Document:
+    """The docstrings of one module, in the order in which they stand in its file."""
+
+    module: str
+    docstrings: tuple[str, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the length of all docstrings together in UTF-8."""
+        return sum(len(text.encode()) for text in self.docstrings)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Text to learn from, and text of other modules to be examined on."""
+
+    train: tuple[Document, ...]
+    held_out: tuple[Document, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of every text and of the side it is on: equal only for equal corpora."""
+        digest = hashlib.sha256()
+        for side in (self.train, self.held_out):
+            digest.update(repr([(document.module, document.docstrings) for document in side]).encode())
+        return digest.hexdigest()
+
+    def __str__(self) -> str:
+        sides = (("train", self.train), ("held out", self.held_out))
+        return "\n".join(
+            f"{name:8}  {len(side):4} modules  {sum(each.size_bytes for each in side):9,} bytes" for name, side in sides
+        )
+
+
+def corpus(folder: Path | None = None, *, max_bytes: int = 1_000_000, held_out_share: float = 0.1) -> Corpus:
+    """Return docstrings of the Python files below `folder`, by default of the standard library.
+
+        >>> text = corpus(max_bytes=50_000)
+        >>> {each.module for each in text.train} & {each.module for each in text.held_out}
+        set()
+
+    The files are parsed, never imported. Packages are taken in an order that depends on their names alone and go to one
+    side whole, with their twins (`_pydecimal` goes with `decimal`), until `max_bytes` are there, of which about
+    `held_out_share` are held out. A docstring that stands in several places is kept once, and a held-out docstring that
+    shares a long line with the text to learn from is left out, so that nothing held out can be known by heart.
+
+    Raises `TrainingError` for sizes that cannot work, and where there is too little text for both sides.
+    """
+    if max_bytes < 1 or not 0 < held_out_share < 1:
+        raise TrainingError(
+            f"corpus got max_bytes={max_bytes} and held_out_share={held_out_share}; it expects a positive number of "
+            "bytes and a share between 0 and 1."
+        )
+    root = folder or Path(sysconfig.get_paths()["stdlib"])
+    train, held_out = _split(root, max_bytes, held_out_share)
+    if not train or not held_out:
+        raise TrainingError(
+            f"corpus found text for {len(train)} modules to learn from and {len(held_out)} to hold out in {root}; it "
+            "expects Python files with docstrings on both sides, so name another folder or allow more bytes."
+        )
+    return Corpus(train, held_out)
+
+
+def docstrings(source: str) -> tuple[str, ...]:
+    """Return the docstrings of a module and of the classes and functions in it, in the order of the file.
+
+        >>> docstrings("'A module.'\\ndef f():\\n    '''A function.'''")
+        ('A module.', 'A function.')
+
+    Raises `SyntaxError` or `ValueError` for text that is no Python program.
+    """
+    places = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, places)]
+    nodes.sort(key=lambda node: getattr(node, "lineno", 0))  # ast.walk goes level by level
+    return tuple(text for node in nodes if (text := ast.get_docstring(node)))
+
+
+class _Side:
+    """One side of the corpus while it is filled."""
+
+    def __init__(self, max_bytes: float) -> None:
+        self.documents: list[Document] = []
+        self.room_bytes = max_bytes
+        self.full = False
+
+    def add(self, document: Document, seen: set[str]) -> None:
+        """Take over docstrings that came nowhere before, until one has no room."""
+        kept: list[str] = []
+        for text in document.docstrings:
+            self.room_bytes -= len(text.encode()) * (text not in seen)
+            self.full = self.full or self.room_bytes < 0
+            if not self.full and text not in seen:
+                seen.add(text)
+                kept.append(text)
+        if kept:
+            self.documents.append(Document(document.module, tuple(kept)))
+
+
+def _split(root: Path, max_bytes: int, held_out_share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
+    train, held_out = _Side(max_bytes * (1 - held_out_share)), _Side(max_bytes * held_out_share)
+    seen: set[str] = set()
+    for package, paths in _packages(root):
+        side = held_out if _chance(f"side of {package}") < held_out_share else train
+        for path in paths:
+            if not side.full:  # parsing the whole library would take seconds
+                side.add(_document(root, path), seen)
+    known = {line for document in train.documents for text in document.docstrings for line in _telling_lines(text)}
+    return tuple(train.documents), tuple(kept for each in held_out.documents if (kept := _without(each, known)))
+
+
+def _packages(root: Path) -> list[tuple[str, list[Path]]]:
+    """Return the files of each package, the packages shuffled by their names: the alphabet is no fair sample."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).parts
+        if not LEFT_OUT_FOLDERS.intersection(parts[:-1]) and not parts[0].startswith("config-"):
+            found.setdefault(_family(parts[0].removesuffix(".py")), []).append(path)
+    return sorted(found.items(), key=lambda package: _chance(package[0]))
+
+
+def _family(name: str) -> str:
+    """Return one name for twins, such as `_pyio` and `io`, which say the same of the same things."""
+    return name.lstrip("_").removeprefix("py").lstrip("_") or name
+
+
+def _chance(name: str) -> float:
+    """Return a number in [0, 1) that only the name decides, in every process and on every machine."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
+
+
+def _document(root: Path, path: Path) -> Document:
+    try:
+        found = docstrings(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, OSError):  # templates and files of other encodings lie among the programs
+        found = ()
+    return Document(".".join(path.relative_to(root).with_suffix("").parts), found)
+
+
+def _without(document: Document, known: set[str]) -> Document | None:
+    kept = tuple(text for text in document.docstrings if known.isdisjoint(_telling_lines(text)))
+    return Document(document.module, kept) if kept else None
+
+
+def _telling_lines(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines() if len(line.strip()) >= TELLING_LINE_BYTES}

@@ -1,0 +1,147 @@
+"""The training loop: learn, look at held-out text, note it down, and survive being killed."""
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from course_lib.errors import TrainingError
+from course_lib.training.batches import MaskedText
+from course_lib.training.checkpoints import read_checkpoint, write_checkpoint
+from course_lib.training.config import TrainingConfig
+from course_lib.training.corpus import Corpus, corpus
+from course_lib.training.progress import progress_bar
+from course_lib.training.recording import Recorder, open_recorder
+from course_lib.training.run import Evaluation, TrainingRun
+from course_lib.training.steps import evaluate, make_model, make_optimizer, model_inputs, training_loss
+
+
+def train(
+    config: TrainingConfig | None = None,
+    *,
+    text: Corpus | None = None,
+    folder: Path | None = None,
+    tensorboard: bool = True,
+    device: torch.device | str = "cpu",
+    console: Console | None = None,
+) -> TrainingRun:
+    """Train a masked language model on docstrings, and examine it on docstrings of modules that it never saw.
+
+        >>> settings = TrainingConfig(steps=2, warm_up_steps=1, evaluate_every_steps=1, corpus_max_bytes=50_000)
+        >>> run = train(settings)
+        >>> [each.steps for each in run.evaluations], len(run.losses_nats)
+        ([0, 1, 2], 2)
+
+    With a `folder`, checkpoints and, unless `tensorboard` is False, TensorBoard's files go there; if the folder holds a
+    checkpoint, the run goes on from it, and its losses are those of a run that was never interrupted. `text` is
+    `corpus()` of the configured size if not given. Progress is shown on a terminal and in a notebook only. Random
+    states are left as they were. On a CUDA device not yet run.
+
+    Raises `TrainingError` if the folder's checkpoint is of another run, and when a loss is no longer a finite number.
+    """
+    config = config or TrainingConfig()
+    data = MaskedText.of(text or corpus(max_bytes=config.corpus_max_bytes), config)
+    with torch.random.fork_rng():
+        loop = _Loop(config, data, torch.device(device), folder)
+        loop.resume()
+        first_step = len(loop.losses)
+        with (
+            open_recorder(folder if tensorboard else None, first_step=first_step) as recorder,
+            progress_bar("training", config.steps, console=console) as advance,
+        ):
+            loop.begin(recorder)
+            for step in range(first_step, config.steps):
+                loop.step(step, recorder)
+                advance(step + 1, f"loss {loop.losses[-1]:.3f} nats per byte")
+    return TrainingRun(config, loop.model, tuple(loop.losses), tuple(loop.evaluations), first_step)
+
+
+class _Loop:
+    """The state of a run, and the one step that it repeats."""
+
+    def __init__(self, config: TrainingConfig, data: MaskedText, device: torch.device, folder: Path | None) -> None:
+        self.config, self.data, self.device, self.folder = config, data, device, folder
+        self.model = make_model(config).to(device).train()
+        self.optimizer, self.schedule = make_optimizer(self.model, config)
+        self.held_out = [batch.to(device) for batch in data.held_out_batches()]
+        self.baseline_nats = data.unigram_baseline()
+        self.losses: list[float] = []
+        self.evaluations: list[Evaluation] = []
+        self.seconds_before = 0.0
+        self.started_s = time.perf_counter()
+
+    def begin(self, recorder: Recorder) -> None:
+        """Record the graph, and examine the untrained model; a run that goes on has both already."""
+        if not self.losses:
+            recorder.graph(self.model, model_inputs(self.held_out[0]))
+            self._evaluate(0, recorder)
+
+    def step(self, step: int, recorder: Recorder) -> None:
+        """Learn from one batch; examine, record and save where it is time."""
+        config, done = self.config, step + 1
+        loss = training_loss(self.model, self.data.batch(step).to(self.device), config, step)
+        self.optimizer.zero_grad()
+        loss.backward()
+        length = torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip_norm)
+        if not torch.isfinite(loss) or not torch.isfinite(length):
+            raise TrainingError(
+                f"train got a loss of {loss.item()} and a gradient of length {length.item()} in step {done}; it "
+                "expects finite numbers, so lower the learning rate or warm up for longer."
+            )
+        learning_rate = float(self.schedule.get_last_lr()[0])
+        self.optimizer.step()
+        self.schedule.step()
+        self.losses.append(loss.item())
+        recorder.scalars(
+            {"loss/train": loss.item(), "learning_rate": learning_rate, "gradient_length": length.item()}, done
+        )
+        if done % config.histograms_every_steps == 0:
+            recorder.histograms(self.model, done)
+        if done % config.evaluate_every_steps == 0 or done == config.steps:
+            self._evaluate(done, recorder)
+        if self.folder and (done % config.checkpoint_every_steps == 0 or done == config.steps):
+            write_checkpoint(self.folder, self._state())
+
+    def resume(self) -> None:
+        """Take over the folder's checkpoint, if there is one."""
+        state = read_checkpoint(self.folder) if self.folder else None
+        if state is None:
+            return
+        if state.get("identity") != self._identity():
+            raise TrainingError(
+                f"train got the folder {self.folder}, whose checkpoint is of a run with other settings or another "
+                "text; it expects an empty folder, or the settings and the text of that run."
+            )
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.schedule.load_state_dict(state["schedule"])
+        self.losses = state["losses"]
+        self.evaluations = [Evaluation(**each) for each in state["evaluations"]]
+        self.seconds_before = state["seconds"]
+
+    def _evaluate(self, done: int, recorder: Recorder) -> None:
+        found = Evaluation(done, evaluate(self.model, self.held_out), self.baseline_nats, self._seconds())
+        self.evaluations.append(found)
+        recorder.scalars({"loss/held_out": found.held_out_nats, "loss/unigram_baseline": found.baseline_nats}, done)
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.perf_counter() - self.started_s
+
+    def _identity(self) -> str:
+        """Return what a checkpoint must agree with to go on from it."""
+        return json.dumps({"config": self.config.to_json(), "text": self.data.fingerprint}, sort_keys=True)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "identity": self._identity(),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "losses": self.losses,
+            "evaluations": [dataclasses.asdict(each) for each in self.evaluations],
+            "seconds": self._seconds(),
+        }
