@@ -53,6 +53,17 @@ grade: system-packages $(READY)  ## grade every collected submission in work/sub
 	@echo "==> Grading work/submitted"
 	@$(PYTHON) -m autograder.host.nbgrader.grade
 
+.PHONY: bench
+bench: $(READY)  ## long measurements on the CPU (about 20 minutes): passes, generated programs, capture modes, verdicts on speed
+	@echo "==> What each pass saves, and what the passes take"
+	@$(PYTHON) -m benchmarks.fusion_passes
+	@echo "==> Passes on generated programs"
+	@$(PYTHON) -m benchmarks.fusion_sweep
+	@echo "==> Capture modes"
+	@$(PYTHON) -m benchmarks.capture_comparison
+	@echo "==> Verdicts on speed where the true ratio is known"
+	@$(PYTHON) -m benchmarks.timing_decisions
+
 .PHONY: gpu-check
 gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json
 	@python3 -c 'import torch' 2>/dev/null || $(MAKE) $(READY)  # a bare GPU machine has torch and no network

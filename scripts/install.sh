@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Create the virtual environment with exactly the versions of constraints.txt: install.sh VENV
-# PYTHON3 names the interpreter to build on. On a machine without an NVIDIA driver, torch comes from the index of
+# PYTHON3 names the interpreter to build on, EXTRAS further extras of pyproject.toml, such as triton. On a machine without an NVIDIA driver, torch comes from the index of
 # CPU builds when that answers, which saves several gigabytes; pip's own settings (PIP_INDEX_URL, ...) stay in force.
 set -euo pipefail
 
@@ -26,6 +26,6 @@ options=(-c constraints.txt)
 if ! command -v nvidia-smi >/dev/null && index_answers; then
   options+=(--extra-index-url "$cpu_index")
 fi
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}" -e '.[notebook,dev]'
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}" -e ".[notebook,dev${EXTRAS:+,$EXTRAS}]"
 "$venv/bin/python" -m pip check
 touch "$venv/.installed"
