@@ -4,6 +4,7 @@
     ├── CaptureError    a program could not be turned into a graph
     ├── GraphError      a graph could not be read, drawn, written as data or rebuilt from data
     ├── FusionError     a pass was given something that it cannot work on
+    ├── ScheduleError   a schedule was told to do something that it cannot do
     ├── KernelError     a fused operator was called with tensors that it is not written for
     ├── ModelError      a model was configured in a way that cannot work
     ├── TrainingError   a training run was configured, fed or resumed in a way that cannot work
@@ -29,6 +30,10 @@ class GraphError(CourseError):
 
 class FusionError(CourseError):
     """A pass was given something that it cannot work on."""
+
+
+class ScheduleError(CourseError):
+    """A schedule was told to do something that it cannot do; it is as it was before."""
 
 
 class KernelError(CourseError):

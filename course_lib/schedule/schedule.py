@@ -1,0 +1,261 @@
+"""`Schedule`: what to optimise, written beside the model instead of in it."""
+
+import copy
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import fx, nn
+
+from course_lib.errors import ScheduleError
+from course_lib.graph.hooks import has_hooks
+from course_lib.schedule.checkpointing import Checkpointed
+from course_lib.schedule.decomposing import separate_bias
+from course_lib.schedule.finding import Match, Matches, find_matches
+from course_lib.schedule.fused import name_of
+from course_lib.schedule.fusing import (
+    Compiler,
+    check_name,
+    current,
+    prepare_fused,
+    prepare_kernel,
+    prepare_module,
+    put_in_place,
+    refuse_none,
+)
+from course_lib.schedule.history import History, Step
+from course_lib.schedule.patterns import ModulePattern
+from course_lib.schedule.replacing import FunctionModule, describe_state_change
+from course_lib.schedule.tracing import Leaf, trace_module
+
+
+@dataclass
+class _Model:
+    """What all parts of one schedule share."""
+
+    original: nn.Module
+    root: nn.Module
+    steps: list[Step] = field(default_factory=list)
+
+
+class Schedule:
+    """A model, or a part of it, with the methods that change how it computes but not what.
+
+    Make one with `create_schedule`. Each method returns the schedule it was called on, and either does all it says or
+    raises `ScheduleError` and leaves everything as it was.
+    """
+
+    def __init__(self, model: _Model, path: str = "") -> None:
+        self._model = model
+        self.path = path  # of this part, "" for the whole model
+
+    def __getitem__(self, path: str) -> "Schedule":
+        """Return the part at a path such as "bert.encoder.layer.0", counted from this part."""
+        full = ".".join(filter(None, (self.path, str(path))))
+        walked: nn.Module = self._model.root
+        for number, name in enumerate(full.split(".")):
+            children = dict(walked.named_children())
+            if name not in children:
+                where = ".".join(full.split(".")[:number]) or "the model"
+                raise ScheduleError(
+                    f"There is no part {full!r}: {where}, a {type(walked).__name__}, has "
+                    f"{', '.join(children) or 'no parts'}; give one of these."
+                )
+            walked = children[name]
+        return Schedule(self._model, full)
+
+    @property
+    def mod(self) -> nn.Module:
+        """The module at this path, as it is now."""
+        return self._model.root.get_submodule(self.path) if self.path else self._model.root
+
+    @property
+    def original(self) -> nn.Module:
+        """The model that was given to `create_schedule`, which no method changes."""
+        return self._model.original
+
+    @property
+    def history(self) -> History:
+        """What was done so far, by this part and all others of the same model."""
+        return History(tuple(self._model.steps))
+
+    def decompose(self) -> "Schedule":
+        """Let this linear layer add its bias in an operator of its own, which later operators can be fused with.
+
+        The layer holds the same Parameters, under the same names. Decompose before you trace.
+        """
+        separated = separate_bias(self.path, self.mod)
+        traced = self._traced_parent()
+        if traced is not None:
+            raise ScheduleError(
+                f"decompose got {self.path}, but {traced or 'the model'} is traced already, and its graph would not "
+                "show the change; decompose first, then trace."
+            )
+        self._put(separated)
+        return self._log("decompose", "a product, then the sum with the bias")
+
+    def trace(self, *, flatten: bool = True, leaf_modules: Sequence[Leaf] = ()) -> "Schedule":
+        """Turn this part into a graph; everything around it, and all names in the state dict, stay as they are.
+
+        With `flatten`, the graph shows the operators of all parts down to those of torch.nn; without, each direct
+        part stays one node. `leaf_modules` names further parts to keep whole, by path from here, by class, or by the
+        name of a class. A part that was traced before is traced again.
+        """
+        graph_module = trace_module(self.path, self.mod, flatten, leaf_modules)
+        self._put(graph_module)
+        return self._log("trace", f"{sum(node.op.startswith('call') for node in graph_module.graph.nodes)} calls")
+
+    def find(self, pattern: Callable[..., object]) -> Matches:
+        """Return the places in this part's graph where `pattern`, a plain PyTorch function, stands.
+
+            >>> schedule = create_schedule(nn.Sequential(nn.Linear(2, 2), nn.GELU()))
+            >>> schedule["0"].decompose()
+            the part 0, a SeparateBiasLinear
+            >>> schedule.trace().find(lambda x, bias: nn.functional.gelu(bias + x))
+            1 found, 0 left alone
+              <lambda> at the model: add, gelu
+
+        The function's parameters stand for anything. A function and the torch.nn module that computes the same are
+        equal, and so are both orders of a sum; `call_module(regex, x)` stands for a module by name. Places that look
+        like the pattern but may not be taken out, for instance because an intermediate value has other users, are in
+        `rejected`, with the reason.
+        """
+        if not callable(pattern) or isinstance(pattern, nn.Module):
+            raise ScheduleError(f"find got {pattern!r}; it expects a function of PyTorch operators.")
+        return find_matches(self.path, self._graph("find"), ModulePattern(pattern))
+
+    def fuse(self, match: Match | Matches, *, compiler: Compiler = "inductor", name: str = "fused") -> "Schedule":
+        """Let one call compute what the matched nodes compute, each match by itself.
+
+        `compiler` is "inductor", "torchscript", "eager" (the operators as they are, in a module of their own), or a
+        function, such as an operator of `course_lib.kernels`, that takes the operands of the pattern in its order.
+        Parameters stay where they are in the state dict; dropout follows `train()` and `eval()` as before.
+        """
+        check_name(name)
+        matches, graph_module = self._current("fuse", match)
+        moved: dict[fx.Node, fx.Node] = {}
+        prepared = [prepare_fused(one, compiler) for one in matches]
+        how = compiler if isinstance(compiler, str) else name_of(compiler)
+        for one, module in zip(matches, prepared, strict=True):
+            nodes = ", ".join(node.name for node in one.nodes)
+            self._log("fuse", f"{nodes} → {put_in_place(graph_module, one, module, name, moved)}, by {how}")
+        return self
+
+    def replace(
+        self,
+        new: nn.Module | Callable[..., Any],
+        match: Match | Matches | None = None,
+        *,
+        name: str = "replaced",
+    ) -> "Schedule":
+        """Put a module or a function in the place of this part, or of what was matched in its graph.
+
+        It is called with what the part was called with, or with the operands of the pattern in its order. A module
+        keeps its parameters, goes into the part's mode, and stands in one place only; the history tells how names in
+        the state dict changed.
+        """
+        if not isinstance(new, nn.Module) and not callable(new):
+            raise ScheduleError(f"replace got {new!r}; it expects a module or a function.")
+        before = self._model.root.state_dict()
+        if match is None:
+            self._replace_whole(new)
+        else:
+            check_name(name)
+            self._replace_matches(new, match, name)
+        change = describe_state_change(before, self._model.root.state_dict())
+        return self._log("replace", f"by {name_of(new)}; {change}")
+
+    def checkpoint(self) -> "Schedule":
+        """Keep only this part's inputs for the backward pass, and compute the part again when that comes."""
+        module = self.mod
+        if isinstance(module, Checkpointed):
+            raise ScheduleError(f"checkpoint got {self.path or 'the model'}, which is checkpointed already.")
+        if isinstance(module, (nn.ModuleList, nn.ModuleDict)):
+            raise ScheduleError(
+                f"checkpoint got {self.path}, a {type(module).__name__}, which is never called; checkpoint its parts."
+            )
+        self._put(Checkpointed(module))
+        return self._log("checkpoint", f"{type(module).__name__} is computed again in the backward pass")
+
+    def build(self) -> nn.Module:
+        """Return the scheduled model, which shares its parameters with the original and runs without the schedule."""
+        return self._model.root
+
+    def __repr__(self) -> str:
+        return f"the part {self.path}, a {type(self.mod).__name__}" if self.path else f"a {type(self.mod).__name__}"
+
+    def _graph(self, action: str) -> fx.GraphModule:
+        module = self.mod
+        if not isinstance(module, fx.GraphModule):
+            raise ScheduleError(
+                f"{action} got {self.path or 'the model'}, a {type(module).__name__} that is not traced; call trace() "
+                "on it first."
+            )
+        return module
+
+    def _current(self, action: str, match: Match | Matches) -> tuple[list[Match], fx.GraphModule]:
+        matches, graph_module = list(match) if isinstance(match, Matches) else [match], self._graph(action)
+        refuse_none(matches)
+        return [current(one, self.path, graph_module) for one in matches], graph_module
+
+    def _replace_whole(self, new: nn.Module | Callable[..., Any]) -> None:
+        old = self.mod
+        if has_hooks(old):
+            raise ScheduleError(f"replace got {self.path or 'the model'}, which has hooks that would be lost.")
+        if not isinstance(new, nn.Module):
+            if old.state_dict():
+                raise ScheduleError(
+                    f"replace got the function {name_of(new)} for {self.path or 'the model'}, which has parameters; "
+                    "give a module that holds them, or find a pattern and replace its match."
+                )
+            new = FunctionModule(new)
+        self._put(new.train(old.training))
+
+    def _replace_matches(self, new: nn.Module | Callable[..., Any], match: Match | Matches, name: str) -> None:
+        matches, graph_module = self._current("replace", match)
+        if isinstance(new, nn.Module) and len(matches) > 1:
+            raise ScheduleError(
+                f"replace got one {type(new).__name__} for {len(matches)} matches; give each match a module of its own."
+            )
+        prepared = [
+            prepare_module(one, new) if isinstance(new, nn.Module) else prepare_kernel(one, new) for one in matches
+        ]
+        moved: dict[fx.Node, fx.Node] = {}
+        for one, module in zip(matches, prepared, strict=True):
+            module[0].train(graph_module.training)
+            put_in_place(graph_module, one, module, name, moved)
+
+    def _traced_parent(self) -> str | None:
+        parents = itertools.accumulate(self.path.split(".")[:-1], lambda a, b: f"{a}.{b}")
+        paths = ["", *parents]
+        return next((p for p in paths if isinstance(self._model.root.get_submodule(p), fx.GraphModule)), None)
+
+    def _put(self, module: nn.Module) -> None:
+        if self.path:
+            parent, _, name = self.path.rpartition(".")
+            self._model.root.get_submodule(parent).add_module(name, module)
+        else:
+            self._model.root = module
+
+    def _log(self, action: str, detail: str) -> "Schedule":
+        self._model.steps.append(Step(action, self.path, detail))
+        return self
+
+
+def create_schedule(model: nn.Module) -> Schedule:
+    """Return a schedule for `model`, which itself is never changed.
+
+    The schedule works on a copy of the model's structure that has the very same Parameters and buffers, so both train
+    together and one state dict fits both. Raises `ScheduleError` if the structure cannot be copied.
+    """
+    if not isinstance(model, nn.Module):
+        raise ScheduleError(f"create_schedule got a {type(model).__name__}; it expects a torch.nn.Module.")
+    tensors = [*model.parameters(), *model.buffers()]
+    try:
+        return Schedule(_Model(model, copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})))
+    except Exception as error:  # a module may hold anything
+        raise ScheduleError(
+            f"create_schedule got a {type(model).__name__} whose structure cannot be copied "
+            f"({type(error).__name__}: {error}); take away what copy.deepcopy refuses."
+        ) from error
