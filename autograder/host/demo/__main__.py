@@ -9,6 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from autograder.host.batch import JournalError
 from autograder.host.demo.run import run_demo
 from autograder.host.nbgrader.release import ReleaseError
 from autograder.host.sandbox import SandboxError, open_sandbox
@@ -26,7 +27,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         result = run_demo(options.work.resolve(), options.members, options.report.resolve(), sandbox=open_sandbox())
-    except (ReleaseError, SandboxError) as error:
+    except (ReleaseError, SandboxError, JournalError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return OUR_FAILURE
     print(f"\n{result.graded.text}")
