@@ -8,16 +8,20 @@ from course_lib.graph.diffing import GraphDiff, NodeChange, diff
 from course_lib.graph.drawing import Drawing, draw
 from course_lib.graph.living import LiveMemory, live_memory
 from course_lib.graph.naming import operator_name
+from course_lib.graph.origins import source_of
+from course_lib.graph.roofline import Device, Roofline, measure_device, named_devices, predict, predict_ratio
 from course_lib.graph.saving import SavedForBackward, saved_for_backward
 from course_lib.graph.shapes import describe, propagate_shapes
 from course_lib.graph.tables import Table, table
 
 __all__ = [
     "Cost",
+    "Device",
     "Drawing",
     "GraphDiff",
     "LiveMemory",
     "NodeChange",
+    "Roofline",
     "SavedForBackward",
     "Table",
     "cost",
@@ -28,9 +32,14 @@ __all__ = [
     "draw_diff",
     "from_data",
     "live_memory",
+    "measure_device",
+    "named_devices",
     "operator_name",
+    "predict",
+    "predict_ratio",
     "propagate_shapes",
     "saved_for_backward",
+    "source_of",
     "table",
     "to_data",
 ]

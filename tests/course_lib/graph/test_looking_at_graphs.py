@@ -12,7 +12,7 @@ from torch import fx, nn
 
 from course_lib.capture import capture
 from course_lib.errors import GraphError
-from course_lib.graph import count_operators, describe, draw, propagate_shapes, table
+from course_lib.graph import count_operators, describe, draw, propagate_shapes, source_of, table
 from course_lib.kernels import bias_gelu
 
 
@@ -178,3 +178,18 @@ def test_a_machine_without_graphviz_is_told_the_package(monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(GraphError, match="install the Debian package `graphviz`"):
         draw(_graph())
+
+
+def test_a_node_leads_back_to_its_line_of_source() -> None:
+    gm = _graph()
+    line = source_of(_node(gm, "gelu"))
+    assert line.text == "h = F.gelu(self.linear(x) + self.bias)"
+    assert (line.function, line.file) == ("forward", __file__)
+    assert source_of(_node(gm, "chunk")).line == line.line + 1
+
+
+def test_a_node_without_a_line_says_so() -> None:
+    with pytest.raises(GraphError, match=r"Node 'x' \(placeholder\) carries no source line"):
+        source_of(_node(_graph(), "x"))
+    with pytest.raises(GraphError, match="carries no source line"):
+        source_of(_node(fx.symbolic_trace(lambda x: x + 1), "add"))
