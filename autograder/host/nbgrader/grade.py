@@ -18,7 +18,17 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 from nbgrader.plugins import CsvExportPlugin
 
-from autograder.host.batch import ClassRun, HandedIn, Journal, fingerprint, grade_class, handed_in, secret_seed, stage
+from autograder.host.batch import (
+    ClassRun,
+    HandedIn,
+    Journal,
+    JournalError,
+    fingerprint,
+    grade_class,
+    handed_in,
+    secret_seed,
+    stage,
+)
 from autograder.host.nbgrader.course import Course, NbgraderError, open_course
 from autograder.host.nbgrader.guard import guard_submissions, notes_for
 from autograder.host.nbgrader.repair import NOTEBOOK_KEY
@@ -148,10 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
         sandbox = open_sandbox(level, trust=options.i_trust_this_code)
-    except SandboxError as error:
+        graded = grade_course(course, options.assignments, sandbox=sandbox, report=course.journal.parent / "report")
+    except (SandboxError, JournalError, OSError) as error:
         print(f"grade: {error}", file=sys.stderr)
         return OUR_FAILURE
-    graded = grade_course(course, options.assignments, sandbox=sandbox, report=course.journal.parent / "report")
     print(f"\n{graded.text}\nreport {graded.page}\nmarks  {graded.csv}")
     for failure in graded.failures:
         print(f"grade: {failure}", file=sys.stderr)
