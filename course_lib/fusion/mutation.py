@@ -122,7 +122,7 @@ def _given(node: torch.fx.Node, parameter: str) -> bool:
 def _position(function: object, parameter: str) -> int | None:
     """Return at which position a function takes `parameter`, or None if it takes it by name or not at all."""
     try:
-        names = list(inspect.signature(function).parameters)  # type: ignore[arg-type]
+        names = list(inspect.signature(function).parameters)  # type: ignore[arg-type]  # what is no function raises
     except (TypeError, ValueError):  # a builtin without a signature; those have no such parameter but by name
         return None
     return names.index(parameter) if parameter in names else None
