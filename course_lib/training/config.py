@@ -36,7 +36,7 @@ class TrainingConfig:
     sequence_length_bytes: int = 32
     batch_size_sequences: int = 32
     selected_share: float = 0.15  # of the bytes, those to guess
-    learning_rate: float = 5e-3  # at its highest, after the warm-up
+    learning_rate: float = 2e-3  # at its highest, after the warm-up
     warm_up_steps: int = 100
     weight_decay: float = 0.01  # of matrices; biases and norms have none
     clip_norm: float = 1.0  # gradients longer than this are shortened to it

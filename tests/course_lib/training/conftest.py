@@ -7,25 +7,7 @@ import pytest
 from course_lib.models import TransformerConfig
 from course_lib.training import Corpus, Document, TrainingConfig
 
-WORDS = [
-    "return",
-    "the",
-    "value",
-    "of",
-    "a",
-    "key",
-    "in",
-    "this",
-    "table",
-    "or",
-    "raise",
-    "an",
-    "error",
-    "if",
-    "there",
-    "is",
-    "none",
-]
+WORDS = ["return", "the", "value", "of", "a", "key", "in", "this", "table", "or", "raise", "an", "error", "if", "none"]
 
 
 @pytest.fixture

@@ -1,0 +1,95 @@
+"""The same training with Lightning: a module and a data module, with the losses of `train` step by step.
+
+    task, data = lightning_modules(config, text)
+    lightning.Trainer(max_steps=config.steps, logger=False).fit(task, data)
+
+To compile, compile the model inside (`task.model.compile()`): torch.compile of a whole LightningModule fails where it
+logs.
+"""
+
+import importlib
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from course_lib.errors import TrainingError
+from course_lib.training.batches import MaskedText
+from course_lib.training.config import TrainingConfig
+from course_lib.training.corpus import Corpus
+from course_lib.training.masking import MaskedBatch, masked_loss
+from course_lib.training.steps import make_model, make_optimizer, model_inputs, training_loss
+
+
+def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:
+    """Return a LightningModule and a LightningDataModule that learn what `train` learns, in the same order.
+
+    The task logs `loss/train` and `loss/held_out`, in nats per byte, clips its gradients by the config, and has the
+    model as `task.model`. Raises `TrainingError` if the package lightning is not installed.
+    """
+    try:
+        lightning = importlib.import_module("lightning")  # takes seconds, and only this function needs it
+    except ImportError as error:
+        raise TrainingError(
+            "lightning_modules needs the package lightning, which is not installed; install it, or use `train`."
+        ) from error
+    return _task_class(lightning)(config), _data_class(lightning)(MaskedText.of(text, config))
+
+
+def _task_class(lightning: Any) -> Any:
+    class MaskedLanguageTask(lightning.LightningModule):
+        """The model of a config, with its loss and its optimiser."""
+
+        def __init__(self, config: TrainingConfig) -> None:
+            super().__init__()
+            self.config = config
+            self.model = make_model(config)
+
+        def training_step(self, batch: MaskedBatch, batch_idx: int) -> torch.Tensor:
+            loss = training_loss(self.model, batch, self.config, self.global_step)
+            self.log("loss/train", loss)
+            return loss
+
+        def validation_step(self, batch: MaskedBatch, batch_idx: int) -> None:
+            loss = masked_loss(self.model(*model_inputs(batch)), batch.labels)
+            self.log("loss/held_out", loss, batch_size=int((batch.labels >= 0).sum()))  # weighted by hidden bytes
+
+        def configure_gradient_clipping(self, optimizer: Any, *arguments: Any, **options: Any) -> None:
+            # Lightning's own way adds the squares in another order, and differs from the loop in the last bit.
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+
+        def configure_optimizers(self) -> Any:
+            optimizer, schedule = make_optimizer(self.model, self.config)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    return MaskedLanguageTask
+
+
+def _data_class(lightning: Any) -> Any:
+    class MaskedTextModule(lightning.LightningDataModule):
+        """The batches of a config, in the order in which `train` takes them."""
+
+        def __init__(self, text: MaskedText) -> None:
+            super().__init__()
+            self.text = text
+
+        def train_dataloader(self) -> Any:
+            return DataLoader(_TrainBatches(self.text), batch_size=None)
+
+        def val_dataloader(self) -> Any:
+            return DataLoader(self.text.held_out_batches(), batch_size=None)  # type: ignore[arg-type]  # a list will do
+
+    return MaskedTextModule
+
+
+class _TrainBatches(torch.utils.data.Dataset[MaskedBatch]):
+    """One batch a step, for all steps of the run: shuffling anew each epoch is in `MaskedText.batch`."""
+
+    def __init__(self, text: MaskedText) -> None:
+        self.text = text
+
+    def __len__(self) -> int:
+        return self.text.config.steps
+
+    def __getitem__(self, step: int) -> MaskedBatch:
+        return self.text.batch(step)
