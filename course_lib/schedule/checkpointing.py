@@ -20,6 +20,7 @@ class Checkpointed(nn.Module):
         self._parameters, self._buffers, self._modules = module._parameters, module._buffers, module._modules
         self._non_persistent_buffers_set = module._non_persistent_buffers_set
         self.training = module.training
+        self.enabled = True  # `verify` switches it off where masks are handed over, which are drawn once
 
     @property
     def inner(self) -> nn.Module:
@@ -28,7 +29,7 @@ class Checkpointed(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Return what the module returns."""
-        if not torch.is_grad_enabled():
+        if not (self.enabled and torch.is_grad_enabled()):
             return self.inner(*args, **kwargs)
         return checkpoint(self.inner, *args, use_reentrant=False, **kwargs)
 

@@ -101,10 +101,15 @@ class Schedule:
         With `flatten`, the graph shows the operators of all parts down to those of torch.nn; without, each direct
         part stays one node. `leaf_modules` names further parts to keep whole, by path from here, by class, or by the
         name of a class. A part that was traced before is traced again.
+
+        A graph has no branches: an argument that may be left out, such as a mask, is traced as one that is given. The
+        history names those; where the program asks whether it is None, keep that part whole.
         """
         graph_module = trace_module(self.path, self.mod, flatten, leaf_modules)
         self._put(graph_module)
-        return self._log("trace", f"{sum(node.op.startswith('call') for node in graph_module.graph.nodes)} calls")
+        calls = sum(node.op.startswith("call") for node in graph_module.graph.nodes)
+        optional = [str(node.target) for node in graph_module.graph.find_nodes(op="placeholder") if node.args]
+        return self._log("trace", f"{calls} calls" + (f", taking {', '.join(optional)} as given" if optional else ""))
 
     def find(self, pattern: Callable[..., object]) -> Matches:
         """Return the places in this part's graph where `pattern`, a plain PyTorch function, stands.
@@ -130,6 +135,7 @@ class Schedule:
 
         `compiler` is "inductor", "torchscript", "eager" (the operators as they are, in a module of their own), or a
         function, such as an operator of `course_lib.kernels`, that takes the operands of the pattern in its order.
+        Where both orders of a sum fit, the operands are those of the order that the pattern is written in.
         Parameters stay where they are in the state dict; dropout follows `train()` and `eval()` as before.
         """
         check_name(name)

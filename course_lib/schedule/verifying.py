@@ -12,6 +12,7 @@ from course_lib.fusion import Finding, Report
 from course_lib.fusion.error_rule import deviation
 from course_lib.fusion.observing import Observation, at_precision, observe, prepared
 from course_lib.fusion.replaying import Masks
+from course_lib.schedule.checkpointing import Checkpointed
 from course_lib.schedule.fused import FusedKernel
 from course_lib.schedule.schedule import Schedule
 
@@ -72,7 +73,8 @@ def _compare(
     own_masks = mode == "train" and any(isinstance(part, FusedKernel) for part in candidate.modules())
     if own_masks and not all(finding.passed for finding in findings):
         handed_over = run.compared(hand_over=True)
-        return handed_over if all(finding.passed for finding in handed_over) else findings
+        handed_over += run.checkpoints_compared()
+        return min(findings, handed_over, key=lambda found: sum(not finding.passed for finding in found))
     return findings
 
 
@@ -93,7 +95,7 @@ class _Run:
         where = f"{self.mode}, {str(self.dtype).removeprefix('torch.')}"
         recording = Masks(seed=self.seed) if hand_over else None
         try:
-            seen = self._observed(self.candidate, self.dtype, recording)
+            seen = self._observed(self.candidate, self.dtype, recording, checkpoints=not hand_over)
         except Exception as error:  # whatever the scheduled model does on these inputs
             self._expected(self.dtype, None)
             return [Finding("running", where, False, f"{type(error).__name__}: {error}")]
@@ -102,6 +104,17 @@ class _Run:
         except FusionError as error:
             return [Finding("dropout", where, False, str(error))]
         return [_finding(where, what, triple, size) for what, triple, size in _triples(seen, eager, truth)]
+
+    def checkpoints_compared(self) -> list[Finding]:
+        """Return what differs between the scheduled model with its checkpoints and without them."""
+        if not any(isinstance(part, Checkpointed) for part in self.candidate.modules()):
+            return []
+        try:
+            seen, plain = (self._observed(self.candidate, self.dtype, None, checkpoints=on) for on in (True, False))
+        except Exception as error:  # an operator may not stand being computed again
+            return [Finding("running", "with checkpoints", False, f"{type(error).__name__}: {error}")]
+        triples = _triples(seen, plain, plain)
+        return [_finding("with checkpoints", what, triple, size) for what, triple, size in triples]
 
     def _expected(self, precision: torch.dtype, recording: Masks | None) -> Observation:
         masks = None if recording is None else Masks(recording.recorded)
@@ -115,8 +128,14 @@ class _Run:
                 f"{precision} ({type(error).__name__}: {error}); give inputs that it takes."
             ) from error
 
-    def _observed(self, model: nn.Module, precision: torch.dtype, masks: Masks | None) -> Observation:
+    def _observed(
+        self, model: nn.Module, precision: torch.dtype, masks: Masks | None, *, checkpoints: bool = True
+    ) -> Observation:
         rounded = prepared(prepared(model, self.dtype, self.mode), precision, self.mode)
+        assert isinstance(rounded, nn.Module), "a module is prepared as a module"
+        for part in rounded.modules():
+            if isinstance(part, Checkpointed):
+                part.enabled = checkpoints
         with masks or nullcontext(), _replayable_inductor():
             return observe(rounded, at_precision(self.inputs, precision), gradients=self.gradients, seed=self.seed)
 

@@ -255,6 +255,27 @@ def test_the_head_and_the_pooled_parts_of_hugging_face_can_be_fused_too() -> Non
     assert schedule.build().cls.predictions.decoder.weight is schedule.build().bert.embeddings.word_embeddings.weight
 
 
+def test_a_kernel_that_draws_its_own_masks_is_verified_beside_a_checkpoint() -> None:
+    schedule = decomposed(our_encoder())
+    part = schedule["layers.0"]
+    part.fuse(part.find(after_projection_by_operator), compiler=operator_of_the_course)
+    schedule["layers.1"].checkpoint()
+    report = verify(schedule, (TOKENS,))
+    assert report.passed, report
+    assert any(finding.where == "with checkpoints" for finding in report.findings)
+
+
+def test_verification_sees_a_kernel_that_keeps_another_share() -> None:
+    def keeps_more(x, bias, residual, shape, weight, layer_norm_bias, p, training, eps):  # type: ignore[no-untyped-def]  # as the pattern
+        return operator_of_the_course(x, bias, residual, shape, weight, layer_norm_bias, p / 2, training, eps)
+
+    schedule = decomposed(our_encoder())
+    part = schedule["layers.0"]
+    part.fuse(part.find(after_projection_by_operator), compiler=keeps_more)
+    report = verify(schedule, (TOKENS,))
+    assert {finding.where.partition(",")[0] for finding in report.failures} == {"train"}
+
+
 def test_a_match_from_before_a_change_is_refused() -> None:
     schedule = block(Block())
     matches = schedule.find(bias_gelu)

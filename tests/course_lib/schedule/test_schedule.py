@@ -77,6 +77,7 @@ def test_tracing_keeps_whole_what_it_is_told_to() -> None:
 def test_a_whole_layer_is_traced_around_its_attention() -> None:
     schedule = create_schedule(our_encoder())
     schedule["layers.1"].trace(leaf_modules=("attention",))
+    assert "taking mask as given" in str(schedule.history)
     mask = torch.zeros(2, 1, 7, 7).index_fill(-1, torch.tensor([6]), float("-inf"))
     for inputs in ((TOKENS,), (TOKENS, mask)):
         report = verify(schedule, inputs)
