@@ -6,6 +6,7 @@ from course_lib.graph.data import from_data, to_data
 from course_lib.graph.diff_drawing import draw_diff
 from course_lib.graph.diffing import GraphDiff, NodeChange, diff
 from course_lib.graph.drawing import Drawing, draw
+from course_lib.graph.inductor_counters import CompiledCost, compiled_cost
 from course_lib.graph.living import LiveMemory, live_memory
 from course_lib.graph.naming import operator_name
 from course_lib.graph.origins import source_of
@@ -15,6 +16,7 @@ from course_lib.graph.shapes import describe, propagate_shapes
 from course_lib.graph.tables import Table, table
 
 __all__ = [
+    "CompiledCost",
     "Cost",
     "Device",
     "Drawing",
@@ -24,6 +26,7 @@ __all__ = [
     "Roofline",
     "SavedForBackward",
     "Table",
+    "compiled_cost",
     "cost",
     "count_operators",
     "describe",
