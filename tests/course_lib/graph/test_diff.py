@@ -57,6 +57,22 @@ def test_a_fusion_removes_what_it_fused_adds_the_operator_and_keeps_the_rest() -
     assert difference.kept == (*kept, ("dropout", "dropout"), ("output", "output"))
 
 
+def test_branches_that_changed_order_after_a_fusion_are_told_apart_by_their_users() -> None:
+    def before(x: torch.Tensor, y: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        left = F.gelu(x + b).sin()
+        return left - F.gelu(y + b).sin()
+
+    def after(x: torch.Tensor, y: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        right = bias_gelu(y, b).sin()
+        return bias_gelu(x, b).sin() - right
+
+    difference = diff(_trace(before), _trace(after))
+    assert ("sin", "sin_1") in difference.kept
+    assert ("sin_1", "sin") in difference.kept
+    assert difference.in_place_of == {"bias_gelu_default": "gelu_1", "bias_gelu_default_1": "gelu"}
+    assert not difference.changed
+
+
 def test_the_difference_that_a_pass_of_the_library_makes() -> None:
     gm = propagate_shapes(_trace(lambda x, b: F.gelu(x + b)), [torch.ones(2, 3), torch.ones(3)])
     difference = diff(gm, fuse_bias_gelu(gm).graph_module)
