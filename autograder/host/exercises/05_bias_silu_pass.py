@@ -88,6 +88,7 @@ EXERCISE = Exercise(
     entry_point="fuse_bias_silu",
     points=12,
     setup=SETUP,
+    masked=("course_lib.fusion", "course_lib.schedule"),  # their patterns would write the pass
     wall_s=60,
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
