@@ -92,11 +92,10 @@ def gelu_by_hand(compiler: Callable[[Program], Program]) -> Program:
 
 def operators(compiler: Callable[[Program], Program]) -> list[Operator]:
     """Return what is measured; `compiler` makes the peers' programs."""
-    add = compiler(_bias_dropout_add)
+    return [*_activations(compiler), *_normalisations(compiler)]
 
-    def dropped(x: torch.Tensor, b: torch.Tensor, r: torch.Tensor, w: torch.Tensor, lb: torch.Tensor) -> torch.Tensor:
-        return F.layer_norm(add(x, b, r, P), w.shape, w, lb, EPS)
 
+def _activations(compiler: Callable[[Program], Program]) -> list[Operator]:
     return [
         Operator("bias_gelu", "rc", lambda x, b: F.gelu(x + b), bias_gelu, 2, 3),
         Operator(
@@ -109,6 +108,16 @@ def operators(compiler: Callable[[Program], Program]) -> list[Operator]:
             gelu_by_hand(compiler),
         ),
         Operator("bias_silu", "rc", lambda x, b: F.silu(x + b), bias_silu, 2, 3),
+    ]
+
+
+def _normalisations(compiler: Callable[[Program], Program]) -> list[Operator]:
+    add = compiler(_bias_dropout_add)
+
+    def dropped(x: torch.Tensor, b: torch.Tensor, r: torch.Tensor, w: torch.Tensor, lb: torch.Tensor) -> torch.Tensor:
+        return F.layer_norm(add(x, b, r, P), w.shape, w, lb, EPS)
+
+    return [
         Operator(
             "residual_layer_norm",
             "rrcc",

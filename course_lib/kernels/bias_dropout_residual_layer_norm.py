@@ -194,8 +194,9 @@ def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
     function: Callable[..., tuple[torch.Tensor, ...]] = bias_dropout_residual_layer_norm_backward
     if torch.is_grad_enabled():
         function = gradients
-    grad_x, grad_bias, grad_residual, *others = function(grad, *ctx.saved_tensors, ctx.p, ctx.eps)
-    has_seed = ctx.saved_tensors[-1] is not None
+    saved = ctx.saved_tensors  # read once: under activation checkpointing a second read is refused
+    grad_x, grad_bias, grad_residual, *others = function(grad, *saved, ctx.p, ctx.eps)
+    has_seed = saved[-1] is not None
     return (grad_x if has_seed else grad_residual), grad_bias, grad_residual, *others, None, None, None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 from course_lib.errors import KernelError
 from course_lib.graph import cost
@@ -154,6 +155,20 @@ def test_the_backward_pass_is_one_launch_and_saves_no_mask(operator: RowOperator
     assert sum(tensor.nbytes for tensor in saved if tensor.data_ptr() not in inputs) == (8 if operator.drops else 0)
     spent = cost(lambda grad: torch.autograd.grad(output, tensors, grad), (torch.ones_like(output),))
     assert spent.operators == (f"course_lib.{operator.name}_backward",)
+
+
+@EACH
+def test_activation_checkpointing_gives_the_same_gradients(operator: RowOperator) -> None:
+    tensors = operator.tensors(lambda: torch.randn(5, 8))
+
+    def run() -> torch.Tensor:
+        return operator.fused(tensors, 0.5, True)
+
+    gradients = []
+    for call in (run, lambda: checkpoint(run, use_reentrant=False)):
+        torch.manual_seed(0)
+        gradients.append(torch.autograd.grad(call().square().sum(), tensors))
+    assert all(map(torch.equal, *gradients))
 
 
 @EACH
