@@ -176,7 +176,7 @@ def operator_of_the_course(x, bias, residual, shape, weight, layer_norm_bias, p,
         (after_projection_by_operator, "eager"),
         (after_projection_by_operator, operator_of_the_course),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", value),
 )
 def test_what_follows_each_projection_is_fused_in_all_layers(
     model: Callable[[], nn.Module], pattern: Callable[..., object], compiler: str
