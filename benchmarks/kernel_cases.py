@@ -111,12 +111,16 @@ def _activations(compiler: Callable[[Program], Program]) -> list[Operator]:
     ]
 
 
-def _normalisations(compiler: Callable[[Program], Program]) -> list[Operator]:
+def _dropped(compiler: Callable[[Program], Program]) -> Program:
     add = compiler(_bias_dropout_add)
 
-    def dropped(x: torch.Tensor, b: torch.Tensor, r: torch.Tensor, w: torch.Tensor, lb: torch.Tensor) -> torch.Tensor:
+    def program(x: torch.Tensor, b: torch.Tensor, r: torch.Tensor, w: torch.Tensor, lb: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(add(x, b, r, P), w.shape, w, lb, EPS)
 
+    return program
+
+
+def _normalisations(compiler: Callable[[Program], Program]) -> list[Operator]:
     return [
         Operator(
             "residual_layer_norm",
@@ -133,7 +137,7 @@ def _normalisations(compiler: Callable[[Program], Program]) -> list[Operator]:
             lambda x, b, r, w, lb: bias_dropout_residual_layer_norm(x, b, r, w, lb, P, True, EPS),
             3,
             5,
-            dropped,
+            _dropped(compiler),
         ),
         Operator(
             "bias_residual_layer_norm",  # the operator above in evaluation

@@ -74,10 +74,9 @@ def consistent(reply: Reply, case: Case) -> tuple[torch.Tensor, torch.Tensor]:
             f"A masked position has probability {float(shares[~allowed].abs().max()):.2g}; expected exactly 0. "
             "In the mask True means: may attend."
         )
-    expected = allowed.any(-1).double()
-    compare.require_close(
-        probabilities.sum(-1), expected, probabilities.sum(-1), "the sum of each row of probabilities", case.where
-    )
+    expected = allowed.any(-1).to(probabilities.dtype)
+    sums = shares.sum(-1).to(probabilities.dtype)
+    compare.require_close(sums, expected.double(), expected, "the sum of a row of probabilities", case.where)
     _require_monotone(shares, scores, allowed)
     truth = shares @ value.double()
     compare.require_close(

@@ -143,6 +143,16 @@ HIDDEN = HiddenPart(
         Control("scalar", _wrapped("context = context.sum()"), 0),
         Control("swapped operands", _wrapped("context, probabilities = context.mT, probabilities.mT"), 0),
         Control(
+            "rows that sum to 0.9",
+            _wrapped("probabilities = probabilities * 0.9; context = probabilities @ value"),
+            0,
+        ),
+        Control(
+            "NaN everywhere",
+            _wrapped("context, probabilities = context * math.nan, probabilities * math.nan"),
+            0,
+        ),
+        Control(
             "uniform rows",
             _wrapped(
                 "probabilities = torch.full_like(probabilities, 1 / key.shape[-2]); context = probabilities @ value"
