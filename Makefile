@@ -54,7 +54,7 @@ grade: system-packages $(READY)  ## grade every collected submission in work/sub
 	@$(PYTHON) -m autograder.host.nbgrader.grade
 
 .PHONY: bench
-bench: $(READY)  ## long measurements on the CPU (about 20 minutes): passes, generated programs, capture modes, verdicts on speed
+bench: $(READY)  ## long measurements on the CPU: passes, generated programs, capture modes, verdicts on speed
 	@echo "==> What each pass saves, and what the passes take"
 	@$(PYTHON) -m benchmarks.fusion_passes
 	@echo "==> Passes on generated programs"

@@ -2,9 +2,9 @@
 
     python3 benchmarks/gpu_check.py [--dry-run] [--results FOLDER]
 
-Needs torch 2.11 to 2.13, the Triton that comes with it, and nothing else: no pytest, no Jupyter, no network. Takes
-under eight minutes. Exit status: 0 all passed, 1 a test or the timer's check failed, 3 no CUDA device is here. A target
-of speed that is missed is in the table, and changes no exit status.
+Needs torch 2.11 to 2.13, the Triton that comes with it, and nothing else: no pytest, no Jupyter, no network. Meant to
+take under eight minutes, which no GPU has shown yet. Exit status: 0 all passed, 1 a test or the timer's check failed,
+3 no CUDA device is here. A target of speed that is missed is in the table, and changes no exit status.
 
 ``--dry-run`` tries the script itself out on the CPU, on tiny tensors: its numbers say nothing about a GPU. With
 TRITON_INTERPRET=1 in the environment the operators then run as kernels in Triton's interpreter, which takes a minute;
