@@ -127,7 +127,10 @@ class Schedule:
         `rejected`, with the reason.
         """
         if not callable(pattern) or isinstance(pattern, nn.Module):
-            raise ScheduleError(f"find got {pattern!r}; it expects a function of PyTorch operators.")
+            raise ScheduleError(
+                f"find got {pattern!r}; it expects a function of PyTorch operators, such as lambda x: torch.relu(x), "
+                "or lambda x: call_module('dropout.*', x) for a module by its name."
+            )
         return find_matches(self.path, self._graph("find"), ModulePattern(pattern))
 
     def fuse(self, match: Match | Matches, *, compiler: Compiler = "inductor", name: str = "fused") -> "Schedule":
