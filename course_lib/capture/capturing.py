@@ -28,6 +28,7 @@ from course_lib.capture.lazy import capture_lazy
 from course_lib.capture.preserving import fresh_inputs, preserving
 from course_lib.capture.symbolic import LeafModule, capture_fx
 from course_lib.capture.torchscript import capture_script, capture_trace
+from course_lib.capture.unpickling import picklable
 from course_lib.errors import CaptureError
 
 Program = nn.Module | Callable[..., Any]
@@ -78,6 +79,8 @@ def capture(
     with preserving(model), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         captured = capturers[mode](model, inputs)
+    for graph_module in captured.graphs.values():
+        picklable(graph_module)
     return replace(captured, warnings=tuple(f"{said.category.__name__}: {said.message}" for said in caught))
 
 

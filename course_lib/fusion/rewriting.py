@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import fx
 
+from course_lib.capture.unpickling import picklable
 from course_lib.errors import FusionError
 from course_lib.fusion.owned import Owned
 
@@ -17,9 +18,8 @@ def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
         raise FusionError(f"A pass got a {type(gm).__name__}; it expects a torch.fx.GraphModule, see capture().")
     copied = fx.GraphModule(gm, copy.deepcopy(gm.graph), class_name=type(gm).__name__)
     copied.meta = dict(gm.meta)
-    copied._tracer_cls = None  # pickling would make a tracer of the class that made the graph, without its arguments
     keep_state(copied, gm)
-    return copied
+    return picklable(copied)
 
 
 def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:

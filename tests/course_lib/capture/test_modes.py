@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import pickle
 import random
 from collections import Counter
 
@@ -245,3 +246,39 @@ def test_a_failure_names_mode_program_and_line(mode):
     ) as caught:
         capture(fails, (torch.ones(2),), mode=mode)
     assert caught.value.__cause__ is not None
+
+
+class WithState(nn.Module):
+    """Computes on a parameter alone, and on a buffer alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.register_buffer("offset", torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.exp(self.weight) + torch.exp(self.offset)
+
+
+@pytest.mark.parametrize("mode", FX_MODES)
+def test_a_captured_graph_survives_pickle_and_copy(mode: str) -> None:
+    graph = capture(WithState(), (torch.randn(2, 3),), mode=mode).graph_module
+    copied = copy.deepcopy(graph)
+    for again in (copied, pickle.loads(pickle.dumps(graph)), pickle.loads(pickle.dumps(copied))):
+        again.graph.lint()
+        assert _calls(again) == _calls(graph)
+        assert again.state_dict().keys() == graph.state_dict().keys()
+
+
+def test_a_graph_read_from_a_file_computes_the_same_with_other_parameters() -> None:
+    model, x = WithState(), torch.randn(2, 3)
+    again = pickle.loads(pickle.dumps(capture(model).graph_module))
+    with torch.no_grad():
+        for tensor in (*model.parameters(), *model.buffers()):
+            tensor.mul_(3)
+    again.load_state_dict(model.state_dict())
+    torch.testing.assert_close(again(x), model(x))
+
+
+def _calls(gm: torch.fx.GraphModule) -> Counter[str]:
+    return Counter(str(node.target) for node in gm.graph.nodes if node.op.startswith("call"))
