@@ -1,6 +1,6 @@
 """Programs to capture and to make faster."""
 
-from course_lib.models.attention import SelfAttention, scaled_dot_product
+from course_lib.models.attention import SelfAttention, attention_probabilities, scaled_dot_product
 from course_lib.models.bert import Bert, BertEmbeddings, MaskedLanguageHead, MaskedLanguageModel, padding_mask
 from course_lib.models.config import TransformerConfig
 from course_lib.models.convolutional import ConvolutionBatchNorm, ResidualBlock, ResidualNetwork
@@ -32,6 +32,7 @@ __all__ = [
     "TransformerEncoder",
     "TransformerLayer",
     "Workload",
+    "attention_probabilities",
     "copy_bert_weights",
     "copy_layer_weights",
     "padding_mask",

@@ -1,7 +1,6 @@
 """Attention, written out operator by operator so that a capture shows each of them."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -9,32 +8,34 @@ from torch import nn
 from course_lib.models.config import TransformerConfig
 
 
-def scaled_dot_product(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None = None,
-    *,
-    head_size: int | None = None,
-    dropout: Callable[[torch.Tensor], torch.Tensor] | None = None,
+def attention_probabilities(
+    query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None = None, head_size: int | None = None
 ) -> torch.Tensor:
-    """Return softmax(query · keyᵀ / √head_size + mask) · value, of shape (..., queries, width of value).
+    """Return softmax(query · keyᵀ / √head_size + mask), of shape (..., queries, keys): where each query looks.
 
-    `query` has shape (..., queries, head_size), `key` (..., keys, head_size) and `value` (..., keys, width). `mask`
-    is added to the scores, so it is 0 where a query may look and -inf where it may not; it must broadcast to (...,
-    queries, keys). `dropout` is applied to the probabilities. Give `head_size` as a number where the function is
-    captured: the size of a traced tensor is no number yet.
-
-    Source: Vaswani et al., Attention Is All You Need (2017), equation 1.
+    `query` has shape (..., queries, head_size) and `key` (..., keys, head_size). `mask` is added to the scores, so it
+    is 0 where a query may look and -inf where it may not; it must broadcast to (..., queries, keys). Give `head_size`
+    as a number where the function is captured: the size of a traced tensor is no number yet.
     """
     scale = math.sqrt(query.shape[-1] if head_size is None else head_size)
     scores = torch.matmul(query, key.transpose(-1, -2)) / scale  # (..., queries, keys)
     if mask is not None:
         scores = scores + mask
-    probabilities = torch.softmax(scores, dim=-1)
-    if dropout is not None:
-        probabilities = dropout(probabilities)
-    return torch.matmul(probabilities, value)
+    return torch.softmax(scores, dim=-1)
+
+
+def scaled_dot_product(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    head_size: int | None = None,
+) -> torch.Tensor:
+    """Return `attention_probabilities` · value: (..., queries, width) for a value of shape (..., keys, width).
+
+    Source: Vaswani et al., Attention Is All You Need (2017), equation 1.
+    """
+    return torch.matmul(attention_probabilities(query, key, mask, head_size), value)
 
 
 class SelfAttention(nn.Module):
@@ -54,11 +55,13 @@ class SelfAttention(nn.Module):
 
         `mask` is added to the scores and broadcasts to (batch, heads, sequence, sequence).
         """
-        query, key, value = (self._split_heads(part(hidden)) for part in (self.query, self.key, self.value))
-        context = scaled_dot_product(query, key, value, mask, head_size=self.head_size, dropout=self.dropout)
+        query = self._split_heads(self.query(hidden))
+        key = self._split_heads(self.key(hidden))
+        value = self._split_heads(self.value(hidden))
+        probabilities = self.dropout(attention_probabilities(query, key, mask, self.head_size))
+        context = torch.matmul(probabilities, value)
         return context.transpose(1, 2).flatten(2)  # (batch, sequence, hidden)
 
     def _split_heads(self, part: torch.Tensor) -> torch.Tensor:
-        return part.unflatten(-1, (self.num_heads, self.head_size)).transpose(
-            1, 2
-        )  # (batch, heads, sequence, head_size)
+        heads = part.unflatten(-1, (self.num_heads, self.head_size))
+        return heads.transpose(1, 2)  # (batch, heads, sequence, head_size)

@@ -16,6 +16,7 @@ from course_lib.models import (
     TransformerConfig,
     TransformerEncoder,
     TransformerLayer,
+    attention_probabilities,
     copy_layer_weights,
     scaled_dot_product,
 )
@@ -139,9 +140,16 @@ def test_dropout_acts_on_probabilities_in_training_alone() -> None:
     layer = TransformerLayer(SMALL)
     assert not torch.equal(layer.train()(x), layer(x))
     assert torch.equal(layer.eval()(x), layer(x))
-    ones = torch.ones(1, 4, 4)
-    halves = scaled_dot_product(ones, ones, ones, dropout=lambda probabilities: probabilities / 2)
-    assert torch.equal(halves, ones / 2)
+
+
+def test_probabilities_add_up_to_one_and_are_what_dropout_is_applied_to() -> None:
+    query, key, value = (torch.randn(2, 5, 8) for _ in range(3))
+    probabilities = attention_probabilities(query, key)
+    torch.testing.assert_close(probabilities.sum(-1), torch.ones(2, 5))
+    torch.testing.assert_close(probabilities @ value, scaled_dot_product(query, key, value))
+    attention = SelfAttention(SMALL).train()
+    attention.dropout.p = 1.0
+    assert not attention(torch.randn(2, 7, 24)).any()
 
 
 def test_dropout_stands_at_every_place_where_bert_has_it() -> None:
@@ -194,6 +202,21 @@ def test_sizes_that_cannot_work_are_refused(sizes: dict[str, Any], sentence: str
         TransformerConfig(**sizes)
 
 
-def test_the_feed_forward_part_can_be_scripted() -> None:
-    model, x = FeedForward(SMALL).eval(), torch.randn(2, 7, 24)
-    assert torch.equal(capture(model, mode="script")(x, x), model(x, x))
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_model_can_be_scripted_with_equal_values_and_gradients(name: str, masked: bool) -> None:
+    model, inputs = PROGRAMS[name]
+    given = (*inputs, _mask(torch.float32)) if name != "feed_forward" and masked else inputs
+    scripted = capture(model, mode="script")
+    for training in (True, False):
+        results = []
+        for run in (model, scripted):
+            model.train(training).zero_grad()
+            assert scripted.module is not None
+            scripted.module.train(training)
+            torch.manual_seed(0)
+            result = run(*given)
+            result.square().sum().backward()
+            results.append([result, *(parameter.grad for parameter in model.parameters())])
+        for expected, found in zip(*results, strict=True):
+            torch.testing.assert_close(found, expected)
