@@ -127,6 +127,11 @@ def functions() -> Mapping[str, object]:
 
 def function_names() -> Mapping[object, str]:
     """Return the table from function to name; of two names for one function, the first in the tables."""
+    return _function_names(tuple(_course_operators()))
+
+
+@functools.cache
+def _function_names(_registered: tuple[str, ...]) -> Mapping[object, str]:  # made anew when operators were registered
     names: dict[object, str] = {}
     for name, function in functions().items():
         names.setdefault(function, name)

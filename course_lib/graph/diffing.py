@@ -61,18 +61,19 @@ class GraphDiff:
         predecessors = {after: before for before, after in successors.items()}
         changes = {change.before: change for change in self.changed}
         rows: list[tuple[str, str, str, str, str]] = []
-        later = list(self.before.graph.nodes)
+        old_nodes = list(self.before.graph.nodes)
+        places = {old.name: place for place, old in enumerate(old_nodes)}
+        passed = 0
         for node in self.after.graph.nodes:
             if node.name not in predecessors:
                 rows.append(_row("added", node, self._origin(node.name)))
                 continue
             # A node that was moved up in the graph has been passed already: then nothing is skipped here.
-            while any(old.name == predecessors[node.name] for old in later):
-                old = later.pop(0)
-                if old.name not in successors:
-                    rows.append(_row("removed", old, ""))
+            here = max(passed, places[predecessors[node.name]] + 1)
+            rows += [_row("removed", old, "") for old in old_nodes[passed:here] if old.name not in successors]
+            passed = here
             rows.append(self._survivor(node, predecessors[node.name], changes))
-        rows += [_row("removed", old, "") for old in later if old.name not in successors]
+        rows += [_row("removed", old, "") for old in old_nodes[passed:] if old.name not in successors]
         return rows
 
     def _origin(self, name: str) -> str:

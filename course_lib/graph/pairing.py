@@ -8,6 +8,7 @@ import torch
 
 from course_lib.graph.naming import operator_name
 
+WINDOW = 128  # nodes of each graph that are put in order at a time: difflib's time grows with the square or worse
 Pairs = dict[torch.fx.Node, torch.fx.Node]  # node before -> node after
 
 
@@ -84,11 +85,36 @@ def _pair_in_order(
     pairs: Pairs, before: torch.fx.Graph, after: torch.fx.Graph, call: Callable[[torch.fx.Node], Hashable]
 ) -> None:
     taken = set(pairs.values())
-    left = [node for node in before.nodes if node not in pairs]
-    right = [node for node in after.nodes if node not in taken]
-    matcher = difflib.SequenceMatcher(None, [call(n) for n in left], [call(n) for n in right], autojunk=False)
-    for block in matcher.get_matching_blocks():
-        pairs.update(zip(left[block.a :][: block.size], right[block.b :][: block.size], strict=True))
+    ours = [(call(node), node) for node in before.nodes if node not in pairs]
+    theirs = [(call(node), node) for node in after.nodes if node not in taken]
+    shared = {key for key, _ in ours} & {key for key, _ in theirs}
+    left, right = ([entry for entry in side if entry[0] in shared] for side in (ours, theirs))
+    for i, j in _in_order([key for key, _ in left], [key for key, _ in right]):
+        pairs[left[i][1]] = right[j][1]
+
+
+def _in_order(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of equal entries, in ascending order on both sides, by looking at a window at a time.
+
+    So time grows as the lists do. What moved further than a window is not found.
+    """
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if left[i] == right[j]:
+            yield i, j
+            i, j = i + 1, j + 1
+            continue
+        last = max(len(left) - i, len(right) - j) <= WINDOW
+        limit = WINDOW if last else WINDOW // 2  # near the end of a window, what lies behind it decides
+        steps = [step for step in _equal_entries(left[i : i + WINDOW], right[j : j + WINDOW]) if max(step) < limit]
+        yield from ((i + a, j + b) for a, b in steps)
+        a, b = steps[-1] if steps else (limit - 1, limit - 1)
+        i, j = (len(left), len(right)) if last else (i + a + 1, j + b + 1)
+
+
+def _equal_entries(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int]]:
+    for block in difflib.SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
+        yield from ((block.a + step, block.b + step) for step in range(block.size))
 
 
 def _call(node: torch.fx.Node) -> Hashable:

@@ -11,7 +11,7 @@ from torch import fx, nn
 
 from course_lib.errors import GraphError
 from course_lib.fusion import fuse_bias_gelu
-from course_lib.graph import GraphDiff, NodeChange, diff, draw_diff, propagate_shapes
+from course_lib.graph import GraphDiff, NodeChange, diff, draw_diff, pairing, propagate_shapes
 from course_lib.kernels import bias_gelu
 
 
@@ -71,6 +71,49 @@ def test_branches_that_changed_order_after_a_fusion_are_told_apart_by_their_user
     assert ("sin_1", "sin") in difference.kept
     assert difference.in_place_of == {"bias_gelu_default": "gelu_1", "bias_gelu_default_1": "gelu"}
     assert not difference.changed
+
+
+def _many_layers(layers: int, order: tuple[str, ...], first: float) -> fx.GraphModule:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        x = x + first  # so that nothing below computes the same in two programs that begin differently
+        for _ in range(layers):
+            for name in order:
+                x = getattr(torch, name)(x)
+        return x
+
+    return _trace(program)
+
+
+def test_nodes_in_the_same_order_are_found_in_long_graphs() -> None:
+    before, after = _many_layers(300, ("exp", "sin", "cos"), 1), _many_layers(300, ("exp", "cos", "sin"), 2)
+    difference = diff(before, after)
+    assert len(difference.removed) + len(difference.added) <= 10
+    survivors = [(change.before, change.after) for change in difference.changed]
+    assert all(old.partition("_")[0] == new.partition("_")[0] for old, new in survivors)
+    far = [old for old, new in survivors if abs(_place(before, old) - _place(after, new)) > 2 * pairing.WINDOW]
+    assert not far
+
+
+def _place(gm: fx.GraphModule, name: str) -> int:
+    return [node.name for node in gm.graph.nodes].index(name)
+
+
+def test_work_grows_with_the_graph_and_not_with_its_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    equal_entries = pairing._equal_entries
+
+    def counted(left: list[Any], right: list[Any]) -> Any:
+        compared.append(len(left) * len(right))
+        return equal_entries(left, right)
+
+    monkeypatch.setattr(pairing, "_equal_entries", counted)
+    work = []
+    for layers in (100, 200, 400):
+        compared.clear()
+        diff(_many_layers(layers, ("exp", "sin", "cos"), 1), _many_layers(layers, ("exp", "cos", "sin"), 2))
+        work.append(sum(compared))
+    assert 0 < work[1] <= 2.5 * work[0]
+    assert work[2] <= 2.2 * work[1]
 
 
 def test_the_difference_that_a_pass_of_the_library_makes() -> None:
