@@ -1,14 +1,15 @@
 """Which node of one graph is which node of another, by what the nodes do and not by what they are called."""
 
 import collections
-import difflib
 from collections.abc import Callable, Hashable, Iterator
 
 import torch
 
 from course_lib.graph.naming import operator_name
 
-WINDOW = 128  # nodes of each graph that are put in order at a time: difflib's time grows with the square or worse
+WINDOW = (
+    128  # nodes of each graph that are put in order at a time, because that takes time as the square of their number
+)
 Pairs = dict[torch.fx.Node, torch.fx.Node]  # node before -> node after
 
 
@@ -89,11 +90,12 @@ def _pair_in_order(
     theirs = [(call(node), node) for node in after.nodes if node not in taken]
     shared = {key for key, _ in ours} & {key for key, _ in theirs}
     left, right = ([entry for entry in side if entry[0] in shared] for side in (ours, theirs))
-    for i, j in _in_order([key for key, _ in left], [key for key, _ in right]):
+    numbers = {key: number for number, key in enumerate(shared)}  # quicker to compare
+    for i, j in _in_order([numbers[key] for key, _ in left], [numbers[key] for key, _ in right]):
         pairs[left[i][1]] = right[j][1]
 
 
-def _in_order(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int]]:
+def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the positions of equal entries, in ascending order on both sides, by looking at a window at a time.
 
     So time grows as the lists do. What moved further than a window is not found.
@@ -112,9 +114,22 @@ def _in_order(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int
         i, j = (len(left), len(right)) if last else (i + a + 1, j + b + 1)
 
 
-def _equal_entries(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int]]:
-    for block in difflib.SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
-        yield from ((block.a + step, block.b + step) for step in range(block.size))
+def _equal_entries(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of a longest common subsequence."""
+    longest = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # of what begins at two positions
+    for i in reversed(range(len(left))):
+        here, below = longest[i], longest[i + 1]
+        for j in reversed(range(len(right))):
+            here[j] = below[j + 1] + 1 if left[i] == right[j] else max(below[j], here[j + 1])
+    i = j = 0
+    while longest[i][j]:
+        if left[i] == right[j]:
+            yield i, j
+            i, j = i + 1, j + 1
+        elif longest[i + 1][j] >= longest[i][j + 1]:
+            i += 1
+        else:
+            j += 1
 
 
 def _call(node: torch.fx.Node) -> Hashable:
