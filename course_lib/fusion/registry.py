@@ -11,11 +11,13 @@ from course_lib.fusion.passes.common_subexpressions import CommonSubexpressions
 from course_lib.fusion.passes.constant_folding import ConstantFolding
 from course_lib.fusion.passes.conv_batch_norm import ConvBatchNorm
 from course_lib.fusion.passes.dead_code import DeadCode
+from course_lib.fusion.passes.formulas import Formulas
 from course_lib.fusion.passes.gelu_tanh import GeluTanh
 from course_lib.fusion.passes.gelu_to_relu import GeluToRelu
 from course_lib.fusion.passes.linear_batch_norm import LinearBatchNorm
 from course_lib.fusion.passes.matmul_scale import MatmulScale
 from course_lib.fusion.passes.normalise import Normalise
+from course_lib.fusion.passes.qkv_merge import QkvMerge
 from course_lib.fusion.passes.residual_layer_norm import ResidualLayerNorm
 from course_lib.fusion.passes.sdpa import Sdpa
 
@@ -23,8 +25,10 @@ _CLASSES: Sequence[type[GraphPass]] = (
     Normalise,
     ConstantFolding,
     CommonSubexpressions,
+    Formulas,  # before the fusions, which look for the operators
     ConvBatchNorm,
     LinearBatchNorm,
+    QkvMerge,
     Sdpa,  # before the next, which would move the scale that it looks for
     MatmulScale,
     GeluTanh,

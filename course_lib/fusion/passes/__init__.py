@@ -7,11 +7,13 @@ from course_lib.fusion.passes.common_subexpressions import CommonSubexpressions
 from course_lib.fusion.passes.constant_folding import ConstantFolding
 from course_lib.fusion.passes.conv_batch_norm import ConvBatchNorm
 from course_lib.fusion.passes.dead_code import DeadCode
+from course_lib.fusion.passes.formulas import Formulas
 from course_lib.fusion.passes.gelu_tanh import GeluTanh
 from course_lib.fusion.passes.gelu_to_relu import GeluToRelu
 from course_lib.fusion.passes.linear_batch_norm import LinearBatchNorm
 from course_lib.fusion.passes.matmul_scale import MatmulScale
 from course_lib.fusion.passes.normalise import Normalise
+from course_lib.fusion.passes.qkv_merge import QkvMerge
 from course_lib.fusion.passes.residual_layer_norm import ResidualLayerNorm
 from course_lib.fusion.passes.sdpa import Sdpa
 
@@ -22,12 +24,14 @@ __all__ = [
     "ConstantFolding",
     "ConvBatchNorm",
     "DeadCode",
+    "Formulas",
     "FuseBiasDropoutResidualLayerNorm",
     "GeluTanh",
     "GeluToRelu",
     "LinearBatchNorm",
     "MatmulScale",
     "Normalise",
+    "QkvMerge",
     "ResidualLayerNorm",
     "Sdpa",
     "fuse_bias_gelu",

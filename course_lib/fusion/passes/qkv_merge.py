@@ -1,0 +1,291 @@
+"""On request: compute the projections of one tensor, such as query, key and value, by one wider matrix product.
+
+    weight = torch.cat([query.weight, key.weight, value.weight])
+    query, key, value = torch.split(F.linear(x, weight, bias), sizes, dim=-1)
+
+The parameters stay those of the program, and are put side by side each time the graph runs. So old checkpoints load
+and are written as before, and an optimiser goes on updating what the graph uses, whether it was made from the program's
+parameters or from the graph's: they are the same objects. Copies, `.to()`, pickles and tied or frozen parameters need
+no care either. The price is reading and writing the weights once more, which pays where the input has more rows than
+the merged weight: the pass counts, and refuses to move more bytes. Launches: a product, a concatenation of the weights,
+and one of the biases, instead of a product each.
+
+It computes the same real function. It runs only when named, because the merged weight is kept from forward to backward,
+and because two projections with biases take a launch more.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._pytree import tree_leaves
+
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.guards import modules_are_plain, nothing_is_switched_between
+from course_lib.fusion.layouts import describe_relaid, relaid, run
+from course_lib.fusion.matching import Match
+from course_lib.fusion.mutation import may_share_memory, mutating_nodes, mutations_of
+from course_lib.fusion.operand_facts import attribute_of
+from course_lib.fusion.owned import Owned
+from course_lib.fusion.result import Rejected, refusal
+from course_lib.fusion.rewriting import erase
+from course_lib.fusion.rules import Objection
+from course_lib.graph import Cost, cost
+
+Tensor = torch.Tensor
+Writers = tuple[fx.Node, ...]
+_MERGED = "qkv_merge"  # where the metadata of a product tells what kind of projections it was made of
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What projections must have in common to be merged."""
+
+    bias: bool  # whether there is one
+    device: torch.device
+    gradients: tuple[bool, ...]  # whether one is asked for, of weight and bias
+
+
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """One linear layer, or call of `F.linear`, as a candidate."""
+
+    call: Call
+    kind: _Kind
+    rows: int  # of its weight: how many columns of the product are its result
+    merged: bool = False  # whether it is what this pass has made
+
+
+class QkvMerge(GraphPass):
+    """The pass `qkv_merge`: two or more projections of one tensor. Those that differ in kind are merged by kind."""
+
+    name = "qkv_merge"
+    by_default = False
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Merge each group of projections that may be merged; count the groups."""
+        rejected: list[Rejected] = []
+        num_merged = 0
+        writers = tuple(mutating_nodes(gm.graph))
+        for siblings in _siblings(gm):
+            projections: list[_Projection] = []
+            for call in siblings:
+                found = _projection(call, writers)
+                if isinstance(found, _Projection):
+                    projections.append(found)
+                else:
+                    rejected.append(refusal(self.name, (call.node.name,), found, call.node))
+            for group in _by_kind(projections):
+                objection = _merge(group, writers) if len(group) > 1 else _alone(group[0], projections)
+                if objection is None:
+                    num_merged += len(group) > 1
+                else:
+                    names = tuple(one.call.node.name for one in group)
+                    rejected.append(refusal(self.name, names, objection, group[-1].call.node))
+        return num_merged, rejected
+
+
+def _siblings(gm: fx.GraphModule) -> list[list[Call]]:
+    """Return the linear layers that read the same value, where there are several."""
+    groups: dict[object, list[Call]] = {}
+    for node in gm.graph.nodes:
+        call = read_call(node)
+        if call is not None and call.operator.name == "linear" and isinstance(call["input"], fx.Node):
+            groups.setdefault(call["input"], []).append(call)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _by_kind(projections: Sequence[_Projection]) -> list[list[_Projection]]:
+    groups: dict[_Kind, list[_Projection]] = {}
+    for one in projections:
+        if not one.merged:
+            groups.setdefault(one.kind, []).append(one)
+    return list(groups.values())
+
+
+def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
+    """Say how a projection differs from all others, if there are any."""
+    other = next((other for other in others if other is not one), None)
+    if other is None:
+        return None
+    pair = f"{one.call.node} and {other.call.node}"
+    if one.kind.bias != other.kind.bias:
+        return Objection("one bias", f"one of {pair} has a bias and the other has none")
+    if one.kind.device != other.kind.device:
+        return Objection("device", f"the weights of {pair} are on {one.kind.device} and {other.kind.device}")
+    return Objection("frozen", f"gradients are asked for in one of {pair} that are not in the other")
+
+
+def _projection(call: Call, writers: Writers) -> _Projection | Objection:
+    """Return a linear layer as a candidate, or why it is none, whatever stands beside it."""
+    node, match = call.node, Match((call,), dict(call.arguments), writers=writers)
+    if _MERGED in node.meta:
+        return _Projection(call, node.meta[_MERGED], 0, merged=True)
+    plain = modules_are_plain(match)
+    if plain is not None:
+        return plain
+    held = [match[name] for name in ("weight", "bias") if match[name] is not None]
+    computed = next((value for value in held if not _is_held(value)), None)
+    if computed is not None:
+        return Objection("argument", f"{node} works with {computed!r}, which is no parameter of the program")
+    return (
+        _objection_to_result(node, writers)
+        or _objection_to_tensors(match, [_tensor(match, value) for value in (match["input"], *held)])
+        or _described(match, [_tensor(match, value) for value in held])
+    )
+
+
+def _described(match: Match, tensors: Sequence[Tensor | None]) -> _Projection:
+    known = [tensor for tensor in tensors if tensor is not None]  # all are, after _objection_to_tensors
+    kind = _Kind(len(known) > 1, known[0].device, tuple(tensor.requires_grad for tensor in known))
+    return _Projection(match.calls[0], kind, known[0].shape[0])
+
+
+def _is_held(value: object) -> bool:
+    return isinstance(value, Owned) or (isinstance(value, fx.Node) and value.op in ("get_attr", "placeholder"))
+
+
+def _tensor(match: Match, value: object) -> Tensor | None:
+    """Return an operand as a tensor, real or fake, or None if it is not known."""
+    known = attribute_of(match, value) if isinstance(value, Owned) else None
+    if isinstance(value, fx.Node):
+        known = attribute_of(match, Owned(str(value.target))) if value.op == "get_attr" else value.meta.get("val")
+    return known if isinstance(known, Tensor) else None
+
+
+def _objection_to_result(node: fx.Node, writers: Writers) -> Objection | None:
+    """Object if somebody changes the result, or gets hold of it: it will be a slice of what others read too."""
+    changing = mutations_of((node,), after=node, among=writers)
+    if changing:
+        return Objection(
+            "mutation", f"{changing[0]} may change {node} in place, which would be a part of a larger tensor"
+        )
+    returned = [leaf for leaf in tree_leaves(node.graph.output_node().args) if isinstance(leaf, fx.Node)]
+    if any(may_share_memory(node, output) for output in returned if isinstance(output.meta.get("val"), Tensor)):
+        return Objection("is an output", f"the graph returns {node}, which would be a part of a larger tensor")
+    return None
+
+
+def _objection_to_tensors(match: Match, tensors: Sequence[Tensor | None]) -> Objection | None:
+    """Object unless input, weight and bias are plain tensors of one floating-point dtype and the usual shapes."""
+    node = match.anchor
+    known = [tensor for tensor in tensors if tensor is not None]
+    if len(known) < len(tensors) or not isinstance(node.meta.get("val"), FakeTensor):
+        return Objection("shape unknown", f"the operands of {node} are not known; give example inputs")
+    x, weight, *bias = known
+    if any(type(tensor) not in (Tensor, torch.nn.Parameter, FakeTensor) for tensor in known):
+        return Objection(
+            "subclass", f"an operand of {node} is a tensor of a special class, which may compute otherwise"
+        )
+    if weight.ndim != 2 or x.ndim == 0 or any(one.shape != weight.shape[:1] for one in bias):
+        return Objection("shape", f"{node} has a weight of shape {tuple(weight.shape)}; two dimensions can be merged")
+    if len({tensor.dtype for tensor in known}) > 1 or not x.dtype.is_floating_point:
+        listed = ", ".join(str(tensor.dtype) for tensor in known)
+        return Objection("dtype", f"the operands of {node} are {listed}; only one floating-point dtype can be merged")
+    return None
+
+
+def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
+    """Write one product in the place of a group, or say why not and leave the graph as it was."""
+    calls = [one.call for one in group]
+    operands = {f"{name} {number}": call[name] for number, call in enumerate(calls) for name in ("weight", "bias")}
+    match = Match(tuple(reversed(calls)), {"x": calls[0]["input"], **operands}, writers=writers)
+    objection = nothing_is_switched_between(match) or _objection_to_changes(match)
+    if objection is not None:
+        return objection
+    added, parts = _write(calls, [one.rows for one in group])
+    product = next(node for node in added if node.target is F.linear)
+    values: dict[fx.Node, object] = {}
+    objection = _tried(match, added, parts, values)
+    if objection is not None:
+        for node in reversed(added):
+            node.graph.erase_node(node)
+        return objection
+    product.meta[_MERGED] = group[0].kind
+    for call, part in zip(calls, parts, strict=True):
+        call.node.replace_all_uses_with(part)
+    describe_relaid({node: value for node, value in values.items() if node.op != "get_attr"})
+    erase(match.nodes)
+    return None
+
+
+def _objection_to_changes(match: Match) -> Objection | None:
+    """Object if the input or a parameter changes in place after the first projection, where all will be read."""
+    first = match.nodes[0]
+    attributes = first.graph.find_nodes(op="get_attr")
+    for value in match.operands.values():
+        tensor = _tensor(match, value)
+        if tensor is None:  # no bias
+            continue
+        holders = [node for node in attributes if _shares_memory(_tensor(match, node), tensor)]
+        holders += [value] if isinstance(value, fx.Node) else []
+        changing = mutations_of(holders, after=first, among=match.writers)
+        if changing:
+            return Objection("mutation", f"{changing[0]} changes {value} in place after {first} has read it")
+    return None
+
+
+def _shares_memory(one: Tensor | None, other: Tensor) -> bool:
+    return one is not None and one.untyped_storage()._cdata == other.untyped_storage()._cdata
+
+
+def _write(calls: Sequence[Call], sizes: Sequence[int]) -> tuple[list[fx.Node], list[fx.Node]]:
+    """Write the product before the first call; return all new nodes, and those that give the parts."""
+    first = calls[0].node
+    graph, known = first.graph, set(first.graph.nodes)
+    tracer = fx.proxy.GraphAppendingTracer(graph)
+
+    def proxy(value: object) -> fx.Proxy:
+        node = value
+        if isinstance(value, Owned) or (isinstance(value, fx.Node) and value.op == "get_attr"):
+            # It may stand after the first call.
+            node = graph.create_node("get_attr", value.path if isinstance(value, Owned) else value.target)
+        assert isinstance(node, fx.Node), "operands were seen to be parameters or inputs"
+        return fx.Proxy(node, tracer)
+
+    with graph.inserting_before(first):
+        weight, bias = (
+            None if calls[0][name] is None else torch.cat([proxy(call[name]) for call in calls])  # type: ignore[misc]
+            for name in ("weight", "bias")
+        )
+        product = F.linear(proxy(calls[0]["input"]), weight, bias)  # type: ignore[arg-type]  # proxies
+        parts = torch.split(product, list(sizes), dim=-1)
+        nodes = [parts[number].node for number in range(len(sizes))]  # type: ignore[attr-defined]  # a proxy too
+    added = [node for node in graph.nodes if node not in known]
+    for node in added:
+        node.meta.update({key: first.meta[key] for key in ("stack_trace", "nn_module_stack") if key in first.meta})
+    return added, nodes
+
+
+def _tried(
+    match: Match, added: Sequence[fx.Node], parts: Sequence[fx.Node], values: dict[fx.Node, object]
+) -> Objection | None:
+    """Try the new nodes, and all that reads their parts, on fake tensors; object if it shows or costs more."""
+    found: list[Sequence[fx.Node] | Objection] = []
+
+    def merged() -> None:
+        for node in added:
+            path = str(node.target)
+            values[node] = attribute_of(match, Owned(path)) if node.op == "get_attr" else run(node, values)
+        values.update({node: values[part] for node, part in zip(match.nodes, parts, strict=True)})
+        found.append(relaid(values))
+
+    mode = match.anchor.meta["val"].fake_mode
+    after = _counted(merged, mode)
+    (readers,) = found
+    if isinstance(readers, Objection):
+        return readers
+    before = _counted(lambda: [run(node, {}) for node in (*match.nodes, *readers)], mode)
+    if after.bytes_moved < before.bytes_moved:
+        return None
+    reason = f"merged, {after.bytes_moved:,} bytes would be moved instead of {before.bytes_moved:,}"
+    return Objection("traffic", f"{reason}; the weights are put side by side on each run, which pays with more rows")
+
+
+def _counted(function: Callable[[], object], mode: FakeTensorMode) -> Cost:
+    with mode, torch.no_grad():
+        return cost(function, ())
