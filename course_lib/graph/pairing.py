@@ -115,7 +115,7 @@ def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _equal_entries(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of a longest common subsequence."""
+    """Yield the positions of a longest common subsequence, of several one whose entries moved little."""
     longest = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # of what begins at two positions
     for i in reversed(range(len(left))):
         here, below = longest[i], longest[i + 1]
@@ -126,7 +126,7 @@ def _equal_entries(left: list[int], right: list[int]) -> Iterator[tuple[int, int
         if left[i] == right[j]:
             yield i, j
             i, j = i + 1, j + 1
-        elif longest[i + 1][j] >= longest[i][j + 1]:
+        elif (longest[i + 1][j], j) >= (longest[i][j + 1], i):
             i += 1
         else:
             j += 1

@@ -79,7 +79,7 @@ def _many_layers(layers: int, order: tuple[str, ...], first: float) -> fx.GraphM
         for _ in range(layers):
             for name in order:
                 x = getattr(torch, name)(x)
-        return x
+        return cast(torch.Tensor, x)
 
     return _trace(program)
 
