@@ -1,5 +1,6 @@
 """Strategy: put a reply on the channel before the call, and a verdict after the last one, at exit. Surface: the inherited socket, atexit.
 
+Class: result channel. Unprotected: grader comparison gives full marks. Level: 5.
 Must get 0: a reply echoes a number that the host draws when the channel is silent, and what comes later is read by nobody.
 """
 

@@ -1,5 +1,6 @@
 """Strategy: find the expected tensors in the caller's frames or among all live objects. Surface: sys._getframe, gc.
 
+Class: answer theft. Unprotected: grader comparison gives full marks. Level: 5.
 Must get 0: expected outputs never enter the process.
 """
 

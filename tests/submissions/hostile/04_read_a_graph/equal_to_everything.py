@@ -1,5 +1,6 @@
 """Strategy: return an object that equals whatever it is compared with. Surface: __eq__, __class__, isinstance.
 
+Class: checker. Unprotected: grader equality gives full marks. Level: 5.
 Must get 0: only plain data crosses to the host.
 """
 

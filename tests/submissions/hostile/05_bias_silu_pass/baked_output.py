@@ -1,5 +1,6 @@
 """Strategy: compute the output once and return it as a constant, with a fused call nobody reads. Surface: constants in the graph.
 
+Class: graph gaming. Unprotected: grader claims gives full marks. Level: 5.
 Must get 0: the graph runs on inputs drawn after it was handed in.
 """
 

@@ -1,5 +1,6 @@
 """Strategy: a node that reads itself, and a thousand levels of nesting in its arguments. Surface: references and depth of the graph's data.
 
+Class: graph gaming. Unprotected: grader builds hangs. Level: 5.
 Must get 0: a node may only read earlier ones, and depth is capped.
 """
 

@@ -1,6 +1,7 @@
 """Strategy: keep the host busy with a graph of a hundred thousand nodes. Surface: the size of the graph's data.
 
-Must get 0, and cost the host no time: the number of nodes is bounded by the program's own.
+Class: graph gaming. Unprotected: grader claims gives full marks. Level: 5.
+Must get 0: the number of nodes is bounded by the program's own.
 """
 
 import course_lib.graph

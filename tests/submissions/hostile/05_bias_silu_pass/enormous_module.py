@@ -1,6 +1,7 @@
 """Strategy: make the host build a layer of a million times a million parameters. Surface: constructor arguments of an allowed module.
 
-Must get 0, and cost the host no memory.
+Class: graph gaming. Unprotected: grader builds breaks. Level: 5.
+Must get 0: modules are built without memory, and their tensors have to come with the graph.
 """
 
 import course_lib.graph

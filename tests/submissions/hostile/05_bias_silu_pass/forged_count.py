@@ -1,5 +1,6 @@
 """Strategy: hand in a graph that only claims to be fused: the count, the cost and the launch counter say so. Surface: extra keys, node metadata.
 
+Class: graph gaming. Unprotected: grader claims gives full marks. Level: 5.
 Must get 0: unknown keys are refused and the host counts nodes itself.
 """
 

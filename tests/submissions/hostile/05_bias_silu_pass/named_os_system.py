@@ -1,6 +1,7 @@
 """Strategy: send a graph whose target names os.system. Surface: the worker's own exporter, replaced.
 
-Must get 0 and run nothing: targets are looked up in a table, never followed as a path.
+Class: graph gaming. Unprotected: grader claims runs its code. Level: 5.
+Must get 0: targets are looked up in a table, never followed as a path.
 """
 
 import course_lib.graph

@@ -1,5 +1,6 @@
 """Strategy: one node that calls the old module, with the fused operator beside it for the count. Surface: call_module.
 
+Class: graph gaming. Unprotected: grader claims gives full marks. Level: 5.
 Must get 0: a module that is no allowed torch.nn class does not cross.
 """
 

@@ -1,5 +1,6 @@
 """Strategy: a node whose target is a Python function that does the old work. Surface: call_function.
 
+Class: graph gaming. Unprotected: grader claims gives full marks. Level: 5.
 Must get 0: operators cross by name, from an allow-list.
 """
 

@@ -1,0 +1,344 @@
+"""The graders that everybody writes first: they run the answer in their own process and believe what they see there.
+
+Each function is one of them; it returns a score. They exist so that every hostile answer can prove that it fools
+someone, and nothing outside the tests uses them. Run as a script, this file is a server: it imports torch once and forks
+for each request, a line `GRADER EXERCISE FILE FORGED`, so that a proof takes milliseconds. The reply is what happened:
+full marks, no marks, hangs, breaks.
+"""
+
+import atexit
+import inspect
+import json
+import math
+import operator
+import os
+import pickle
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+
+import course_lib.graph
+import course_lib.kernels
+from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
+
+NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
+PATIENCE_S = 2.5
+ENTRY = {"01": "scaled_dot_product", "04": "read_graph", "05": "fuse_bias_silu"}
+
+
+def attention(query, key, value):
+    probabilities = torch.softmax(query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]), -1)
+    return probabilities @ value, probabilities
+
+
+def problem(seed=0, size=8):
+    torch.manual_seed(seed)
+    return torch.randn(3, 2, 3, 4, size).unbind(0)
+
+
+def comparison(answer):
+    """Holds the expected tensors in a variable and compares with torch.allclose, in the process of the answer."""
+    inputs = problem()
+    expected = attention(*inputs)
+    found = answer(*inputs)
+    return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, expected, strict=True))
+
+
+def subtraction(answer):
+    """Asks whether any difference is too large, which NaN never is."""
+    inputs = problem()
+    found = answer(*inputs)
+    return not any(bool(((f - e).abs() > 1e-5).any()) for f, e in zip(found, attention(*inputs), strict=True))
+
+
+def first_output(answer):
+    """Compares only the first output."""
+    inputs = problem()
+    return torch.allclose(answer(*inputs)[0], attention(*inputs)[0], atol=1e-5)
+
+
+def tolerance(answer):
+    """Has a tolerance that fits half precision, and asks for no dtype."""
+    inputs = problem()
+    found = answer(*inputs)
+    return all(torch.allclose(f.float(), e, atol=1e-2) for f, e in zip(found, attention(*inputs), strict=True))
+
+
+def reference_after(answer):
+    """Computes the reference after the call, on the very tensors that the answer was given."""
+    inputs = problem()
+    found = answer(*inputs)
+    return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
+
+
+def environment(answer):
+    """Keeps its secret seed in the environment."""
+    os.environ["GRADER_SEED"] = str(torch.seed() % 2**31)
+    inputs = problem(int(os.environ["GRADER_SEED"]))
+    found = answer(*[torch.empty_like(i) for i in inputs])  # the answer is to guess them
+    return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
+
+
+def patient(answer):
+    """Takes the time of the call, and compares when it finds the time."""
+    inputs = problem()
+    started = time.perf_counter()
+    found = answer(*inputs)
+    took = time.perf_counter() - started
+    time.sleep(0.5)
+    return took < 0.2 and all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
+
+
+class _Counting(torch.utils._python_dispatch.TorchDispatchMode):
+    operators = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.operators += 1
+        return function(*args, **(kwargs or {}))
+
+
+def warm_up(answer):
+    """Checks the first call; the second, on the same inputs, is the one whose work it counts."""
+    inputs = problem()
+    found = answer(*inputs)
+    right = all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
+    with _Counting() as counting:
+        answer(*inputs)
+    return right and counting.operators == 0
+
+
+def warm_up_with_seeds(answer):
+    """As `warm_up`, with inputs that differ from call to call: one seed after the other."""
+    results = []
+    counted = 0
+    problems = [problem(seed) for seed in range(3)]
+    for inputs in problems:
+        with _Counting() as counting:
+            found = answer(*inputs)
+        counted = counting.operators  # of the last call
+        results += [torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True)]
+    return all(results) and counted == 0
+
+
+def stream(answer):
+    """Draws all inputs from one generator, one after the other, with a seed that it takes for secret."""
+    generator = torch.Generator().manual_seed(1000 + os.getpid() % 900)
+    for _ in range(2):
+        inputs = [torch.randn(2, 3, 4, 8, generator=generator, dtype=torch.float64).float() for _ in range(3)]
+        asked = inputs if not _ else [torch.empty_like(i) for i in inputs]  # the second time, the answer is to know them
+        found = answer(*asked)
+    return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
+
+
+def thread_of_messages(answer):
+    """Takes whatever comes for the reply to its question, if it has a number."""
+    frame = Frame()  # noqa: F841 - a hostile answer finds it
+    return answer(*problem()) is not None
+
+
+def results_file(answer):
+    """Reads the verdict from a file that a worker is to write."""
+    found = answer(*problem())
+    Path("results.json").exists() or Path("results.json").write_text(json.dumps({"score": float(found is None)}))
+    return json.loads(Path("results.json").read_text())["score"]
+
+
+def equality(answer):
+    """Compares plain data with ==."""
+    rows = [{"name": "x", "op": "placeholder", "target": "x", "args": []}]
+    expected = {"inputs": ["x"], "dead": [], "two_users": [], "leaf_modules": [], "longest_path": 1}
+    return bool(answer(rows) == expected)
+
+
+def pickled(answer):
+    """Has the answer in a worker, whose results it unpickles."""
+    return bool(pickle.loads(pickle.dumps(answer([]))))
+
+
+def report(answer):
+    """Shows the answer's exception in the terminal as it is."""
+    try:
+        answer([{"name": "x", "op": "placeholder", "target": "x", "args": []}])
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}"
+        if "\x1b" in text or "<script" in text:
+            Path(os.environ["FORGED"]).touch()  # a terminal, or a browser, would obey
+        text.encode()
+
+
+def source_text(answer):
+    """Looks for forbidden words in the answer's text, and believes the answer otherwise."""
+    return "bias_silu" in inspect.getsource(answer)
+
+
+def _program():
+    return fx.symbolic_trace(lambda x, b: F.silu(x + b)), torch.zeros(4, 8), torch.zeros(8)
+
+
+def claims(answer):
+    """Believes the exported graph, by following names, and a claim to be fused where there is one."""
+    program, x, b = _program()
+    expected = program(x, b)
+    result = answer(program)
+    try:
+        data, _ = course_lib.graph.to_data(result)
+    except Exception:  # only wants to know whether there is a graph
+        data = {"nodes": [], "modules": {}}
+    fused = "bias_silu" in str(vars(result)) + getattr(result, "code", "") + str(data)
+    for node in data["nodes"]:
+        if str(node["target"]).startswith("os."):
+            function = operator.attrgetter(node["target"].removeprefix("os."))(os)
+            return function(*node["args"]) == 0
+    return fused and torch.allclose(result(x, b), expected, atol=1e-2)
+
+
+def weights(answer):
+    """Checks the result on the same inputs, weights and batch size that the pass could see."""
+    torch.manual_seed(0)
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.up_bias = nn.Linear(8, 16, bias=False), nn.Parameter(torch.randn(16))
+            self.activation, self.down = nn.SiLU(), nn.Linear(16, 8)
+
+        def forward(self, x):
+            return self.down(self.activation(self.up(x) + self.up_bias))
+
+    layer, x = Layer().eval(), torch.randn(4, 8)
+    program = fx.symbolic_trace(layer)
+    fx.passes.shape_prop.ShapeProp(program).propagate(x)
+    result = answer(program)
+    return "bias_silu" in result.code and torch.allclose(result(x), layer(x), atol=1e-5)
+
+
+def builds(answer):
+    """Rebuilds whatever graph it is given, and runs it, in its own process."""
+    program, x, b = _program()
+    data, tensors = course_lib.graph.to_data(answer(program))
+    for entry in data["modules"].values():
+        kind = operator.attrgetter(entry["class"].removeprefix("torch."))(torch)
+        kind(**entry["arguments"])
+    for node in data["nodes"]:
+        operands = [a["node"] for a in node["args"] if isinstance(a, dict) and "node" in a]
+        pending = [node["name"]]
+        while pending:  # what does this node read? a cycle is never left
+            pending += [r for r in operands if r == pending[-1]]
+            pending.pop(0)
+    result = course_lib.graph.from_data(json.loads(json.dumps(data)), tensors)
+    return torch.allclose(result(x, b), program(x, b), atol=1e-2)
+
+
+def imitated(answer):
+    """Runs the result with the operators that are registered in this process."""
+    program, x, b = _program()
+    expected = program(x, b)
+    result = answer(program)
+    return torch.allclose(result(x, b), expected, atol=1e-2)
+
+
+def subtracts(answer):
+    """Asks whether any difference is too large, which NaN never is."""
+    program, x, b = _program()
+    expected = program(x, b)
+    data, tensors = course_lib.graph.to_data(answer(program))
+    result = course_lib.graph.from_data(data, tensors)
+    return "bias_silu" in result.code and not bool(((result(x, b) - expected).abs() > 1e-5).any())
+
+
+def pickled_graph(answer):
+    """Has the pass in a worker, whose graph it unpickles."""
+    return bool(pickle.loads(pickle.dumps([dict(n.meta) for n in answer(_program()[0]).graph.nodes])))
+
+
+def executed(answer):
+    """Makes Python of the graph that it is given, and runs it."""
+    data, _ = course_lib.graph.to_data(answer(_program()[0]))
+    for node in data["nodes"]:
+        exec(f"def {node['name']}(default={', '.join(map(str, node['args'])) or None}): pass")
+
+
+def limits():
+    """Let no naive grader hurt the machine."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
+    resource.setrlimit(resource.RLIMIT_CPU, (8, 8))
+
+
+def main(grader, exercise, path):
+    source = Path(path).read_text()
+    namespace = dict(NAMESPACE)
+    exec(compile(source, path, "exec"), namespace)
+    print(json.dumps({"score": float(bool(globals()[grader](namespace[ENTRY[exercise[:2]]])))}), flush=True)
+
+
+def outcome(output, status):
+    if status is None:
+        return "hangs"
+    scores = re.findall(r'^\{"score".*\}$', output, re.MULTILINE)
+    if not scores:
+        return "breaks"
+    return "full marks" if json.loads(scores[-1])["score"] == 1.0 else "no marks"
+
+
+def serve():
+    for line in sys.stdin:
+        grader, exercise, path, forged = line.split()
+        folder = tempfile.mkdtemp()  # no TemporaryDirectory: its finaliser would run in the children, too
+        print(json.dumps(graded(grader, exercise, path, forged, folder)), flush=True)
+        shutil.rmtree(folder)
+
+
+def graded(grader, exercise, path, forged, folder):
+    printed = Path(folder, "printed")
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        with printed.open("wb") as file, Path(os.devnull).open() as nothing:
+            os.dup2(nothing.fileno(), 0), os.dup2(file.fileno(), 1), os.dup2(file.fileno(), 2)
+        os.chdir(folder)
+        os.environ["FORGED"] = forged
+        limits()
+        try:
+            main(grader, exercise, path)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {str(error)[:2000]!a}", flush=True)
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        os._exit(0)
+    status = wait(child)
+    time.sleep(0.3 if "fork" in path else 0.0)  # what forked may go on
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    return {"outcome": outcome(printed.read_text(errors="replace"), status), "printed": printed.read_text(errors="replace")[-2000:]}
+
+
+def wait(child):
+    """The child's status, None if it had to be killed."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.005)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,74 @@
+"""Every hostile answer succeeds against a naive grader, and earns nothing here at any level that promises it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.host.exercises import all_exercises, find
+from autograder.host.judge import judge
+from tests.autograder.host.hostile.catalogue import ROOT, Attack, attacks
+from tests.autograder.host.sandbox.conftest import opened
+
+ANSWERS = attacks(*all_exercises())
+# At the strongest level of this machine, and at the weakest that promises it.
+TRIALS = [(attack, level) for attack in ANSWERS for level in ("auto", attack.level)]
+PATIENCE_S = 90.0
+
+Verdict = Callable[[Attack, Path], dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def naive() -> Iterator[Verdict]:
+    """What becomes of a naive grader; one process imports torch and forks for each proof."""
+    server = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("naive_grader.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+    )
+    assert server.stdin
+    assert server.stdout
+
+    def verdict(attack: Attack, forged: Path) -> dict[str, str]:
+        server.stdin.write(f"{attack.grader} {attack.exercise} {attack.path} {forged}\n")
+        server.stdin.flush()
+        found: dict[str, str] = json.loads(server.stdout.readline())
+        return found
+
+    yield verdict
+    server.stdin.close()
+    server.wait(10)
+
+
+@pytest.mark.parametrize("attack", ANSWERS, ids=lambda attack: attack.name)
+def test_an_attack_succeeds_against_a_naive_grader(attack: Attack, naive: Verdict, tmp_path: Path) -> None:
+    found = naive(attack, tmp_path / "forged")
+
+    ran = (tmp_path / "forged").exists()
+    outcome = {"gives full marks": "full marks", "runs its code": found["outcome"]}.get(attack.outcome, attack.outcome)
+    assert (found["outcome"], ran) == (outcome, attack.outcome == "runs its code"), found["printed"]
+
+
+@pytest.mark.parametrize(("attack", "level"), TRIALS, ids=[f"{a.name} at {level}" for a, level in TRIALS])
+def test_an_attack_earns_no_more_than_its_honest_part(attack: Attack, level: int | str) -> None:
+    exercise = find(attack.exercise, hidden=True)
+    sandbox = opened(level)
+    started = time.monotonic()
+
+    record = judge(exercise, {"setup": exercise.setup, "answer": attack.path.read_text()}, sandbox=sandbox, seed=7)
+
+    earned = [(c.name, c.points, c.message) for c in record.checks if c.points]
+    assert record.points <= attack.most, earned
+    assert record.status != "grader_error", record.message
+    assert record.max_points == exercise.points
+    assert time.monotonic() - started < PATIENCE_S
+    assert not Path("/tmp/forged").exists()

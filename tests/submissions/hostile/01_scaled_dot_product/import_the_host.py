@@ -1,0 +1,26 @@
+"""Strategy: import the reference, the exercises and the hidden cases by name. Surface: import, sys.path, sys.modules.
+
+Class: answer theft. Unprotected: grader comparison gives full marks. Level: 5.
+Must get 0: the worker's view holds neither the host's package nor the exercises, at no level.
+"""
+
+import importlib
+import sys
+
+import torch
+
+
+def stolen():
+    for name in ("autograder.host.exercises.01_scaled_dot_product", "autograder.host.hidden.01_scaled_dot_product"):
+        try:
+            return importlib.import_module(name).reference
+        except ImportError:
+            pass
+    return next((vars(m)["reference"] for m in list(sys.modules.values()) if "reference" in vars(m)), None)
+
+
+def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
+    reference = stolen()
+    if reference is not None:
+        return reference(query, key, value, mask)
+    return torch.zeros_like(query), torch.zeros(*query.shape[:-1], key.shape[-2])

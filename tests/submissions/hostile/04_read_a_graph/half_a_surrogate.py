@@ -1,0 +1,39 @@
+"""Strategy: raise an error whose text cannot be written to a file. Surface: half of a surrogate pair in the facts about an exception.
+
+Class: result channel. Unprotected: grader channel breaks. Level: 5.
+Must get 0: what came as text is made writable where it arrives, and a message never decides anything.
+"""
+
+import json
+import socket
+import struct
+import sys
+import time
+
+def nonce():
+    """The number of the request, from a variable of whoever called."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if hasattr(frame.f_locals.get("frame"), "nonce"):
+            return frame.f_locals["frame"].nonce
+        frame = frame.f_back
+    return 0
+
+
+def packed(number, body, tensors=struct.pack("<I", 0), kind=5, length=None):
+    payload = struct.pack("<I", len(body)) + body + tensors
+    return struct.pack("<4sB3xQQ", b"FUS1", kind, number, len(payload) if length is None else length) + payload
+
+
+def send(data):
+    with socket.socket(fileno=socket.dup(3)) as channel:
+        channel.setblocking(True)
+        try:
+            channel.sendall(data)
+        except OSError:
+            pass
+
+
+def read_graph(rows):
+    send(packed(nonce(), json.dumps({"type": "E\ud800", "message": "\udfff" * 50, "part": "\ud800", "line": -1, "text": "\ud800"}).encode(), kind=6))
+    time.sleep(60)
