@@ -16,7 +16,8 @@ from course_lib.fusion.operators import (
 )
 from course_lib.fusion.owned import MODULES, module_of, owned_arguments
 
-_MEANINGLESS = frozenset({"_stacklevel", "cudnn_enable"})  # parameters that never change what is computed
+# Parameters that never change what is computed.
+_MEANINGLESS = frozenset({"_stacklevel", "cudnn_enable", "cudnn_enabled"})
 
 
 @dataclass(frozen=True, eq=False)
