@@ -3,7 +3,7 @@
 Private: `torch._functorch` may move.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,7 +15,9 @@ from course_lib.capture.explaining import explain_failure, name_of
 from course_lib.capture.source import lines_of_nodes
 
 
-def capture_aot(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...]) -> Captured:
+def capture_aot(
+    model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]
+) -> Captured:
     """Trace forward and backward together, then split them as `torch.compile` would.
 
     Where nothing requires a gradient there is only the graph "forward". Parameters come first among a graph's inputs.
@@ -35,11 +37,11 @@ def capture_aot(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...]) 
     layout: list[TreeSpec] = []
     compiled = aot_function(_flat(model, layout), forward_only, backward, partition_fn=_keeping_partition(graphs))
 
-    def run(*given: Any) -> Any:
-        return tree_unflatten(list(compiled(_state(model), *given)), layout[0])
+    def run(*given: Any, **named: Any) -> Any:
+        return tree_unflatten(list(compiled(_state(model), given, named)), layout[0])
 
     try:
-        run(*inputs)
+        run(*inputs, **keyword_inputs)
     except Exception as error:  # the program runs on fake tensors, so it can fail in any way
         raise explain_failure("aot", name_of(model), error) from error
     return Captured(
@@ -75,9 +77,12 @@ def _flat(model: nn.Module | Callable[..., Any], layout: list[TreeSpec]) -> Call
     AOTAutograd itself would give a list where the program gives a tuple.
     """
 
-    def program(state: dict[str, torch.Tensor], *inputs: Any) -> list[Any]:
+    def program(state: dict[str, torch.Tensor], inputs: tuple[Any, ...], keyword_inputs: dict[str, Any]) -> list[Any]:
         call = torch.func.functional_call
-        results = call(model, state, inputs) if isinstance(model, nn.Module) else model(*inputs)
+        if isinstance(model, nn.Module):
+            results = call(model, state, inputs, keyword_inputs)
+        else:
+            results = model(*inputs, **keyword_inputs)
         flat, spec = tree_flatten(results)
         layout[:] = [spec]
         return flat

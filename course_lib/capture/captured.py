@@ -36,9 +36,9 @@ class Captured:
     warnings: tuple[str, ...] = field(default=(), repr=False)  # what PyTorch said while it captured, kept unprinted
     lines: Mapping[str, SourceLine] = field(default_factory=dict, repr=False)  # node -> line it came from, where known
 
-    def __call__(self, *inputs: object) -> Any:
+    def __call__(self, *inputs: object, **keyword_inputs: object) -> Any:
         """Run what was captured."""
-        return self.run(*inputs)
+        return self.run(*inputs, **keyword_inputs)
 
     @property
     def graph_module(self) -> fx.GraphModule:

@@ -33,7 +33,9 @@ from course_lib.errors import CaptureError
 
 Program = nn.Module | Callable[..., Any]
 
-CAPTURERS: Mapping[str, Callable[[Program, tuple[Any, ...]], Captured]] = {
+Capturer = Callable[[Program, tuple[Any, ...], dict[str, Any]], Captured]
+
+CAPTURERS: Mapping[str, Capturer] = {
     "trace": capture_trace,
     "script": capture_script,
     "make_fx": capture_make_fx,
@@ -49,6 +51,7 @@ def capture(
     model: Program,
     example_inputs: Sequence[object] = (),
     *,
+    example_kwarg_inputs: Mapping[str, object] | None = None,
     mode: str = "fx",
     leaf_modules: Sequence[LeafModule] = (),
     concrete_args: Mapping[str, object] | None = None,
@@ -61,7 +64,8 @@ def capture(
         >>> capture(torch.nn.ReLU(), (torch.zeros(2),), mode="export").captured_by
         'torch.export.export'
 
-    The module's docstring tells what each mode does. Modes "fx" and "script" need no `example_inputs`. For "fx",
+    The module's docstring tells what each mode does. `example_kwarg_inputs` are inputs by name, as in
+    `{"input_ids": tokens}`, beside those by place or in their stead. Modes "fx" and "script" need neither. For "fx",
     `leaf_modules` names classes, or paths such as "layers.0", that stay one node each, and `concrete_args` fixes
     arguments by name: `{"mask": None}` captures the program without a mask, and the graph has no such input. For
     "export", `dynamic_shapes` is that of `torch.export`. Except with "lazy", which copies, the result shares
@@ -69,34 +73,46 @@ def capture(
 
     Raises `CaptureError`, which says what failed, in which line of the program, and what to try.
     """
-    _check(model, example_inputs, mode, fx_only=bool(leaf_modules or concrete_args), export_only=dynamic_shapes)
-    inputs = fresh_inputs(example_inputs)
-    capturers = {
+    _check(model, mode, fx_only=bool(leaf_modules or concrete_args), export_only=dynamic_shapes)
+    _check_inputs(example_inputs, example_kwarg_inputs, mode)
+    inputs, keyword_inputs = fresh_inputs((tuple(example_inputs), dict(example_kwarg_inputs or {})))
+    capturers: dict[str, Capturer] = {
         **CAPTURERS,
-        "fx": lambda model, inputs: capture_fx(model, leaf_modules, concrete_args),
-        "export": lambda model, inputs: capture_export(model, inputs, dynamic_shapes),
+        "fx": lambda model, inputs, named: capture_fx(model, leaf_modules, concrete_args),
+        "export": lambda model, inputs, named: capture_export(model, inputs, named, dynamic_shapes),
     }
     with preserving(model), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        captured = capturers[mode](model, inputs)
+        captured = capturers[mode](model, inputs, keyword_inputs)
     for graph_module in captured.graphs.values():
         picklable(graph_module)
     return replace(captured, warnings=tuple(f"{said.category.__name__}: {said.message}" for said in caught))
 
 
-def _check(model: object, example_inputs: Sequence[object], mode: str, *, fx_only: bool, export_only: object) -> None:
+def _check(model: object, mode: str, *, fx_only: bool, export_only: object) -> None:
     if mode not in MODES:
         raise CaptureError(f"capture got mode={mode!r}; it knows {', '.join(map(repr, MODES))}.")
     if not callable(model):
         raise CaptureError(f"capture got a {type(model).__name__}; it expects a module or a function.")
-    if not isinstance(example_inputs, (tuple, list)):
-        raise CaptureError(
-            f"capture got example_inputs of type {type(example_inputs).__name__}; it expects a tuple of the arguments. "
-            "One tensor x is given as (x,)."
-        )
-    if not example_inputs and mode not in NEED_NO_INPUTS:
-        raise CaptureError(f"capture got no example_inputs; mode {mode!r} runs the program, so give it a tuple.")
     if fx_only and mode != "fx":
         raise CaptureError(f'capture got leaf_modules or concrete_args with mode={mode!r}; they belong to mode="fx".')
     if export_only is not None and mode != "export":
         raise CaptureError(f'capture got dynamic_shapes with mode={mode!r}; they belong to mode="export".')
+
+
+def _check_inputs(example_inputs: object, example_kwarg_inputs: object, mode: str) -> None:
+    if not isinstance(example_inputs, (tuple, list)):
+        advice = (
+            "Inputs by name go to example_kwarg_inputs."
+            if isinstance(example_inputs, Mapping)
+            else "One tensor x is given as (x,)."
+        )
+        raise CaptureError(
+            f"capture got example_inputs of type {type(example_inputs).__name__}; it expects a tuple of the arguments. "
+            f"{advice}"
+        )
+    named = {} if example_kwarg_inputs is None else example_kwarg_inputs
+    if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
+        raise CaptureError(f"capture got example_kwarg_inputs={named!r:.80}; it expects a dict, from name to input.")
+    if not (example_inputs or named) and mode not in NEED_NO_INPUTS:
+        raise CaptureError(f"capture got no example_inputs; mode {mode!r} runs the program, so give it a tuple.")

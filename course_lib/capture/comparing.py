@@ -7,7 +7,7 @@ import logging
 import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -28,14 +28,16 @@ CAPTURE_SEED = 1  # probes have other seeds, so that a random number frozen into
 class _Probe:
     name: str
     inputs: tuple[Any, ...]
+    keyword_inputs: Mapping[str, Any]
     training: bool | None = None  # None: the mode in which the program was given
 
 
 def compare_modes(
     model: Program,
     example_inputs: Sequence[object],
-    probe_inputs: Sequence[Sequence[object]] = (),
+    probe_inputs: Sequence[Sequence[object] | Mapping[str, object]] = (),
     *,
+    example_kwarg_inputs: Mapping[str, object] | None = None,
     modes: Sequence[str] = MODES,
     switch_training: bool = False,
     concrete_args: Mapping[str, object] | None = None,
@@ -49,17 +51,19 @@ def compare_modes(
         >>> compare_modes(double_if_positive, (ones,), [(-ones,)], modes=("trace", "fx")).verdicts
         {'trace': 'silently wrong', 'fx': 'refused'}
 
-    A probe is a tuple of inputs, as `example_inputs` is; `switch_training` adds one with the example inputs in the
-    other training mode. `concrete_args` goes to mode "fx", and `dynamic_shapes` to "export", which else fixes all
-    sizes. A capture is silently wrong if on any input it returns, prints, raises or changes (in its inputs, or in
-    attributes of the program) something else than the program does. It "refuses a probe" if it says that it cannot run
-    it, which is no mistake. All calls are made in order on one copy of the program a mode, so that a program which
-    remembers something is compared as it goes on. The program, its inputs, random states, and what Dynamo has compiled
-    for you stay as they are.
+    `example_kwarg_inputs` are inputs by name, as for `capture`. A probe is a tuple of inputs, as `example_inputs` is,
+    or a dict of inputs by name; `switch_training` adds one with the example inputs in the other training mode.
+    `concrete_args` goes to mode "fx", and `dynamic_shapes` to "export", which else fixes all sizes. A capture is
+    silently wrong if on any input it returns, prints, raises or changes (in its inputs, or in attributes of the
+    program) something else than the program does. It "refuses a probe" if it says that it cannot run it, which is no
+    mistake. All calls are made in order on one copy of the program a mode, so that a program which remembers something
+    is compared as it goes on. The program, its inputs, random states, and what Dynamo has compiled for you stay as
+    they are.
 
     Raises `CaptureError` if the program itself fails on the example inputs, or cannot be copied.
     """
-    probes = _probes(model, example_inputs, probe_inputs, switch_training)
+    example = _Probe("the example", tuple(example_inputs), dict(example_kwarg_inputs or {}))
+    probes = _probes(model, example, probe_inputs, switch_training)
     options: dict[str, dict[str, Any]] = {
         "fx": {"concrete_args": concrete_args},
         "export": {"dynamic_shapes": dynamic_shapes},
@@ -71,15 +75,20 @@ def compare_modes(
 
 
 def _probes(
-    model: Program, example: Sequence[object], probes: Sequence[Sequence[object]], switch_training: bool
+    model: Program,
+    example: _Probe,
+    probes: Sequence[Sequence[object] | Mapping[str, object]],
+    switch_training: bool,
 ) -> list[_Probe]:
-    named = [_Probe("the example", tuple(example))]
-    named += [_Probe(f"probe {number}", tuple(inputs)) for number, inputs in enumerate(probes, start=1)]
+    named = [example]
+    for number, inputs in enumerate(probes, start=1):
+        by_place, by_name = ((), inputs) if isinstance(inputs, Mapping) else (tuple(inputs), {})
+        named.append(_Probe(f"probe {number}", by_place, by_name))
     if switch_training:
         if not isinstance(model, nn.Module):
             raise CaptureError("compare_modes got switch_training for a function; only a module has a training mode.")
         other = "evaluation" if model.training else "training"
-        named.append(_Probe(f"the example in {other} mode", tuple(example), not model.training))
+        named.append(replace(example, name=f"the example in {other} mode", training=not model.training))
     return named
 
 
@@ -101,7 +110,8 @@ def _judge(
     torch.manual_seed(CAPTURE_SEED)
     random.seed(CAPTURE_SEED)
     try:
-        captured = capture(program, probes[0].inputs, mode=mode, **options)
+        example = probes[0]
+        captured = capture(program, example.inputs, example_kwarg_inputs=example.keyword_inputs, mode=mode, **options)
     except CaptureError as error:
         return ModeResult(mode, "refused", reason_in_short(mode, error))
     refusal = ""
@@ -121,18 +131,19 @@ def _judge(
 def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Observation:
     """Run one probe; `owners` are the modules whose training flag counts, the first one that whose state is read."""
 
-    def in_mode(*inputs: Any) -> Any:
+    def in_mode(inputs: tuple[Any, ...], keyword_inputs: dict[str, Any]) -> Any:
         modules = [owner for owner in owners if isinstance(owner, nn.Module) and probe.training is not None]
         before = [owner.training for owner in modules]
         for owner in modules:
             owner.train(bool(probe.training))
         try:
-            return run(*inputs)
+            return run(*inputs, **keyword_inputs)
         finally:
             for owner, training in zip(modules, before, strict=True):
                 owner.train(training)
 
-    return observe(in_mode, fresh_inputs(probe.inputs), seed=seed, model=owners[0])
+    given = fresh_inputs((probe.inputs, dict(probe.keyword_inputs)))
+    return observe(in_mode, given, seed=seed, model=owners[0])
 
 
 def _wrong(expected: Observation, seen: Observation, owners: Sequence[object]) -> str:

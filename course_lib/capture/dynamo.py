@@ -6,7 +6,7 @@ compiled yourself stays compiled, and no call to `torch._dynamo.reset` is needed
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -32,7 +32,9 @@ BREAKS = {
 }
 
 
-def capture_dynamo(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...]) -> Captured:
+def capture_dynamo(
+    model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]
+) -> Captured:
     """Run the program once under Dynamo; calling the result captures again whenever a guard fails."""
     graphs: list[fx.GraphModule] = []
 
@@ -45,7 +47,7 @@ def capture_dynamo(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...
     run = call(compiled)
     try:
         with _counters_kept():
-            run(*inputs)
+            run(*inputs, **keyword_inputs)
     except Exception as error:  # the program runs, so it can fail in any way
         raise explain_failure("dynamo", name_of(model), error) from error
     first = list(graphs)  # later calls may add more
@@ -72,12 +74,12 @@ def with_own_code(
         owner = model.forward.__self__
         method = model.forward.__func__
         if isinstance(method, FunctionType):
-            return _copy(method), lambda compiled: lambda *inputs: compiled(owner, *inputs)
+            return _copy(method), lambda compiled: lambda *inputs, **named: compiled(owner, *inputs, **named)
     if isinstance(model, FunctionType):
         return _copy(model), lambda compiled: compiled
 
-    def program(*inputs: Any) -> Any:
-        return model(*inputs)
+    def program(*inputs: Any, **keyword_inputs: Any) -> Any:
+        return model(*inputs, **keyword_inputs)
 
     return _copy(program), lambda compiled: compiled
 

@@ -1,6 +1,8 @@
 """Capture with `torch.export`: the whole program in one graph, or a refusal."""
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -17,6 +19,9 @@ class FunctionModule(nn.Module):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.function = function
+        with suppress(ValueError, TypeError):  # a builtin without a signature takes its inputs by place
+            inspect.signature(function)
+            self.__dict__["forward"] = function  # export looks up the names of inputs there
 
     def forward(self, *inputs: Any) -> Any:
         """Call the function."""
@@ -24,14 +29,17 @@ class FunctionModule(nn.Module):
 
 
 def capture_export(
-    model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], dynamic_shapes: Any = None
+    model: nn.Module | Callable[..., Any],
+    inputs: tuple[Any, ...],
+    keyword_inputs: Mapping[str, Any],
+    dynamic_shapes: Any = None,
 ) -> Captured:
     """Export the program; guards are the sizes that its inputs must have, fixed or in a range."""
     module = model if isinstance(model, nn.Module) else FunctionModule(model)
-    if dynamic_shapes is not None and module is not model:
+    if dynamic_shapes is not None and isinstance(module, FunctionModule) and "forward" not in vars(module):
         dynamic_shapes = (tuple(dynamic_shapes),)  # one entry for *inputs
     try:
-        program = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes, strict=False)
+        program = torch.export.export(module, inputs, dict(keyword_inputs), dynamic_shapes=dynamic_shapes, strict=False)
         runnable = program.module()
     except Exception as error:  # the program runs on fake tensors, so it can fail in any way
         raise explain_failure("export", name_of(model), error) from error

@@ -5,7 +5,7 @@ Private and undocumented: `torch._lazy` may move, and a build may lack it.
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -18,21 +18,23 @@ from course_lib.capture.preserving import preserving
 from course_lib.errors import CaptureError
 
 
-def capture_lazy(model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...]) -> Captured:
+def capture_lazy(
+    model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]
+) -> Captured:
     """Run a copy of the program on lazy tensors and keep the recording; each later call records anew."""
     start_backend()
     lazily = copy.deepcopy(model).to("lazy") if isinstance(model, nn.Module) else model
 
-    def run(*given: Any) -> Any:
-        moved = _to(list(given), "lazy")
-        result = _to(lazily(*moved), "cpu")
-        for original, lazy in zip(given, moved, strict=True):
+    def run(*given: Any, **named: Any) -> Any:
+        moved, moved_by_name = _to((list(given), named), "lazy")
+        result = _to(lazily(*moved, **moved_by_name), "cpu")
+        for original, lazy in zip((*given, *named.values()), (*moved, *moved_by_name.values()), strict=True):
             _write_back(original, lazy)
         return result
 
     try:
         with preserving(lazily):
-            ir, code = _record(lazily, inputs)
+            ir, code = _record(lazily, inputs, keyword_inputs)
     except Exception as error:  # the program runs, so it can fail in any way
         raise explain_failure("lazy", name_of(model), error) from error
     module = lazily if isinstance(lazily, nn.Module) else None
@@ -58,9 +60,9 @@ def start_backend() -> None:
         ) from error
 
 
-def _record(program: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[str, str]:
+def _record(program: Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> tuple[str, str]:
     """Return the lazy graph as text, and the TorchScript that is to compute it."""
-    recorded = program(*_to(list(inputs), "lazy"))
+    recorded = program(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
     results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
     return torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
 

@@ -3,6 +3,7 @@
 Both are deprecated, and say so; the warning is on the result. The successors are "export" and "dynamo".
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -13,20 +14,40 @@ from torch import nn
 from course_lib.capture.captured import Captured
 from course_lib.capture.explaining import explain_failure, name_of
 from course_lib.capture.source import SourceLine, line_in_text
+from course_lib.errors import CaptureError
 
 Program = nn.Module | Callable[..., Any]
 
 
-def capture_trace(model: Program, inputs: tuple[Any, ...]) -> Captured:
+def capture_trace(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
     """Run the program once and record its operators; what Python decided or computed becomes a constant."""
+    named = _all_by_name(model, inputs, keyword_inputs)
     try:
-        script = torch.jit.trace(model, inputs, check_trace=False)
+        if named:
+            script = torch.jit.trace(model, example_kwarg_inputs=named, check_trace=False)
+        else:
+            script = torch.jit.trace(model, inputs, check_trace=False)
     except Exception as error:  # the program runs, so it can fail in any way
         raise explain_failure("trace", name_of(model), error) from error
     return from_script("trace", "torch.jit.trace", script)
 
 
-def capture_script(model: Program, inputs: tuple[Any, ...] = ()) -> Captured:
+def _all_by_name(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all inputs by name if any is, since torch.jit.trace takes all by place or all by name."""
+    if not keyword_inputs:
+        return {}
+    signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)
+    for name in keyword_inputs:
+        found = signature.parameters.get(name)
+        if found is None or found.kind is not found.POSITIONAL_OR_KEYWORD:
+            raise CaptureError(
+                f"trace got an input named {name}, which {name_of(model)} does not take by place too; TorchScript "
+                "records nothing else, so capture a function of plain arguments that calls it."
+            )
+    return dict(signature.bind(*inputs, **keyword_inputs).arguments)
+
+
+def capture_script(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
     """Compile the program's source text, which must keep to the typed part of Python that TorchScript knows."""
     try:
         script = torch.jit.script(model)
