@@ -42,10 +42,10 @@ def judge(exercise: Exercise, parts: Mapping[str, str], *, sandbox: Sandbox, see
         for check in exercise.checks:
             grading.run(check, answer)
     except (SandboxFailedError, SandboxError) as error:
-        return _not_graded(exercise, str(error))
+        return not_graded(exercise, str(error))
     except Exception as error:  # a fault of ours must cost nobody points, nor stop the class
         traceback.print_exc()
-        return _not_graded(exercise, f"A fault of the grader: {type(error).__name__}: {error}")
+        return not_graded(exercise, f"A fault of the grader: {type(error).__name__}: {error}")
     finally:
         for session in (clean, student):
             grading.close(session)
@@ -139,7 +139,8 @@ def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, total, ExerciseStatus.NOT_FOUND, message, checks)
 
 
-def _not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
+def not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
+    """The record of a failure of ours: nothing was assessed, so nothing is lost."""
     checks = tuple(
         CheckRecord(c.name, c.category, c.hidden, CheckStatus.NOT_ASSESSED, 0.0, c.points, message)
         for c in exercise.checks
