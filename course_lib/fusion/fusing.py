@@ -12,7 +12,7 @@ from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.new_nodes import describe_new_nodes
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
-from course_lib.fusion.rewriting import copy_of, finish, keep_state
+from course_lib.fusion.rewriting import copy_of, finish, keep_out_of_state, keep_state
 from course_lib.graph import Cost, cost, propagate_shapes
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
@@ -56,6 +56,8 @@ def fuse(
         rejected += refusals
     total = sum(matches.values())
     after = cost_of_one_run(gm, example_inputs) if total else before
+    if not isinstance(program, (Captured, torch.export.ExportedProgram)):
+        keep_out_of_state(gm, program)
     return FusionResult(gm, total, tuple(rejected), matches, before, after)
 
 

@@ -9,6 +9,9 @@ from torch import fx
 
 from course_lib.capture.unpickling import picklable
 from course_lib.errors import FusionError
+from course_lib.fusion.constants import Constant
+from course_lib.fusion.effects import between
+from course_lib.fusion.mutation import mutations_of
 from course_lib.fusion.owned import Owned
 
 
@@ -43,6 +46,27 @@ def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:
             module.register_buffer(name, tensor)
 
 
+def keep_out_of_state(gm: fx.GraphModule, program: object) -> None:
+    """Turn into constants the tensors that torch.fx registered as buffers, and `program` does not have.
+
+    Those are what the program makes anew in each run, such as `torch.tensor(2.0)`: no checkpoint of it holds them.
+    """
+    known = dict(program.named_buffers()) if isinstance(program, torch.nn.Module) else {}
+    new = {path: tensor for path, tensor in gm.named_buffers() if path not in known}
+    for node in gm.graph.find_nodes(op="get_attr"):
+        path = str(node.target)
+        if path in new and not mutations_of((node,), after=node):
+            if node.users:
+                node.replace_all_uses_with(new_constant(gm, node, Constant(new[path])))
+            gm.graph.erase_node(node)
+    named = {str(node.target) for node in gm.graph.find_nodes(op="get_attr")}
+    for path in new.keys() - named:
+        parent, _, name = path.rpartition(".")
+        delattr(gm.get_submodule(parent), name)
+    if new:
+        finish(gm)
+
+
 def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operands: Mapping[str, object]) -> fx.Node:
     """Write the calls that `replacement` makes before `anchor`, and let its result take the place of `anchor`.
 
@@ -51,19 +75,20 @@ def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operand
     """
     graph = anchor.graph
     tracer = fx.proxy.GraphAppendingTracer(graph)
-    known = set(graph.nodes)
+    before = anchor.prev
     with graph.inserting_before(anchor):
         result = replacement(**{name: _as_proxy(graph, tracer, value) for name, value in operands.items()})
     new = result.node if isinstance(result, fx.Proxy) else result
     assert isinstance(new, fx.Node), "a replacement returns what one of its calls gave"
-    for node in [node for node in graph.nodes if node not in known]:
+    added = list(between(before, anchor))
+    for node in added:
         if not node.users and node is not new:  # an operand that the replacement has no use for
             graph.erase_node(node)
         else:
             node.meta.update(
                 {key: anchor.meta[key] for key in ("stack_trace", "nn_module_stack") if key in anchor.meta}
             )
-    if new not in known:
+    if new in added:
         new.meta = dict(anchor.meta)  # shape and type of the result are those of the anchor's
     anchor.replace_all_uses_with(new)
     return new
@@ -96,18 +121,22 @@ def new_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> Calla
 
 
 def erase(nodes: tuple[fx.Node, ...]) -> None:
-    """Take away nodes that nobody uses any more, the last one first, with the modules that only they called."""
+    """Take away nodes that nobody uses any more, the last one first; `finish` drops modules that only they called."""
     for node in sorted(nodes, reverse=True):
-        graph = node.graph
-        graph.erase_node(node)
-        if node.op == "call_module":
-            _forget_module(graph, str(node.target))
+        node.graph.erase_node(node)
 
 
 def finish(gm: fx.GraphModule) -> None:
-    """Check a changed graph and generate its code."""
-    gm.graph.lint()
+    """Drop the modules that a changed graph calls no more, check it, and generate its code."""
+    check(gm)
     gm.recompile()
+
+
+def check(gm: fx.GraphModule) -> None:
+    """Drop the modules that a changed graph calls no more, and check it; its code stays what it was."""
+    named = {str(node.target) for op in ("call_module", "get_attr") for node in gm.graph.find_nodes(op=op)}
+    _drop_unused_modules(gm, named)
+    gm.graph.lint()
 
 
 def _as_proxy(graph: fx.Graph, tracer: fx.proxy.GraphAppendingTracer, value: object) -> object:
@@ -117,11 +146,16 @@ def _as_proxy(graph: fx.Graph, tracer: fx.proxy.GraphAppendingTracer, value: obj
     return fx.Proxy(value, tracer) if isinstance(value, fx.Node) else value
 
 
-def _forget_module(graph: fx.Graph, path: str) -> None:
-    """Drop a module that no node names any more, unless it holds something that belongs to the state dict."""
-    owner = graph.owning_module
-    assert owner is not None, "a pass works on the graph of a GraphModule"
-    named = {str(node.target) for node in graph.nodes if node.op in ("call_module", "get_attr")}
-    in_use = any(name == path or name.startswith(f"{path}.") or path.startswith(f"{name}.") for name in named)
-    if not in_use and not owner.get_submodule(path).state_dict():
-        owner.delete_submodule(path)
+def _drop_unused_modules(gm: fx.GraphModule, named: set[str]) -> None:
+    """Drop modules that no node names, unless they hold something that belongs to the state dict."""
+    holders = {prefix for path in named for prefix in itertools.accumulate(path.split("."), "{}.{}".format)}
+
+    def visit(module: torch.nn.Module, path: str) -> None:
+        for name, child in list(module.named_children()):
+            inner = f"{path}{name}"
+            if inner in holders and inner not in named:
+                visit(child, f"{inner}.")
+            elif inner not in named and not child.state_dict():
+                module._modules.pop(name)
+
+    visit(gm, "")

@@ -51,7 +51,8 @@ class Formulas(GraphPass):
             refusals: list[tuple[Objection, Match]] = []
             for reading in RECOGNISERS[call.operator.name](call):
                 match = _match(reading, writers)
-                objection = reading.objection or common_objection(match) or _objection_to_result(reading, match)
+                objection = reading.objection or common_objection(match) or _objection_to_autocast(reading.result)
+                objection = objection or _objection_to_result(reading, match)
                 if objection is None:
                     put_in_place_of(reading.result, reading.replacement, reading.operands)
                     erase(match.nodes)
@@ -76,6 +77,18 @@ def _match(reading: Reading, writers: tuple[fx.Node, ...]) -> Match:
     nodes = [reading.result, *(reading.nodes - {reading.result})]
     calls = tuple(call for node in nodes if (call := read_call(node)) is not None)
     return Match(calls, reading.operands, (), writers)
+
+
+def _objection_to_autocast(result: fx.Node) -> Objection | None:
+    """Object within autocast, which converts the operands of some operators, and not those of the formula."""
+    begins, ends = (
+        [node for node in result.graph.find_nodes(op="call_function", target=function) if node < result]
+        for function in (torch.amp.autocast_mode._enter_autocast, torch.amp.autocast_mode._exit_autocast)
+    )
+    open_ones = [node for node in begins if all(node not in end.args for end in ends)]
+    if not open_ones:
+        return None
+    return Objection("regime", f"{open_ones[-1]} begins autocast, which treats the operator in another way")
 
 
 def _objection_to_result(reading: Reading, match: Match) -> Objection | None:
