@@ -5,11 +5,13 @@ counts as none, as is usual: it costs memory traffic, not arithmetic.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.utils import flop_counter
+
+Shape = Sequence[int]
 
 
 def flops_of(operator: Any, args: tuple[object, ...], kwargs: Mapping[str, object], result: object) -> int:
@@ -20,21 +22,22 @@ def flops_of(operator: Any, args: tuple[object, ...], kwargs: Mapping[str, objec
 
 @functools.cache
 def _formulas() -> Mapping[object, Callable[..., int]]:
-    # torch 2.13 has no formula for attention on the CPU; it is the same arithmetic as elsewhere.
+    by_shape = {operator: flop_counter.shape_wrapper(formula) for operator, formula in attention_on_cpu().items()}
+    return {**flop_counter.flop_registry, **by_shape}
+
+
+def attention_on_cpu() -> Mapping[object, Callable[..., int]]:
+    """Return formulas that torch 2.13 lacks, which take shapes; it is the same arithmetic as elsewhere."""
     aten = torch.ops.aten
     return {
-        **flop_counter.flop_registry,
         aten._scaled_dot_product_flash_attention_for_cpu: _attention,
         aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
     }
 
 
-def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: object, **__: object) -> int:
-    return int(flop_counter.sdpa_flop_count(query.shape, key.shape, value.shape))
+def _attention(query: Shape, key: Shape, value: Shape, *_: object, **__: object) -> int:
+    return int(flop_counter.sdpa_flop_count(query, key, value))
 
 
-def _attention_backward(
-    grad: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: object, **__: object
-) -> int:
-    shapes = grad.shape, query.shape, key.shape, value.shape
-    return int(flop_counter.sdpa_backward_flop_count(*shapes))
+def _attention_backward(grad: Shape, query: Shape, key: Shape, value: Shape, *_: object, **__: object) -> int:
+    return int(flop_counter.sdpa_backward_flop_count(grad, query, key, value))

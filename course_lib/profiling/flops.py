@@ -1,13 +1,13 @@
 """Floating-point operations of a program, counted from the shapes of its operators."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-Shape = Sequence[int]
+from course_lib.graph.arithmetic import attention_on_cpu
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,11 @@ def count_flops(fn: Callable[..., object], *args: object) -> Flops:
     and neither does it know the one kernel that `torch.nn.TransformerEncoderLayer` uses in evaluation, which is
     switched off meanwhile. Fused operators of one's own count as nothing.
     """
-    flash_attention_on_cpu = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    counter = FlopCounterMode(display=False, custom_mapping={flash_attention_on_cpu: _attention_flops})
+    counter = FlopCounterMode(display=False, custom_mapping=dict(attention_on_cpu()))
     with torch.no_grad(), _layer_by_layer(), counter:
         fn(*args)
     counts = counter.get_flop_counts().get("Global", {})
     return Flops(counter.get_total_flops(), {str(operator): int(count) for operator, count in counts.items()})
-
-
-def _attention_flops(query: Shape, key: Shape, value: Shape, *_: object, **__: object) -> int:
-    """Return those of two matrix products: scores from queries and keys, results from scores and values."""
-    batch, heads, queries, width = query
-    return 2 * batch * heads * queries * key[2] * (width + value[3])
 
 
 @contextmanager
