@@ -51,7 +51,7 @@ release: system-packages $(READY)  ## build the students' notebooks, without sol
 .PHONY: grade
 grade: system-packages $(READY)  ## grade every collected submission in work/submitted
 	@echo "==> Grading work/submitted"
-	@$(PYTHON) -m autograder.host.nbgrader.grade
+	@$(PYTHON) -m autograder batch
 
 .PHONY: bench
 bench: $(READY)  ## long measurements on the CPU: passes, generated programs, capture modes, verdicts on speed

@@ -1,4 +1,4 @@
-"""The command line: `grade` a notebook, `check` one answer, list the `exercises`, explain the `sandbox`.
+"""The command line: `grade` a notebook, a class with `batch`, `check` one answer, list `exercises`, explain `sandbox`.
 
 Exit status: 0 done, whatever the marks · 2 wrong usage · 3 submission not gradable · 4 our own failure.
 """
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.host.batch_command import add_batch
 from autograder.host.exercises import UnknownExerciseError, all_exercises, find
 from autograder.host.grading import grade_answers, grade_exercise, new_seed
 from autograder.host.notebook import SubmissionError, read_bytes, read_submission
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     grade = commands.add_parser("grade", help="grade all exercises of one notebook")
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
+    add_batch(commands)
     check = commands.add_parser("check", help="grade one answer from a Python file")
     check.add_argument("exercise", metavar="EXERCISE")
     check.add_argument("file", type=Path, metavar="FILE.py")

@@ -1,6 +1,8 @@
 """Grading many submissions: what was handed in, a journal that survives being killed, and the run that fills it."""
 
+from autograder.host.batch.engine import Engine, EngineError
 from autograder.host.batch.journal import Journal, JournalError, records_in
+from autograder.host.batch.local_engine import LocalEngine
 from autograder.host.batch.progress import stage
 from autograder.host.batch.run import ClassRun, grade_class
 from autograder.host.batch.seed import fingerprint, secret_seed
@@ -8,9 +10,12 @@ from autograder.host.batch.submitted import HandedIn, handed_in, nothing_handed_
 
 __all__ = [
     "ClassRun",
+    "Engine",
+    "EngineError",
     "HandedIn",
     "Journal",
     "JournalError",
+    "LocalEngine",
     "fingerprint",
     "grade_class",
     "handed_in",

@@ -79,8 +79,7 @@ class Journal:
         with self._append_lock:
             if record.key in self._records:
                 return False
-            _write_all(self._fd, line)
-            os.fsync(self._fd)
+            self._write(line)
             self._records[record.key] = record
             return True
 
@@ -89,6 +88,15 @@ class Journal:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+    def _write(self, line: bytes) -> None:
+        before = os.fstat(self._fd).st_size
+        try:
+            _write_all(self._fd, line)
+            os.fsync(self._fd)
+        except BaseException:  # half a line, on a full disk say, would damage the next one
+            os.ftruncate(self._fd, before)
+            raise
 
     def _lock(self) -> None:
         try:

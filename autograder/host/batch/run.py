@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 
+from autograder.host.batch.engine import Engine
 from autograder.host.batch.journal import Journal
-from autograder.host.batch.submitted import HandedIn
+from autograder.host.batch.submitted import NOT_ENTERED, HandedIn
 from autograder.host.records import ExerciseStatus, SubmissionRecord
-from autograder.host.sandbox import Sandbox
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class ClassRun:
 
 def is_final(record: SubmissionRecord) -> bool:
     """Whether every exercise was graded; an error of ours is an attempt, not a result."""
+    if record.sandbox.level == NOT_ENTERED:
+        return False
     return all(exercise.status is not ExerciseStatus.GRADER_ERROR for exercise in record.exercises)
 
 
@@ -35,30 +36,22 @@ def grade_class(
     hand_ins: Sequence[HandedIn],
     journal: Journal,
     *,
-    sandbox: Sandbox,
+    engine: Engine,
     seed: int,
-    slots: int | None = None,
     on_record: Callable[[SubmissionRecord], None] | None = None,
 ) -> ClassRun:
-    """Grade every hand-in that the journal does not hold yet, ``slots`` at a time (one a core).
+    """Grade on ``engine`` every hand-in that the journal does not hold yet.
 
-    ``on_record`` hears of each new record once it is on disk, in the order in which they finish. Student code runs in
-    the sandbox's processes; the threads here only wait for them and compare.
+    ``on_record`` hears of each new record once it is on disk, in the order in which they finish.
     """
     done = {hand_in.key: record for hand_in in hand_ins if (record := journal.get(hand_in.key)) is not None}
     open_ones = [hand_in for hand_in in hand_ins if hand_in.key not in done]
     from_journal = len(done)
-    with ThreadPoolExecutor(slots or len(os.sched_getaffinity(0))) as pool:
-        futures = {pool.submit(hand_in.grade, sandbox=sandbox, seed=seed): hand_in for hand_in in open_ones}
-        try:
-            for future in as_completed(futures):
-                record = future.result()
-                if is_final(record):
-                    journal.append(record)
-                done[futures[future].key] = record
-                if on_record is not None:
-                    on_record(record)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with closing(engine.grade(open_ones, seed=seed)) as graded:
+        for hand_in, record in graded:
+            if is_final(record):
+                journal.append(record)
+            done[hand_in.key] = record
+            if on_record is not None:
+                on_record(record)
     return ClassRun(tuple(done[hand_in.key] for hand_in in hand_ins), from_journal)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from autograder.host.exercises import find, of_assignment
 from autograder.host.grading import grade_answers
-from autograder.host.judge import not_found
+from autograder.host.judge import not_found, not_graded
+from autograder.host.kit.exercise import Exercise
 from autograder.host.notebook import Submission, SubmissionError, read_bytes, read_submission
-from autograder.host.records import GRADER_VERSION, SandboxRecord, SubmissionRecord
+from autograder.host.records import GRADER_VERSION, ExerciseRecord, SandboxRecord, SubmissionRecord
 from autograder.host.sandbox import Sandbox
 
 Key = tuple[str, str, str, str]
+NOT_ENTERED = 0  # in place of a sandbox's level: nothing of the student's ran
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,23 @@ class HandedIn:
             notes=(*self.notes, *submission.notes),
         )
 
+    def not_graded(self, sentence: str) -> SubmissionRecord:
+        """The record of a failure of ours: no points, none lost, and the next run tries again."""
+        return self._same_for_all(not_graded, sentence, SandboxRecord(NOT_ENTERED))
+
     def _unreadable(self, sentence: str, sandbox: Sandbox) -> SubmissionRecord:
+        return self._same_for_all(not_found, sentence, SandboxRecord(sandbox.level, tuple(sandbox.notes)))
+
+    def _same_for_all(
+        self, outcome: Callable[[Exercise, str], ExerciseRecord], sentence: str, sandbox: SandboxRecord
+    ) -> SubmissionRecord:
         exercises = (find(exercise_id, hidden=True) for exercise_id in of_assignment(self.assignment))
         return SubmissionRecord(
             assignment=self.assignment,
             student=self.student,
             submission_sha256=self.sha256,
-            sandbox=SandboxRecord(sandbox.level, tuple(sandbox.notes)),
-            exercises=tuple(not_found(exercise, sentence) for exercise in exercises),
+            sandbox=sandbox,
+            exercises=tuple(outcome(exercise, sentence) for exercise in exercises),
             notes=(*self.notes, sentence),
         )
 

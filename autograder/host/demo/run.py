@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.host.batch import fingerprint, records_in, secret_seed
+from autograder.host.batch import LocalEngine, fingerprint, records_in, secret_seed
 from autograder.host.demo.class_file import Member, read_class
 from autograder.host.demo.hand_in import hand_in
 from autograder.host.demo.stated_marks import differences
@@ -53,7 +53,9 @@ def run_demo(work: Path, class_folder: Path, report: Path, *, sandbox: Sandbox, 
         count = sum(1 for _ in records_in(course.journal))
         _say(f"A demonstration was interrupted here; going on with {count} records from its journal")
     _prepare(course, members, work)
-    graded = grade_course(course, sandbox=sandbox, report=report, title="Class report: demonstration", slots=slots)
+    graded = grade_course(
+        course, engine=LocalEngine(sandbox, slots), report=report, title="Class report: demonstration"
+    )
     found = (*graded.failures, *differences(members, graded.records, graded.csv))
     (work / UNFINISHED).unlink()
     return DemoResult(graded, found, resumed, time.monotonic() - started)

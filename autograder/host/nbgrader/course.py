@@ -59,10 +59,15 @@ def _reason(log: str) -> str:
     return str(errors[-1]) if errors else "\n".join(log.strip().splitlines()[-12:])
 
 
-def open_course(root: Path | None = None) -> Course:
-    """The course whose nbgrader_config.py lies in ``root``: by default the working directory, or else this checkout."""
+def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:
+    """The course whose nbgrader_config.py lies in ``root``: by default the working directory, or else this checkout.
+
+    ``submitted`` names another folder of submissions than that file does.
+    """
     here = Path.cwd() if (Path.cwd() / CONFIG).is_file() else Path(__file__).parents[3]
     config = PyFileConfigLoader(CONFIG, path=str(root or here)).load_config()
+    if submitted is not None:
+        config.CourseDirectory.submitted_directory = str(submitted.resolve())
     api = NbGraderAPI(config=config)
     folders = api.coursedir
     ours = config.GradeOutsideKernel

@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.batch import HandedIn, Journal, fingerprint, grade_class, handed_in, records_in, secret_seed
-from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+from autograder.host.batch import (
+    HandedIn,
+    Journal,
+    LocalEngine,
+    fingerprint,
+    grade_class,
+    handed_in,
+    records_in,
+    secret_seed,
+)
+from autograder.host.records import GRADER_VERSION, ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
 
 class FakeSandbox:
@@ -44,7 +53,7 @@ def hand_ins(tmp_path: Path) -> list[CountedHandIn]:
 
 def run(hand_ins: list, journal: Path) -> tuple:  # type: ignore[type-arg]
     with Journal(journal) as opened:
-        done = grade_class(hand_ins, opened, sandbox=FakeSandbox(), seed=1, slots=2)  # type: ignore[arg-type]
+        done = grade_class(hand_ins, opened, engine=LocalEngine(FakeSandbox(), 2), seed=1)  # type: ignore[arg-type]
     return [r.student for r in done.records], done.from_journal, len(done.unfinished)
 
 
@@ -72,17 +81,44 @@ def test_an_error_of_ours_is_not_written_down_and_tried_again(hand_ins, tmp_path
     assert run(hand_ins, journal) == (["a", "b", "c", "d"], 3, 0)
 
 
-def test_an_unexpected_error_ends_the_run_and_keeps_what_was_graded(hand_ins, tmp_path: Path) -> None:
-    class Broken(CountedHandIn):
-        def grade(self, *, sandbox: object, seed: int) -> SubmissionRecord:
-            raise ZeroDivisionError
+class BrokenHandIn(HandedIn):
+    """A hand-in whose grading fails as no grading should."""
 
+    def grade(self, *, sandbox: object, seed: int) -> SubmissionRecord:
+        raise ZeroDivisionError("nobody expected this")
+
+
+def test_an_unexpected_error_is_one_hand_ins_and_everybody_else_is_graded(hand_ins, tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     (tmp_path / "e").write_text("e")
-    ordered = [*hand_ins, Broken("05_fx", "e", tmp_path / "e")]
-    with Journal(journal) as opened, pytest.raises(ZeroDivisionError):
-        grade_class(ordered, opened, sandbox=FakeSandbox(), seed=1, slots=1)  # type: ignore[arg-type]
+    mixed = [BrokenHandIn("05_fx_rewrite", "e", tmp_path / "e"), *hand_ins]
+    with Journal(journal) as opened:
+        done = grade_class(mixed, opened, engine=LocalEngine(FakeSandbox(), 1), seed=1)  # type: ignore[arg-type]
     assert [r.student for r in records_in(journal)] == ["a", "b", "c", "d"]
+    (unfinished,) = done.unfinished
+    assert (unfinished.student, unfinished.max_points) == ("e", 0.0)
+    assert all("nobody expected this" in e.message for e in unfinished.exercises)
+
+
+def test_an_interruption_keeps_what_was_graded_and_stops_what_has_not_begun(hand_ins, tmp_path: Path) -> None:
+    def interrupt(record: SubmissionRecord) -> None:
+        raise KeyboardInterrupt
+
+    journal = tmp_path / "journal.jsonl"
+    with Journal(journal) as opened, pytest.raises(KeyboardInterrupt):
+        grade_class(hand_ins, opened, engine=LocalEngine(FakeSandbox(), 1), seed=1, on_record=interrupt)  # type: ignore[arg-type]
+    assert run(hand_ins, journal)[1] >= 1
+    assert len(list(records_in(journal))) == 4
+
+
+def test_grading_again_with_a_new_version_keeps_the_old_line(hand_ins, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    run(hand_ins, journal)
+    with Journal(journal) as opened:
+        for record in tuple(opened):
+            assert opened.append(dataclasses.replace(record, grader_version="9.9.9"))
+    versions = [record.grader_version for record in records_in(journal)]
+    assert versions == [GRADER_VERSION] * 4 + ["9.9.9"] * 4
 
 
 def test_what_was_handed_in_is_found_by_assignment_then_student(tmp_path: Path) -> None:

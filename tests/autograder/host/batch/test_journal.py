@@ -1,6 +1,8 @@
 """The journal loses nothing that `append` returned for, holds nothing twice, and has one writer."""
 
+import errno
 import multiprocessing
+import os
 import random
 import time
 from collections.abc import Iterator
@@ -145,3 +147,21 @@ def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path) -> N
         Journal(path)
     with Journal(path):
         pass
+
+
+def test_a_full_disk_costs_one_append_and_damages_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = tmp_path / "journal.jsonl", os.write
+
+    def half_then_full(fd: int, data: bytes) -> int:
+        if len(data) < len(line_of(record(1))):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(fd, data[: len(data) // 2])
+
+    with Journal(path) as journal:
+        journal.append(record(0))
+        monkeypatch.setattr(os, "write", half_then_full)
+        with pytest.raises(OSError, match="No space left"):
+            journal.append(record(1))
+        monkeypatch.setattr(os, "write", write)
+        assert journal.append(record(1))
+    assert [r.student for r in records_in(path)] == ["student_0", "student_1"]

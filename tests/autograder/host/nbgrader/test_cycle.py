@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from autograder.host.batch import records_in
+from autograder.host.batch import LocalEngine, records_in
 from autograder.host.exercises import find, of_assignment
 from autograder.host.nbgrader import outside_kernel
 from autograder.host.nbgrader.course import Course, open_course
-from autograder.host.nbgrader.grade import Graded, grade_course, main
+from autograder.host.nbgrader.grade import Graded, grade_course
 from autograder.host.nbgrader.release import release
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
@@ -141,7 +141,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
 @pytest.fixture(scope="module")
 def graded(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Graded:
     report = tmp_path_factory.mktemp("report")
-    return grade_course(course, [NAME], sandbox=FakeSandbox(), report=report, slots=2)  # type: ignore[arg-type]
+    return grade_course(course, [NAME], engine=LocalEngine(FakeSandbox(), 2), report=report)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -228,15 +228,6 @@ def test_formgraders_button_grades_what_nobody_graded_yet(course: Course, graded
 
 
 def test_grading_again_takes_everything_from_the_journal(course: Course, graded: Graded, tmp_path: Path) -> None:
-    again = grade_course(course, [NAME], sandbox=FakeSandbox(), report=tmp_path)  # type: ignore[arg-type]
+    again = grade_course(course, [NAME], engine=LocalEngine(FakeSandbox()), report=tmp_path)  # type: ignore[arg-type]
     assert again.from_journal == len(again.records) - 1
     assert len(again.failures) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"), [(["05_no_such"], "no assignment is called"), ([], "nothing was handed in")]
-)
-def test_wrong_usage_is_said_in_one_sentence(monkeypatch, tmp_path: Path, capsys, arguments, words: str) -> None:
-    monkeypatch.setenv("COURSE_WORK", str(tmp_path))
-    assert main(arguments) == 2
-    assert words in capsys.readouterr().err

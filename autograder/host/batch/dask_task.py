@@ -1,0 +1,58 @@
+"""What a Dask worker does: a path comes in, a record goes out as JSON.
+
+The worker belongs to us. Like any host it opens a sandbox and never loads what a student made. The secret seed does not
+travel: every machine reads it from the file that they share.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.host.batch.seed import secret_seed
+from autograder.host.batch.submitted import HandedIn
+from autograder.host.records import GRADER_VERSION
+from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
+
+
+@dataclass(frozen=True)
+class Order:
+    """One hand-in to grade; plain text, so that nothing but text has to be unpickled."""
+
+    assignment: str
+    student: str
+    path: str
+    sha256: str
+    notes: tuple[str, ...]
+    seed_file: str
+    level: str  # "auto", or "1" to "5"
+    trust: bool
+
+
+def grade_order(order: Order) -> str:
+    """Grade one hand-in here and return its record as JSON."""
+    hand_in = HandedIn(order.assignment, order.student, Path(order.path), order.notes)
+    if hand_in.sha256 != order.sha256:
+        return hand_in.not_graded(f"{order.path} reads differently on another machine.").to_json()
+    sandbox = _sandbox(order.level, order.trust)
+    return hand_in.grade(sandbox=sandbox, seed=secret_seed(Path(order.seed_file))).to_json()
+
+
+def unreadiness(folder: str, seed_file: str, version: str, level: str, trust: bool) -> str:
+    """Why this worker cannot grade what lies in ``folder``, in a sentence; empty if it can."""
+    if version != GRADER_VERSION:
+        return f"runs version {GRADER_VERSION} of the grader instead of {version}; install the same version there."
+    for path in (folder, seed_file):
+        if not Path(path).exists():
+            return f"does not see {path}; share that folder with it under the same name."
+    try:
+        _sandbox(level, trust)
+    except SandboxError as error:
+        return f"has no sandbox: {error}"
+    return ""
+
+
+@functools.cache
+def _sandbox(level: str, trust: bool) -> Sandbox:
+    return open_sandbox("auto" if level == "auto" else int(level), trust=trust)
