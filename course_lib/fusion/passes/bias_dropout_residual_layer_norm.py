@@ -4,9 +4,9 @@ Dropout of the fused operator falls out elsewhere than PyTorch's for the same se
 its own, so that it need not be kept. Rate, scale and the gradient's use of the same mask are as they were.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -29,50 +29,20 @@ from course_lib.fusion.rules import Objection
 from course_lib.fusion.switched import BiasDropoutResidualLayerNorm
 
 Tensor = torch.Tensor
+_TENSORS = ("x", "bias", "residual", "weight", "layer_norm_bias")  # as the fused operator takes them
 
 
-def _training(
-    x: Tensor,
-    bias: Tensor,
-    residual: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor,
-    layer_norm_bias: Tensor,
-    p: float,
-    training: bool,
-    eps: float,
-) -> Tensor:
-    rows = F.dropout(x + bias, p, training) + residual
-    return F.layer_norm(rows, normalized_shape, weight, layer_norm_bias, eps)
-
-
-def _after_linear(
-    hidden: Tensor,
-    linear_weight: Tensor,
-    bias: Tensor,
-    residual: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor,
-    layer_norm_bias: Tensor,
-    p: float,
-    training: bool,
-    eps: float,
-) -> Tensor:
-    x = F.linear(hidden, linear_weight, bias)
-    rows = F.dropout(x, p, training) + residual
-    return F.layer_norm(rows, normalized_shape, weight, layer_norm_bias, eps)
-
-
-def _evaluation(
-    x: Tensor,
-    bias: Tensor,
-    residual: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor,
-    layer_norm_bias: Tensor,
-    eps: float,
-) -> Tensor:
-    return F.layer_norm(x + bias + residual, normalized_shape, weight, layer_norm_bias, eps)
+# fmt: off
+_PATTERNS: tuple[Any, ...] = (
+    lambda x, bias, residual, normalized_shape, weight, layer_norm_bias, p, training, eps:
+        F.layer_norm(F.dropout(x + bias, p, training) + residual, normalized_shape, weight, layer_norm_bias, eps),
+    lambda hidden, linear_weight, bias, residual, normalized_shape, weight, layer_norm_bias, p, training, eps:
+        F.layer_norm(F.dropout(F.linear(hidden, linear_weight, bias), p, training) + residual,
+                     normalized_shape, weight, layer_norm_bias, eps),
+    lambda x, bias, residual, normalized_shape, weight, layer_norm_bias, eps:
+        F.layer_norm(x + bias + residual, normalized_shape, weight, layer_norm_bias, eps),
+)
+# fmt: on
 
 
 class FuseBiasDropoutResidualLayerNorm(FusionPass):
@@ -83,7 +53,7 @@ class FuseBiasDropoutResidualLayerNorm(FusionPass):
     """
 
     name = "bias_dropout_residual_layer_norm"
-    patterns: ClassVar = (_training, _after_linear, _evaluation)
+    patterns: ClassVar = _PATTERNS
 
     def guard(self, match: Match) -> Objection | None:
         """Object unless shapes and dtypes are those of the fused operator, and p and the training flag are known."""
@@ -103,8 +73,8 @@ class FuseBiasDropoutResidualLayerNorm(FusionPass):
         if "hidden" not in match.operands:
             return fused
 
-        def after_linear(hidden: Tensor, linear_weight: Tensor, **operands: object) -> object:
-            return fused(F.linear(hidden, linear_weight), **operands)
+        def after_linear(*, hidden: Tensor, linear_weight: Tensor, **operands: object) -> object:
+            return fused(x=F.linear(hidden, linear_weight), **operands)
 
         return after_linear
 
@@ -135,25 +105,12 @@ def _fused_module(match: Match) -> Callable[..., object]:
     module = BiasDropoutResidualLayerNorm(p, eps).train(bool(attribute_of(match, training)))
     call = new_module(owner, "bias_dropout_residual_layer_norm", module)
 
-    def fused(
-        x: object, bias: object, residual: object, weight: object, layer_norm_bias: object, **_: object
-    ) -> object:
-        return call(x, bias, residual, weight, layer_norm_bias)
+    def fused(**operands: Any) -> object:
+        return call(*(operands[name] for name in _TENSORS))
 
     return fused
 
 
-def _fused_operator(
-    x: Tensor,
-    bias: Tensor,
-    residual: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor,
-    layer_norm_bias: Tensor,
-    eps: float,
-    p: float = 0.0,
-    training: bool = False,
-) -> object:
-    return torch.ops.course_lib.bias_dropout_residual_layer_norm(
-        x, bias, residual, weight, layer_norm_bias, p, training, eps
-    )
+def _fused_operator(*, eps: float, p: float = 0.0, training: bool = False, **operands: Any) -> object:
+    tensors = (operands[name] for name in _TENSORS)
+    return torch.ops.course_lib.bias_dropout_residual_layer_norm(*tensors, p, training, eps)

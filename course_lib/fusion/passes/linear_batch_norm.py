@@ -1,66 +1,25 @@
-"""Fold a BatchNorm in evaluation mode into the linear layer before it.
+"""Fold a BatchNorm in evaluation mode into the linear layer before or after it; see `course_lib.fusion.batch_norm`."""
 
-The folded weights are computed from the two modules' own parameters each time the graph runs, so that old checkpoints
-load, gradients reach every parameter, and a layer that is called elsewhere too stays as it is. That takes six small
-launches, which read the weights twice, and saves reading and writing the activations once: it pays where those are
-larger.
-"""
+from typing import Any, ClassVar
 
-from collections.abc import Callable
-from typing import ClassVar
-
-import torch
 import torch.nn.functional as F
 
-from course_lib.fusion.batch_norm import folded, objection_to_folding
-from course_lib.fusion.fusion_pass import FusionPass
-from course_lib.fusion.matching import Match
-from course_lib.fusion.rules import Objection
+from course_lib.fusion.batch_norm import BatchNormFolding
 
-Tensor = torch.Tensor
-
-
-def _pattern(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    mean: Tensor,
-    variance: Tensor,
-    scale: Tensor,
-    shift: Tensor,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Tensor:
-    return F.batch_norm(F.linear(x, weight, bias), mean, variance, scale, shift, training, momentum, eps)
+# fmt: off
+_PATTERNS: tuple[Any, ...] = (
+    lambda x, weight, bias, mean, variance, scale, shift, training, momentum, eps:
+        F.batch_norm(F.linear(x, weight, bias), mean, variance, scale, shift, training, momentum, eps),
+    lambda x, weight, bias, mean, variance, scale, shift, training, momentum, eps:
+        F.linear(F.batch_norm(x, mean, variance, scale, shift, training, momentum, eps), weight, bias),
+)
+# fmt: on
 
 
-class LinearBatchNorm(FusionPass):
+class LinearBatchNorm(BatchNormFolding):
     """The pass `linear_batch_norm`. It runs only when named: its graph evaluates for good, whatever `train()` says."""
 
     name = "linear_batch_norm"
-    by_default = False
-    patterns: ClassVar = (_pattern,)
-
-    def guard(self, match: Match) -> Objection | None:
-        """Object unless BatchNorm evaluates with statistics, a weight and a bias, and folding moves fewer bytes."""
-        return objection_to_folding(match, dimensions=2)
-
-    def replacement(self, match: Match) -> Callable[..., object]:
-        """Return the linear layer with folded parameters."""
-        return _fused
-
-
-def _fused(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    mean: Tensor,
-    variance: Tensor,
-    scale: Tensor,
-    shift: Tensor,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Tensor:
-    return F.linear(x, *folded(weight, bias, mean, variance, scale, shift, eps, weight_dimensions=2))
+    patterns: ClassVar = _PATTERNS
+    layer: ClassVar = staticmethod(F.linear)
+    dimensions = 2

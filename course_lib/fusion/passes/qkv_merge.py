@@ -14,16 +14,17 @@ It computes the same real function. It runs only when named, because the merged 
 and because two projections with biases take a launch more.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import fx
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.counted import counted, objection_to_traffic
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import modules_are_plain, nothing_is_switched_between
 from course_lib.fusion.layouts import describe_relaid, relaid, run
@@ -34,7 +35,6 @@ from course_lib.fusion.owned import Owned
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rewriting import erase
 from course_lib.fusion.rules import Objection
-from course_lib.graph import Cost, cost
 
 Tensor = torch.Tensor
 Writers = tuple[fx.Node, ...]
@@ -275,17 +275,11 @@ def _tried(
         found.append(relaid(values))
 
     mode = match.anchor.meta["val"].fake_mode
-    after = _counted(merged, mode)
+    after = counted(merged, mode)
     (readers,) = found
     if isinstance(readers, Objection):
         return readers
-    before = _counted(lambda: [run(node, {}) for node in (*match.nodes, *readers)], mode)
-    if after.bytes_moved < before.bytes_moved:
-        return None
-    reason = f"merged, {after.bytes_moved:,} bytes would be moved instead of {before.bytes_moved:,}"
-    return Objection("traffic", f"{reason}; the weights are put side by side on each run, which pays with more rows")
-
-
-def _counted(function: Callable[[], object], mode: FakeTensorMode) -> Cost:
-    with mode, torch.no_grad():
-        return cost(function, ())
+    before = counted(lambda: [run(node, {}) for node in (*match.nodes, *readers)], mode)
+    return objection_to_traffic(
+        before, after, "the weights are put side by side on each run, which pays with more rows"
+    )

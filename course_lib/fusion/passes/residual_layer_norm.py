@@ -1,7 +1,7 @@
 """Fuse `layer_norm(x + residual)` onto the operator `course_lib::residual_layer_norm`."""
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -12,23 +12,18 @@ from course_lib.fusion.matching import Match
 from course_lib.fusion.operand_facts import normalises_last_dimension
 from course_lib.fusion.rules import Objection
 
-
-def _pattern(
-    x: torch.Tensor,
-    residual: torch.Tensor,
-    normalized_shape: Sequence[int],
-    weight: torch.Tensor,
-    layer_norm_bias: torch.Tensor,
-    eps: float,
-) -> torch.Tensor:
-    return F.layer_norm(x + residual, normalized_shape, weight, layer_norm_bias, eps)
+_PATTERNS: tuple[Any, ...] = (
+    lambda x, residual, normalized_shape, weight, layer_norm_bias, eps: F.layer_norm(
+        x + residual, normalized_shape, weight, layer_norm_bias, eps
+    ),
+)
 
 
 class ResidualLayerNorm(FusionPass):
     """The pass `residual_layer_norm`: N elements less written, and N less read."""
 
     name = "residual_layer_norm"
-    patterns: ClassVar = (_pattern,)
+    patterns: ClassVar = _PATTERNS
 
     def guard(self, match: Match) -> Objection | None:
         """Object unless the operands have one shape and one dtype and the last dimension is normalised."""
@@ -39,12 +34,6 @@ class ResidualLayerNorm(FusionPass):
         return _fused
 
 
-def _fused(
-    x: torch.Tensor,
-    residual: torch.Tensor,
-    normalized_shape: Sequence[int],
-    weight: torch.Tensor,
-    layer_norm_bias: torch.Tensor,
-    eps: float,
-) -> object:
-    return torch.ops.course_lib.residual_layer_norm(x, residual, weight, layer_norm_bias, eps)
+def _fused(**operands: Any) -> object:
+    given = (operands[name] for name in ("x", "residual", "weight", "layer_norm_bias", "eps"))
+    return torch.ops.course_lib.residual_layer_norm(*given)
