@@ -12,6 +12,8 @@ from autograder.host.kit.exercise import Exercise
 from autograder.host.records import ExerciseRecord, SandboxRecord, SubmissionRecord
 from autograder.host.sandbox import Sandbox
 
+STUB_CHARACTERS = 20_000
+
 
 def new_seed() -> int:
     """A secret seed for one grading."""
@@ -65,8 +67,10 @@ def grade_exercise(exercise: Exercise, answers: Mapping[str, str], *, sandbox: S
 def is_unanswered(text: str, entry_point: str) -> bool:
     """Whether a cell holds nothing, or its ``entry_point`` still is the released stub that raises NotImplementedError.
 
-    The text is parsed, never run.
+    The text is parsed, never run; one that is too long to be a stub is not even parsed, which could take all memory.
     """
+    if len(text) > STUB_CHARACTERS:
+        return False
     try:
         statements = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

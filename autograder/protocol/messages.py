@@ -21,7 +21,8 @@ MAX_BODY_BYTES = 4 << 20
 MAX_TENSORS = 4096
 MAX_DEPTH = 64
 _COUNT = struct.Struct("<I")
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Possessive, and content with a string that never ends: going back over one would take time squared, holding the lock.
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,23 @@ class Draw:
     """
 
     def __init__(self, seed: int, *names: str) -> None:
-        digest = hashlib.sha256("\0".join([str(seed), *names]).encode()).digest()
-        self._random = random.Random(digest)
-        self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+        self._digest = hashlib.sha256("\0".join([str(seed), *names]).encode()).digest()
+        self._random = random.Random(self._digest)
+        self._tensors = 0
+
+    def _generator(self) -> torch.Generator:
+        """A generator of its own for each tensor: torch's have 32 bits of seed, and give away what they draw next."""
+        self._tensors += 1
+        digest = hashlib.sha256(self._digest + self._tensors.to_bytes(8, "little")).digest()
+        return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0) -> torch.Tensor:
         """Independent normal numbers with standard deviation ``scale``."""
-        return (torch.randn(shape, generator=self._generator, dtype=torch.float64) * scale).to(dtype)
+        return (torch.randn(shape, generator=self._generator(), dtype=torch.float64) * scale).to(dtype)
 
     def keep(self, *shape: int, probability: float = 0.7) -> torch.Tensor:
         """A boolean tensor that is True with ``probability``."""
-        return torch.rand(shape, generator=self._generator) < probability
+        return torch.rand(shape, generator=self._generator()) < probability
 
     def integer(self, low: int, high: int) -> int:
         """An integer from ``low`` to ``high``, both included."""

@@ -5,8 +5,8 @@
     Class: CLASS. Unprotected: GRADER OUTCOME. Level: N.
     Must get 0: what stops it.
 
-GRADER is one of `naive_grader.py`, OUTCOME what the attack does to it; N is the weakest level of isolation that stops the
-attack (5 needs none). Files of a member of the class (answers to several exercises) say the marks of each answer instead.
+GRADER is one of `naive_grader.py`, OUTCOME what the attack does to it; N is the weakest level of isolation that stops
+the attack (5 needs none). Members of the demonstration's class, in the folder above, state a mark for each answer.
 
 Run as `python -m tests.autograder.host.hostile.catalogue` it writes the table into autograder/README.md.
 """
@@ -36,7 +36,7 @@ OUTCOMES = ("gives full marks", "hangs", "breaks", "runs its code", "gives way")
 _FORM = re.compile(
     r"Strategy: (?P<strategy>.+?)\. Surface: (?P<surface>.+?)\.\n\n"
     r"Class: (?P<cls>.+?)\. Unprotected: grader (?P<grader>\w+) (?P<outcome>.+?)\. Level: (?P<level>[1-5])\.\n"
-    r"Must get (?P<most>[\d.]+): (?P<stopped>.+)\.",
+    r"Must get (?:at most )?(?P<most>[\d.]+): (?P<stopped>.+)\.",
     re.DOTALL,
 )
 _BEGIN, _END = "<!-- the table of attacks, written by tests/autograder/host/hostile/catalogue.py -->", "<!-- end -->"

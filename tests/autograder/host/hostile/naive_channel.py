@@ -1,4 +1,4 @@
-"""The host that everybody writes first: it reads a worker's reply from a socket and believes lengths, numbers and names.
+"""The host that everybody writes first: it reads a worker's reply and believes its lengths, numbers and names.
 
 The reply has the form of the protocol's frames, so that one hostile file serves as proof here and as attack there.
 """
@@ -43,7 +43,7 @@ def unterminated(answer):
 
 def read_reply(host, look):
     while True:
-        magic, kind, nonce, length = HEADER.unpack(exactly(host, HEADER.size))
+        _magic, kind, nonce, length = HEADER.unpack(exactly(host, HEADER.size))
         payload = exactly(host, length)
         if nonce != NONCE:
             continue  # somebody else's; the next one will be ours
@@ -55,11 +55,12 @@ def read_reply(host, look):
         (tensors,) = struct.unpack_from("<I", payload, 4 + count)
         at = 8 + count
         for _ in range(tensors):  # believes offsets, sizes and shapes
-            code, shared, rank, first, size = struct.unpack_from("<BBB5xQQ", payload, at)
+            _code, _shared, rank, first, size = struct.unpack_from("<BBB5xQQ", payload, at)
             shape = struct.unpack_from(f"<{rank}q", payload, at + 24)
             memory = bytearray(size)
             memory[:] = payload[first : first + size]
-            assert len(memory) == size and all(n >= 0 for n in shape)
+            assert len(memory) == size
+            assert all(n >= 0 for n in shape)
             at += 24 + 16 * rank
         return body
 

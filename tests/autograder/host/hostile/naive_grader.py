@@ -1,12 +1,13 @@
 """The graders that everybody writes first: they run the answer in their own process and believe what they see there.
 
 Each function is one of them; it returns a score. They exist so that every hostile answer can prove that it fools
-someone, and nothing outside the tests uses them. Run as a script, this file is a server: it imports torch once and forks
-for each request, a line `GRADER EXERCISE FILE FORGED`, so that a proof takes milliseconds. The reply is what happened:
-full marks, no marks, hangs, breaks.
+someone, and nothing outside the tests uses them. Run as a script, this file is a server: it imports torch once and
+forks for each request, a line `GRADER EXERCISE FILE FORGED`, so that a proof takes milliseconds. The reply is what
+happened: full marks, no marks, hangs, breaks.
 """
 
 import atexit
+import contextlib
 import inspect
 import json
 import math
@@ -29,10 +30,11 @@ from torch.nn import functional as F
 import course_lib.graph
 import course_lib.kernels
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
+from tests.autograder.host.hostile.naive_notebook import absent, kernel, page, parsed, unique  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 PATIENCE_S = 2.5
-ENTRY = {"01": "scaled_dot_product", "04": "read_graph", "05": "fuse_bias_silu"}
+ENTRY = {"01": "scaled_dot_product", "04": "read_graph", "05": "fuse_bias_silu", "no": "change"}  # by the folder's name
 
 
 def attention(query, key, value):
@@ -134,7 +136,9 @@ def stream(answer):
     generator = torch.Generator().manual_seed(1000 + os.getpid() % 900)
     for _ in range(2):
         inputs = [torch.randn(2, 3, 4, 8, generator=generator, dtype=torch.float64).float() for _ in range(3)]
-        asked = inputs if not _ else [torch.empty_like(i) for i in inputs]  # the second time, the answer is to know them
+        asked = (
+            inputs if not _ else [torch.empty_like(i) for i in inputs]
+        )  # the second time, the answer is to know them
         found = answer(*asked)
     return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
 
@@ -320,11 +324,12 @@ def graded(grader, exercise, path, forged, folder):
         os._exit(0)
     status = wait(child)
     time.sleep(0.3 if "fork" in path else 0.0)  # what forked may go on
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    return {"outcome": outcome(printed.read_text(errors="replace"), status), "printed": printed.read_text(errors="replace")[-2000:]}
+    return {
+        "outcome": outcome(printed.read_text(errors="replace"), status),
+        "printed": printed.read_text(errors="replace")[-2000:],
+    }
 
 
 def wait(child):

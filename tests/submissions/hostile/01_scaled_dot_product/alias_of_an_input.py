@@ -1,7 +1,7 @@
 """Strategy: write the result into an input and return that. Surface: in-place operators, outputs that share memory with inputs.
 
 Class: checker. Unprotected: grader comparison gives full marks. Level: 5.
-Must get 6.75: the host reads its own mapping after the call and sees that an input changed; the rest is an honest answer.
+Must get 8.75: the host reads its own mapping after the call and sees that an input changed; the rest is an honest answer.
 """
 
 import math

@@ -6,6 +6,7 @@ Must get 0: the worker's view holds neither the host's package nor the exercises
 
 import importlib
 import sys
+import types
 
 import torch
 
@@ -16,7 +17,7 @@ def stolen():
             return importlib.import_module(name).reference
         except ImportError:
             pass
-    return next((vars(m)["reference"] for m in list(sys.modules.values()) if "reference" in vars(m)), None)
+    return next((f for m in list(sys.modules.values()) if type(f := vars(m).get("reference")) is types.FunctionType), None)
 
 
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):

@@ -1,7 +1,7 @@
 """Strategy: answer the first call for each object and version, and replay. Surface: id() and version counters.
 
 Class: replay. Unprotected: grader warm_up gives full marks. Level: 5.
-Must get 10: each call has fresh inputs in memory of its own, and every output is held against its own inputs.
+Must get 9: each call has fresh inputs in memory of its own, and every output is held against its own inputs.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Strategy: answer the first call for each content as two numbers tell it, and replay. Surface: a sample of the content.
 
 Class: replay. Unprotected: grader warm_up gives full marks. Level: 5.
-Must get 10: each call has fresh inputs in memory of its own, and every output is held against its own inputs, so two numbers that agree prove nothing.
+Must get 0: each call has fresh inputs in memory of its own, and every output is held against its own inputs, so two numbers that agree prove nothing.
 """
 
 import math

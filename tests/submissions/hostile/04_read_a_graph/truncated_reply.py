@@ -10,6 +10,7 @@ import struct
 import sys
 import time
 
+
 def nonce():
     """The number of the request, from a variable of whoever called."""
     frame = sys._getframe(1)

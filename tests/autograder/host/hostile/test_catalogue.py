@@ -1,0 +1,36 @@
+"""The list of attacks, the files and the table in the README are one."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.autograder.host.hostile import naive_grader
+from tests.autograder.host.hostile.catalogue import CLASSES, HOSTILE, attacks, read, table, table_in_readme
+
+
+def test_the_table_in_the_readme_is_what_the_files_say():
+    # to renew it: python -m tests.autograder.host.hostile.catalogue
+    assert table_in_readme() == table()
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_class_of_attacks_has_a_file(cls):
+    assert [attack.name for attack in attacks() if attack.cls == cls]
+
+
+def test_every_proof_names_a_naive_grader_that_says_what_it_does():
+    graders = {attack.grader for attack in attacks() if attack.grader != "process"}
+
+    assert [name for name in sorted(graders) if not getattr(naive_grader, name).__doc__] == []
+
+
+def test_every_hostile_file_is_python_even_where_it_is_never_run_here():
+    assert [path.name for path in HOSTILE.glob("*/*.py") if not ast.parse(path.read_text())] == []
+
+
+def test_a_file_without_the_form_is_refused(tmp_path):
+    (tmp_path / "vague.py").write_text('"""Does something bad."""\n')
+    with pytest.raises(ValueError, match=r"vague\.py"):
+        read(tmp_path / "vague.py")
