@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from autograder.host.batch import Engine, EngineError, JournalError, LocalEngine
 from autograder.host.sandbox import SandboxError, open_sandbox
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from autograder.host.nbgrader.course import Course
 
 DONE, WRONG_USAGE, OUR_FAILURE = 0, 2, 4
@@ -38,8 +40,15 @@ def add_batch(commands: Any) -> None:
     batch.add_argument(
         "--assignment", action="append", default=[], metavar="NAME", help="only this one; may be repeated"
     )
-    batch.add_argument("--engine", choices=("local", "dask"), default="local", help="this process, or Dask workers")
-    batch.add_argument("--slots", type=_at_least_one, metavar="N", help="hand-ins at a time; by default one a core")
+    batch.add_argument(
+        "--engine",
+        choices=("local", "dask", "slurm"),
+        default="local",
+        help="this process, Dask workers, or Dask workers that Slurm starts",
+    )
+    batch.add_argument(
+        "--slots", type=_at_least_one, metavar="N", help="hand-ins at a time; by default one a core, or a GPU"
+    )
     batch.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a running Dask cluster; without it one is started here"
     )
@@ -96,10 +105,18 @@ def _engine(options: argparse.Namespace, course: Course) -> Iterator[Engine]:
     if options.engine == "local":
         yield LocalEngine(open_sandbox(level if level == "auto" else int(level), trust=trust), options.slots)
         return
-    from autograder.host.batch.dask_engine import DaskEngine, connected, local_cluster
+    from autograder.host.batch.dask_engine import DaskEngine
 
     secret_seed(course.seed_file)  # drawn here, once, and only read by the workers
-    with connected(options.scheduler) if options.scheduler else local_cluster(options.slots) as client:
+    with _cluster(options) as client:
         engine = DaskEngine(client, course.seed_file, level, trust)
         engine.require_ready(course.submitted)
         yield engine
+
+
+def _cluster(options: argparse.Namespace) -> AbstractContextManager[Client]:
+    from autograder.host.batch.dask_clusters import connected, local_cluster, slurm_cluster
+
+    if options.engine == "slurm":
+        return slurm_cluster(options.slots or 1)
+    return connected(options.scheduler) if options.scheduler else local_cluster(options.slots)

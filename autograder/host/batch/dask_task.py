@@ -7,6 +7,8 @@ travel: every machine reads it from the file that they share.
 from __future__ import annotations
 
 import functools
+import os
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,7 @@ class Order:
     sha256: str
     notes: tuple[str, ...]
     seed_file: str
+    version: str  # of the grader that asks
     level: str  # "auto", or "1" to "5"
     trust: bool
 
@@ -33,19 +36,23 @@ class Order:
 def grade_order(order: Order) -> str:
     """Grade one hand-in here and return its record as JSON."""
     hand_in = HandedIn(order.assignment, order.student, Path(order.path), order.notes)
+    # asked again, since a worker may have joined after the start
+    sentence = unreadiness(order.path, order.seed_file, order.version, order.level, order.trust)
+    if sentence:
+        return hand_in.not_graded(f"The machine {platform.node()} {sentence}").to_json()
     if hand_in.sha256 != order.sha256:
-        return hand_in.not_graded(f"{order.path} reads differently on another machine.").to_json()
+        return hand_in.not_graded(f"{order.path} reads differently on the machine {platform.node()}.").to_json()
     sandbox = _sandbox(order.level, order.trust)
     return hand_in.grade(sandbox=sandbox, seed=secret_seed(Path(order.seed_file))).to_json()
 
 
-def unreadiness(folder: str, seed_file: str, version: str, level: str, trust: bool) -> str:
-    """Why this worker cannot grade what lies in ``folder``, in a sentence; empty if it can."""
+def unreadiness(path: str, seed_file: str, version: str, level: str, trust: bool) -> str:
+    """Why this worker cannot grade what lies at ``path``, in a sentence; empty if it can."""
     if version != GRADER_VERSION:
         return f"runs version {GRADER_VERSION} of the grader instead of {version}; install the same version there."
-    for path in (folder, seed_file):
-        if not Path(path).exists():
-            return f"does not see {path}; share that folder with it under the same name."
+    for needed in (path, seed_file):
+        if not os.path.lexists(needed):
+            return f"does not see {needed}; share that folder with it under the same name."
     try:
         _sandbox(level, trust)
     except SandboxError as error:
