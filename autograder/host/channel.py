@@ -5,12 +5,14 @@ What a worker can do wrong on the channel ends here as one of three exceptions, 
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import select
 import socket
+import struct
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from autograder.protocol import (
     Frame,
@@ -25,6 +27,8 @@ from autograder.protocol import (
 )
 
 MAX_REPLY_BYTES = 256 << 20
+CREDENTIALS = struct.Struct("3i")  # pid, uid, gid; see unix(7)
+Seen = TypeVar("Seen")
 
 
 class MalformedAnswerError(Exception):
@@ -53,9 +57,18 @@ class Channel:
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
+        self.worker_pid = 0  # in the host's own numbering, as the kernel tells it; 0 where it does not
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
     def wait_ready(self, deadline_s: float) -> Message:
         """The worker's first message: it has imported torch and waits."""
+        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
+        with contextlib.suppress(ConnectionResetError):
+            _, ancillary, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(CREDENTIALS.size), socket.MSG_PEEK)
+            for level, kind, data in ancillary:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                    self.worker_pid = CREDENTIALS.unpack(data)[0]
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         return self._receive(0, {Kind.READY}, deadline_s)
 
     def request(
@@ -82,6 +95,35 @@ class Channel:
             raise WorkerGoneError from None
         expected = Kind.LOADED if kind is Kind.LOAD else Kind.RESULT
         return self._receive(nonce, {expected, Kind.RAISED}, deadline_s)
+
+    def timed_call(
+        self,
+        body: dict[str, Any],
+        tensors: Sequence[RawTensor] = (),
+        *,
+        shared_bytes: Sequence[int] = (),
+        fds: tuple[int, ...] = (),
+        deadline_s: float,
+        deliver: Callable[[], None],
+        look: Callable[[], Seen],
+    ) -> tuple[Message, Seen, int]:
+        """Send one call and return its reply, what ``look`` saw, and the time on the host's clock, in nanoseconds.
+
+        The message is packed before the clock starts. What runs under the clock is ``deliver``, the signal, the
+        worker's work, its reply and ``look``. Raises as `request` does.
+        """
+        self.expect_silence()
+        frame = Frame(Kind.CALL, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
+        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
+        start_ns = time.perf_counter_ns()
+        deliver()
+        try:
+            send_frame(self._socket, frame)
+        except (BrokenPipeError, ConnectionResetError):
+            raise WorkerGoneError from None
+        reply = self._receive(frame.nonce, {Kind.RESULT, Kind.RAISED}, deadline_s)
+        seen = look()
+        return reply, seen, time.perf_counter_ns() - start_ns
 
     def expect_silence(self) -> None:
         """Raise `MalformedAnswerError` if bytes lie unread: an answer that nobody asked for."""
@@ -110,4 +152,5 @@ class Channel:
 
 def _text(facts: dict[str, Any], key: str, limit: int) -> str:
     value = facts.get(key)
-    return value[:limit] if type(value) is str else ""
+    # half a surrogate pair can stand in JSON, but be written nowhere
+    return value[:limit].encode("utf-8", "replace").decode() if type(value) is str else ""

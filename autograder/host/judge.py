@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.judge_speed import Timed, time_answer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.graphs import PassAnswer
@@ -27,8 +28,13 @@ from autograder.protocol import ProtocolError
 MODES = {Kind.VALUE: "value", Kind.CALLABLE: "callable", Kind.GRAPH: "pass"}
 
 
-def judge(exercise: Exercise, parts: Mapping[str, str], *, sandbox: Sandbox, seed: int) -> ExerciseRecord:
-    """Run every check of ``exercise`` on the answer made of ``parts`` (name of a cell to its text, set-up first)."""
+def judge(
+    exercise: Exercise, parts: Mapping[str, str], *, sandbox: Sandbox, seed: int, show_speed: bool = False
+) -> ExerciseRecord:
+    """Run every check of ``exercise`` on the answer made of ``parts`` (name of a cell to its text, set-up first).
+
+    Speed is measured where it earns points; with ``show_speed`` also where it is only shown.
+    """
     load = {
         "mode": MODES[exercise.kind],
         "entry_point": exercise.entry_point,
@@ -41,6 +47,7 @@ def judge(exercise: Exercise, parts: Mapping[str, str], *, sandbox: Sandbox, see
     try:
         for check in exercise.checks:
             grading.run(check, answer)
+        grading.time(answer, load, sandbox=sandbox, shown=show_speed)
     except (SandboxFailedError, SandboxError) as error:
         return not_graded(exercise, str(error))
     except Exception as error:  # a fault of ours must cost nobody points, nor stop the class
@@ -69,6 +76,7 @@ class _Grading:
     checks: list[CheckRecord] = field(default_factory=list)
     ended: AnswerFailedError | None = None
     raised: list[AnswerFailedError] = field(default_factory=list)
+    timed: Timed = field(default_factory=Timed)
 
     def run(self, check: Check, answer: Any) -> None:
         """Run one check, or write down why it did not run."""
@@ -87,16 +95,22 @@ class _Grading:
         else:
             self._add(check, CheckStatus.PASSED, check.points, "")
 
+    def time(self, answer: Any, load: dict[str, Any], *, sandbox: Sandbox, shown: bool) -> None:
+        """Measure the speed of an answer that is right somewhere: that of anything else says nothing."""
+        right = self.ended is None and any(c.points for c in self.checks)
+        try:
+            self.timed = time_answer(
+                self.exercise, answer, load, sandbox=sandbox, seed=self.seed, shown=shown, right=right
+            )
+        except AnswerFailedError as error:
+            self._all_failed(error)
+
     def close(self, session: Session) -> None:
         """End a worker; bytes it sent unasked make the whole answer malformed."""
         try:
             session.close()
         except AnswerFailedError as error:
-            self.ended = error
-            self.checks = [
-                CheckRecord(c.name, c.category, c.hidden, CheckStatus.ERROR, 0.0, c.max_points, error.message)
-                for c in self.checks
-            ]
+            self._all_failed(error)
 
     def record(self, counted: Mapping[str, float]) -> ExerciseRecord:
         """What the grading found."""
@@ -105,16 +119,26 @@ class _Grading:
             status, message = self.ended.status, self.ended.message
         elif self.raised and all(c.status is CheckStatus.ERROR for c in self.checks):
             status, message = self.raised[0].status, self.raised[0].message
+        checks = (*self.checks, *((self.timed.check,) if self.timed.check else ()))
+        assessed = [c for c in checks if c.status is not CheckStatus.NOT_ASSESSED]
         return ExerciseRecord(
             id=self.exercise.id,
             kind=self.exercise.kind,
-            points=round(sum(c.points for c in self.checks), 6),
-            max_points=round(sum(c.max_points for c in self.checks), 6),
+            points=round(sum(c.points for c in checks), 6),
+            max_points=round(sum(c.max_points for c in assessed), 6),
             status=status,
             message=message,
-            checks=tuple(self.checks),
+            checks=checks,
             counted=dict(counted),
+            speed=self.timed.record,
         )
+
+    def _all_failed(self, error: AnswerFailedError) -> None:
+        self.ended = error
+        self.checks = [
+            CheckRecord(c.name, c.category, c.hidden, CheckStatus.ERROR, 0.0, c.max_points, error.message)
+            for c in self.checks
+        ]
 
     def _add(self, check: Check, status: CheckStatus, points: float, message: str) -> None:
         self.checks.append(

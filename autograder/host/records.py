@@ -60,6 +60,40 @@ class CheckRecord:
             raise ValueError(f"check {self.name!r}: {self.points} points outside 0..{self.max_points}")
 
 
+class SpeedVerdict(StrEnum):
+    """What the clock came to; the first four as in `course_lib.timing`."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    ENVIRONMENT = "environment"
+    SHOWN = "shown"  # measured where it is never graded
+
+
+@dataclass(frozen=True)
+class SpeedRecord:
+    """An answer's speed by the host's clock, against the exercise's baseline; a ratio above 1 is faster."""
+
+    verdict: SpeedVerdict
+    reason: str  # one sentence for the student
+    ratio: float
+    ratio_low: float  # the interval that holds the true median ratio, with 95 % confidence
+    ratio_high: float
+    pairs: int
+    attempts: int  # each in fresh processes
+    answer_us: float  # of one call
+    baseline_us: float
+    passing: float  # the ratio asked for
+    full: float  # the ratio that earns all points
+    ideal: float  # what moving the fewest bytes allows
+    device: str
+    flags: tuple[str, ...] = ()  # for the person who looks at it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "verdict", SpeedVerdict(self.verdict))
+        object.__setattr__(self, "flags", tuple(self.flags))
+
+
 @dataclass(frozen=True)
 class ExerciseRecord:
     """One exercise of one submission.
@@ -77,9 +111,12 @@ class ExerciseRecord:
     checks: tuple[CheckRecord, ...] = ()
     counted: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
+    speed: SpeedRecord | None = None  # None where it was not measured
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))
+        if isinstance(self.speed, Mapping):
+            object.__setattr__(self, "speed", SpeedRecord(**self.speed))
         checks = tuple(c if isinstance(c, CheckRecord) else CheckRecord(**c) for c in self.checks)
         object.__setattr__(self, "checks", checks)
         if not 0 <= self.points <= self.max_points + 1e-9:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -22,6 +22,7 @@ from autograder.protocol import Kind, Message, ProtocolError, RawTensor
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
 MAX_STARTS = 4
+Seen = TypeVar("Seen")
 WORKERS_OWN = {"NoEntryPointError", "NotATensorError", "NotPlainDataError", "NotAGraphError", "GraphError"}
 """Exceptions whose message is a sentence for the student already."""
 
@@ -53,6 +54,7 @@ class Session:
     load_tensors: Sequence[RawTensor] = ()
     masked: Sequence[str] = ()
     wall_s: float = 60.0
+    has_cuda: bool = field(default=False, init=False)  # known once a worker has started
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
     _deadline_s: float = field(default=0.0, repr=False)
@@ -73,6 +75,39 @@ class Session:
     def call_with(self, body: dict[str, Any], tensors: Sequence[RawTensor]) -> Message:
         """Send ``tensors`` inside the message; for graphs, whose tensors are parameters and not inputs."""
         return self._request(Kind.CALL, body, tensors)
+
+    def timed_call(
+        self,
+        body: dict[str, Any],
+        tensors: Sequence[RawTensor],
+        *,
+        shared_bytes: Sequence[int],
+        fds: tuple[int, ...],
+        deliver: Callable[[], None],
+        look: Callable[[], Seen],
+    ) -> tuple[Message, Seen, int]:
+        """Call under the host's clock; see `Channel.timed_call`."""
+        channel = self._channel or self._start()
+        started_s = time.monotonic()
+        try:
+            with self._outcomes():
+                return channel.timed_call(
+                    body,
+                    tensors,
+                    shared_bytes=shared_bytes,
+                    fds=fds,
+                    deadline_s=started_s + self._left_s,
+                    deliver=deliver,
+                    look=look,
+                )
+        finally:
+            self._left_s -= time.monotonic() - started_s
+
+    def send_shared(
+        self, body: dict[str, Any], tensors: Sequence[RawTensor], shared_bytes: Sequence[int], fds: tuple[int, ...]
+    ) -> Message:
+        """Send a call whose tensors lie in memory that stays the host's."""
+        return self._request(Kind.CALL, body, tensors, shared_bytes=shared_bytes, fds=fds)
 
     def reload(self, load: dict[str, Any], tensors: Sequence[RawTensor]) -> None:
         """Load something else into the same worker; only for what the host made itself."""
@@ -114,7 +149,8 @@ class Session:
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)
         try:
-            channel.wait_ready(time.monotonic() + START_ALLOWANCE_S)
+            ready = channel.wait_ready(time.monotonic() + START_ALLOWANCE_S)  # before any student code is there
+            self.has_cuda = ready.body.get("cuda") is True
         except (WorkerGoneError, TimeoutError, MalformedAnswerError):
             ending = self._process.end()
             self._process = None
@@ -129,6 +165,11 @@ class Session:
                 self._drop()
             raise AnswerFailedError(error.status, error.message, fatal=True, unanswered=error.unanswered) from None
         return channel
+
+    @property
+    def worker_pid(self) -> int:
+        """The worker's process, started if there is none; 0 where the system does not tell."""
+        return (self._channel or self._start()).worker_pid
 
     @contextlib.contextmanager
     def _outcomes(self) -> Iterator[None]:

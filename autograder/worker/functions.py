@@ -10,6 +10,7 @@ import torch
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
+from autograder.worker.rounds import with_rounds
 from autograder.worker.tensors import to_raw, to_torch
 
 Reply = tuple[dict[str, Any], list[RawTensor]]
@@ -46,12 +47,12 @@ def _plain(value: object, where: str) -> Any:
 
 
 def tensor_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls take arguments and give outputs, and gradients where asked; see `call_on_tensors`."""
+    """Calls take arguments and give outputs, and gradients where asked (see `call_on_tensors`), or run a round."""
 
     def answer(message: Message) -> Reply:
         return call_on_tensors(entry, message)
 
-    return answer
+    return with_rounds(entry, answer)
 
 
 def call_on_tensors(function: Callable[..., Any], message: Message) -> Reply:

@@ -8,13 +8,17 @@ from typing import Any
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
 from autograder.worker.functions import call_on_tensors
+from autograder.worker.rounds import with_rounds
 from autograder.worker.tensors import to_torch
 
 Reply = tuple[dict[str, Any], list[RawTensor]]
 
 
 def load(message: Message) -> Callable[[Message], Reply]:
-    """Rebuild the graph of a LOAD message; calls run it on tensors, and with ``count`` also count what it costs."""
+    """Rebuild the graph of a LOAD message; calls run it on tensors, alone or in rounds.
+
+    A call with ``count`` also counts what the graph costs.
+    """
     import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
     from course_lib.graph import cost, from_data
 
@@ -35,4 +39,4 @@ def load(message: Message) -> Callable[[Message], Reply]:
             }
         return reply, tensors
 
-    return answer
+    return with_rounds(graph_module, answer)

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from autograder.host.kit.exercise import Check, Exercise, Kind
 from autograder.host.kit.graphs import costs, rewrites
 from autograder.host.kit.programs import Program, TensorSpec
+from autograder.host.kit.speed import Speed
 
 Tensor = torch.Tensor
 OPERATOR = "torch.ops.course_lib.bias_silu"
@@ -90,6 +91,7 @@ EXERCISE = Exercise(
     setup=SETUP,
     masked=("course_lib.fusion", "course_lib.schedule"),  # their patterns would write the pass
     wall_s=60,
+    speed=Speed(of("F.silu(x + b)", literal, inputs=(TensorSpec((512, 768)), TensorSpec((768,)))), ideal_ratio=2.0),
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
         Check(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from autograder.host.kit.draw import Draw
+from autograder.host.kit.speed import Speed
 
 
 class Kind(StrEnum):
@@ -47,19 +48,37 @@ class Check:
 
 @dataclass(frozen=True)
 class Control:
-    """An answer whose marks are known: it proves the checks. ``marks`` is the exact number of points it must get."""
+    """An answer whose marks are known: it proves the checks.
+
+    ``marks`` is the number of points it must get; with ``below``, it must get less.
+    """
 
     name: str
     answer: str  # source text of the answer cell
     marks: float
+    below: bool = False
+
+    def passes(self, points: float) -> bool:
+        """Whether an answer that got ``points`` is what the control says."""
+        return points < self.marks if self.below else points == self.marks
+
+
+REFERENCE = "reference"
+"""The name of the control that holds the reference solution, from which the standard controls are made."""
 
 
 @dataclass(frozen=True)
 class HiddenPart:
-    """What students do not install: checks whose cases they do not see, and controls, which hold answers."""
+    """What students do not install: checks whose cases they do not see, and controls, which hold answers.
+
+    ``right_here`` names standard controls that are right answers to this exercise, and ``equivalent`` small changes of
+    the reference solution that change nothing, each with the reason; see `kit.controls` and `kit.quality_mutants`.
+    """
 
     checks: tuple[Check, ...]
     controls: tuple[Control, ...] = ()
+    right_here: Mapping[str, str] = field(default_factory=dict)
+    equivalent: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,7 @@ class Exercise:
         str, ...
     ] = ()  # packages of course_lib that hold this exercise's answer and are hidden from the worker
     wall_s: float = 60.0  # for all calls of one grading together
+    speed: Speed | None = None  # what the answer's speed is held against
 
     @property
     def assignment(self) -> str:
@@ -87,4 +107,5 @@ class Exercise:
     @property
     def hidden_points(self) -> float:
         """Points that only the instructor's installation can give."""
-        return self.points - sum(c.points for c in self.checks if not c.hidden)
+        measured = self.speed.points if self.speed else 0.0
+        return self.points - measured - sum(c.points for c in self.checks if not c.hidden)

@@ -51,7 +51,7 @@ class TensorAnswer:
     """Calls a function on tensors: the student's own, or a graph that the host rebuilt."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.student = session
 
     def call(
         self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False
@@ -65,7 +65,7 @@ class TensorAnswer:
             "cotangents": list(range(len(tensors), len(tensors) + len(cotangents))),
             "count": count,
         }
-        message, mutated = self._session.call(body, [*tensors, *cotangents])
+        message, mutated = self.student.call(body, [*tensors, *cotangents])
         return _reply(message, mutated, len(wrt))
 
 
