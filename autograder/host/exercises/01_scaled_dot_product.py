@@ -74,13 +74,19 @@ def consistent(reply: Reply, case: Case) -> tuple[torch.Tensor, torch.Tensor]:
             f"A masked position has probability {float(shares[~allowed].abs().max()):.2g}; expected exactly 0. "
             "In the mask True means: may attend."
         )
-    expected = allowed.any(-1).to(probabilities.dtype)
-    sums = shares.sum(-1).to(probabilities.dtype)
-    compare.require_close(sums, expected.double(), expected, "the sum of a row of probabilities", case.where)
+    if not bool(((shares >= 0) & (shares <= 1)).all()):
+        raise CheckFailedError(f"probabilities hold numbers outside 0 to 1{case.where}; softmax gives none.")
+    sums, ones = shares.sum(-1).to(query.dtype), allowed.any(-1).double()
+    told = "the sum of a row of probabilities"
+    compare.require_rounded(sums, ones, dtype=query.dtype, scale=1.0, what=told, where=case.where)
     _require_monotone(shares, scores, allowed)
-    truth = shares @ value.double()
-    compare.require_close(
-        context, truth, (probabilities @ value), "context, compared with probabilities @ value,", case.where
+    compare.require_rounded(
+        context,
+        shares @ value.double(),
+        dtype=query.dtype,
+        scale=float(value.double().abs().max()) if value.numel() else 1.0,
+        what="context, compared with probabilities @ value,",
+        where=case.where,
     )
     return context, probabilities
 

@@ -56,6 +56,33 @@ def test_what_is_wrong_is_said(change, words):
         compare.require_close(change(eager), truth, eager, "the sum")
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_product_with_the_answers_own_output_passes_when_it_is_rounded_as_eager_rounds_it(dtype):
+    generator = torch.Generator().manual_seed(3)
+    value = torch.randn(127, 16, generator=generator, dtype=torch.float64).to(dtype)
+    shares = torch.softmax(torch.randn(64, 127, generator=generator), -1).to(dtype)
+    truth, scale = shares.double() @ value.double(), float(value.double().abs().max())
+    compare.require_rounded(shares @ value, truth, dtype=dtype, scale=scale, what="context")
+
+
+def test_wild_outputs_do_not_widen_what_is_allowed():
+    generator = torch.Generator().manual_seed(3)
+    value = torch.randn(6, 4, generator=generator)
+    wild = torch.randn(5, 6, generator=generator) * 1e6
+    truth, eager = wild.double() @ value.double(), wild @ value
+    wrong = eager + 0.05
+    compare.require_close(wrong, truth, eager, "context")  # takes its measure from the wild numbers
+    with pytest.raises(CheckFailedError, match="units of rounding"):
+        compare.require_rounded(wrong, truth, dtype=torch.float32, scale=float(value.abs().max()), what="context")
+
+
+@pytest.mark.parametrize("change", [lambda t: t * math.nan, lambda t: t.double(), lambda t: t[:1], lambda t: t + 1e-3])
+def test_rounding_excuses_nothing_else(change):
+    truth = torch.randn(5, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    with pytest.raises(CheckFailedError):
+        compare.require_rounded(change(truth.float()), truth, dtype=torch.float32, scale=3.0, what="context")
+
+
 def test_infinities_and_nans_of_the_reference_are_expected():
     truth = torch.tensor([1.0, math.inf, math.nan], dtype=torch.float64)
     compare.require_close(truth.float(), truth, truth.float(), "the output")
