@@ -10,7 +10,15 @@ from course_lib.graph.inductor_counters import CompiledCost, compiled_cost
 from course_lib.graph.living import LiveMemory, live_memory
 from course_lib.graph.naming import operator_name
 from course_lib.graph.origins import source_of
-from course_lib.graph.roofline import Device, Roofline, measure_device, named_devices, predict, predict_ratio
+from course_lib.graph.roofline import (
+    Device,
+    Roofline,
+    measure_device,
+    named_devices,
+    predict,
+    predict_launches,
+    predict_ratio,
+)
 from course_lib.graph.saving import SavedForBackward, saved_for_backward
 from course_lib.graph.shapes import describe, propagate_shapes
 from course_lib.graph.tables import Table, table
@@ -39,6 +47,7 @@ __all__ = [
     "named_devices",
     "operator_name",
     "predict",
+    "predict_launches",
     "predict_ratio",
     "propagate_shapes",
     "saved_for_backward",

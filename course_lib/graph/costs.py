@@ -42,6 +42,8 @@ class Cost:
     flops: int = field(default=0, compare=False)  # of matrix products, convolutions and attention
     minimum_bytes: int = field(default=0, compare=False)  # what comes from outside read once, what leaves written once
     peak_bytes: int = field(default=0, compare=False)  # most memory of its own alive at once, results included
+    # Bytes moved and floating-point operations of each launch, in order.
+    by_launch: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def bytes_moved(self) -> int:
@@ -78,6 +80,7 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
         flops=counter.flops,
         minimum_bytes=counter.minimum.total_bytes(result),
         peak_bytes=counter.storages.peak_bytes,
+        by_launch=tuple(counter.by_launch),
     )
 
 
@@ -90,6 +93,7 @@ class _Counter(TorchDispatchMode):
         self.bytes_read = 0
         self.bytes_written = 0
         self.flops = 0
+        self.by_launch: list[tuple[int, int]] = []
         self.storages = Storages()
         self.minimum = MinimumTraffic(self.storages)
 
@@ -98,7 +102,9 @@ class _Counter(TorchDispatchMode):
         result = func(*args, **kwargs)
         self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
         if not _is_free(func):
+            before = self.bytes_read + self.bytes_written, self.flops
             self._charge(func, args, kwargs, result)
+            self.by_launch.append((self.bytes_read + self.bytes_written - before[0], self.flops - before[1]))
         return result
 
     def _charge(self, func: Any, args: tuple[object, ...], kwargs: dict[str, object], result: object) -> None:

@@ -84,6 +84,20 @@ def predict(cost: Cost, device: Device, dtype: torch.dtype) -> Roofline:
     return Roofline(cost.bytes_moved / device.bandwidth_bytes_per_s * 1e6, arithmetic_us)
 
 
+def predict_launches(cost: Cost, device: Device, dtype: torch.dtype) -> float:
+    """Return the least time in µs that the launches of a program can take one after the other.
+
+        >>> counted = Cost(2, 4_000_000, 4_600_000, by_launch=((4_300_000, 0), (4_300_000, 7_900_000_000)))
+        >>> predict_launches(counted, named_devices()["H200"], torch.float16)
+        11.0
+
+    Where `predict` lets the memory traffic of one launch hide behind the arithmetic of another, this does not: each
+    launch takes as long as its own limit. Raises `GraphError` as `predict` does.
+    """
+    each = (Cost(1, moved, 0, flops=flops) for moved, flops in cost.by_launch)
+    return sum(predict(launch, device, dtype).time_us for launch in each)
+
+
 def predict_ratio(before: Cost, after: Cost, device: Device, dtype: torch.dtype) -> float:
     """Return how many times faster `after` can be than `before` where both run at the roofline; above 1 is faster.
 
@@ -111,7 +125,7 @@ def measure_device(
     """
     source = torch.ones(copy_bytes, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    matrix = torch.ones(matrix_size, matrix_size, dtype=dtype, device=device)
+    matrix = torch.randn(matrix_size, matrix_size, dtype=dtype, device=device)  # ones would cost a GPU less power
     product = torch.empty_like(matrix)
     copy_s = _best_s(lambda: target.copy_(source), device, repeats)
     product_s = _best_s(lambda: torch.mm(matrix, matrix, out=product), device, repeats)

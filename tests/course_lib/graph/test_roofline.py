@@ -4,7 +4,17 @@ import pytest
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph import Cost, Device, Roofline, cost, measure_device, named_devices, predict, predict_ratio
+from course_lib.graph import (
+    Cost,
+    Device,
+    Roofline,
+    cost,
+    measure_device,
+    named_devices,
+    predict,
+    predict_launches,
+    predict_ratio,
+)
 
 TOY = Device("toy", 1e9, {torch.float32: 2e9})  # 1,000 bytes and 2,000 FLOP a microsecond
 
@@ -48,3 +58,15 @@ def test_a_machine_measures_itself() -> None:
     assert here.name == "here"
     assert 1e7 < here.bandwidth_bytes_per_s < 1e13
     assert 1e7 < here.flops_per_s[torch.float32] < 1e15
+
+
+def test_launches_one_after_the_other_each_take_as_long_as_their_own_limit():
+    x = torch.zeros(64, 64)
+    counted = cost(lambda x: torch.relu(x @ x), (x,))
+    product, activation = counted.by_launch
+    assert sum(moved for moved, _ in counted.by_launch) == counted.bytes_moved
+    assert (product[1], activation[1]) == (counted.flops, 0)
+    slow = Device("slow arithmetic", 1e9, {torch.float32: 1e6})
+    expected = product[1] / 1e6 * 1e6 + activation[0] / 1e9 * 1e6
+    assert predict_launches(counted, slow, torch.float32) == pytest.approx(expected)
+    assert predict(counted, slow, torch.float32).time_us == pytest.approx(product[1])
