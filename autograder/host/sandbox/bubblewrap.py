@@ -1,4 +1,8 @@
-"""Levels 1 and 2: bubblewrap, as root with a throw-away user for each worker, or as an ordinary user."""
+"""Levels 1 and 2: bubblewrap, as root with a throw-away user for each worker, or as an ordinary user.
+
+A cold worker has a bubblewrap of its own. The zygote has one too, with the rights to make namespaces, which it uses
+only in the child that is to become a worker; see `autograder.worker.confinement`.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,19 @@ from functools import cache
 
 from autograder.host.sandbox import seccomp
 from autograder.host.sandbox.cgroup import Hierarchy
+from autograder.host.sandbox.descriptors import in_memory
+from autograder.host.sandbox.devices import CPU, Device
 from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.forked import Forked, Taken
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.namespaces import Namespaces
+from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments
+from autograder.host.sandbox.sandbox import ZYGOTE, Sandbox, environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.slots import Slot
-from autograder.host.sandbox.view import COURSE, Bind, Cover, Link, Mount, file_system, with_parents
+from autograder.host.sandbox.view import COURSE, Bind, Cover, DeviceNode, Link, Mount, course, file_system, with_parents
+from autograder.host.sandbox.zygote import Zygote, Zygotes
 
 NOBODY = 65_534
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
@@ -30,33 +39,86 @@ _CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 class Bubblewrap(Sandbox):
     """Namespaces of its own for each worker, with a control group (level 1) or a watchdog (level 2) for memory."""
 
-    def __init__(self, hierarchy: Hierarchy | None) -> None:
+    def __init__(self, hierarchy: Hierarchy | None, device: Device = CPU) -> None:
         self._bwrap = find_bubblewrap()
         self._hierarchy = hierarchy
+        self._device = device
         self.level = Level.ISOLATED_AND_LIMITED if hierarchy else Level.ISOLATED
         who = "as root, a throw-away user for each worker" if _is_root() else "as an ordinary user"
         memory = f"limited by a control group (version {hierarchy.version})" if hierarchy else "watched, not limited"
-        self.notes = (f"bubblewrap {who}", f"total memory is {memory}")
+        self._notes = (f"bubblewrap {who}", f"total memory is {memory}", *device.notes)
+        self.zygotes = Zygotes(lambda: self._zygote(preload=True))
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        options = [*_isolation(self._bwrap), *_files(file_system(masked), limits), *_variables()]
-        rules = seccomp.program(countable_memory_only=self._hierarchy is None)
-        slot = Slot() if _is_root() else None
-        try:
-            group = self._hierarchy.group(limits) if self._hierarchy else None
-        except OSError as error:
-            if slot:
-                slot.release()
-            raise SandboxError(f"A control group for the worker could not be made ({error}).") from error
+        mounts = [*file_system(masked), *self._device.mounts]
+        options = [*_isolation(self._bwrap), *_files(mounts, limits), *_variables()]
+        taken = self._take(limits, spare=1)
 
         def command(channel: socket.socket) -> list[str]:
-            arguments = interpreter_arguments(
-                program, limits, channel=channel.fileno(), path=COURSE, count_processes=True
-            )
-            return [*(_become(slot.uid) if slot else ()), sys.executable, *arguments]
+            numbers = rlimits(limits, processes=limits.processes)
+            arguments = interpreter_arguments(program, numbers, channel=channel.fileno(), path=COURSE)
+            return [*(_become(taken.slot.uid) if taken.slot else ()), sys.executable, *arguments]
 
-        namespaces = Namespaces(self._bwrap, options, rules, command, slot, group, limits.memory_bytes)
+        memory_bytes = limits.memory_bytes
+        namespaces = Namespaces(self._bwrap, options, self._rules(), command, taken.slot, taken.group, memory_bytes)
         return WorkerProcess(namespaces, limits)
+
+    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        mounts = {
+            "tmp_bytes": limits.tmp_bytes,
+            "shm_bytes": limits.shm_bytes,
+            "course": [target for _, target in course(masked)] if masked else None,
+            "own_users": not _is_root(),
+        }
+        # The keeper is counted as well, beside the first process of the namespace.
+        taken = self._take(limits, spare=2)
+        orders = Orders(
+            program=program,
+            path=COURSE,
+            home="/tmp",
+            variables=environment("/tmp"),
+            rlimits=rlimits(limits, processes=limits.processes if _is_root() else limits.processes + 1),
+            seccomp=self._rules(),
+            uid=taken.slot.uid if taken.slot else None,
+            mounts=mounts,
+        )
+        return WorkerProcess(Forked(zygotes.fork, orders, limits, taken), limits)
+
+    def _zygote(self, *, preload: bool) -> Zygote:
+        mounts = [*file_system(), *self._device.mounts]
+        options = [*_isolation(self._bwrap, for_zygote=True), *_files(mounts, Limits()), *_variables()]
+        program = ZYGOTE.format(preload=preload)
+
+        def spawn(control: socket.socket, complaints: int) -> subprocess.Popen[bytes]:
+            arguments = interpreter_arguments(program, {"RLIMIT_CORE": 0}, channel=control.fileno(), path=COURSE)
+            given = in_memory(b"".join(os.fsencode(option) + b"\0" for option in options))
+            try:
+                return subprocess.Popen(
+                    [self._bwrap, "--args", str(given), "--", sys.executable, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=complaints,
+                    stderr=complaints,
+                    env={},
+                    cwd="/",
+                    pass_fds=(control.fileno(), given),
+                )
+            finally:
+                os.close(given)
+
+        return Zygote(spawn)
+
+    def _rules(self) -> bytes:
+        return seccomp.program(countable_memory_only=self._hierarchy is None and not self._device.cuda)
+
+    def _take(self, limits: Limits, *, spare: int) -> Taken:
+        """Take a user and a control group for one worker, with ``spare`` processes that are not the worker's own."""
+        taken = Taken(slot=Slot() if _is_root() else None)
+        try:
+            taken.group = self._hierarchy.group(limits, spare=spare) if self._hierarchy else None
+        except OSError as error:
+            taken.release()
+            raise SandboxError(f"A control group for the worker could not be made ({error}).") from error
+        return taken
 
 
 def find_bubblewrap() -> str:
@@ -71,15 +133,16 @@ def _is_root() -> bool:
     return os.geteuid() == 0
 
 
-def _isolation(bwrap: str) -> Iterator[str]:
-    yield from ("--die-with-parent", "--new-session", *_NAMESPACES, "--hostname", "sandbox")
+def _isolation(bwrap: str, *, for_zygote: bool = False) -> Iterator[str]:
+    # The zygote dies with its socket instead: the thread that happened to need the first worker may end before it.
+    yield from ("--new-session", *_NAMESPACES, "--hostname", "sandbox", *(() if for_zygote else ("--die-with-parent",)))
     if _is_root():
         yield from ("--cap-drop", "ALL")
-        for capability in _CAPABILITIES:
+        for capability in (*_CAPABILITIES, *(("CAP_SYS_ADMIN",) if for_zygote else ())):
             yield from ("--cap-add", capability)
     else:
         yield from ("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-        if "--disable-userns" in _help(bwrap):
+        if "--disable-userns" in _help(bwrap) and not for_zygote:
             yield "--disable-userns"
 
 
@@ -94,6 +157,8 @@ def _files(mounts: Sequence[Mount], limits: Limits) -> Iterator[str]:
         match mount:
             case Bind(source, target):
                 yield from ("--ro-bind", source, target)
+            case DeviceNode(path):
+                yield from ("--dev-bind", path, path)
             case Link(points_to, target):
                 yield from ("--symlink", points_to, target)
             case Cover(target):

@@ -27,12 +27,15 @@ class Hierarchy:
     version: int
     directories: tuple[Path, ...]
 
-    def group(self, limits: Limits) -> Group:
-        """Make a group with these limits; raises OSError where it may not be made."""
+    def group(self, limits: Limits, *, spare: int = 1) -> Group:
+        """Make a group with these limits; raises OSError where it may not be made.
+
+        ``spare`` processes of ours may be in it beside the worker's own.
+        """
         name = f"autograder-{os.getpid()}-{next(_NUMBERS)}"
         group = Group(self.version, tuple(directory / name for directory in self.directories))
         try:
-            group.create(limits)
+            group.create(limits, spare)
         except OSError:
             group.remove()
             raise
@@ -55,15 +58,15 @@ class Group:
     version: int
     directories: tuple[Path, ...]
 
-    def create(self, limits: Limits) -> None:
+    def create(self, limits: Limits, spare: int = 1) -> None:
         """Make the directories and write the limits."""
         for directory in self.directories:
             directory.mkdir()
-        for file, value in self._settings(limits).items():
+        for file, value in self._settings(limits, spare).items():
             self._write(file, value)
 
-    def _settings(self, limits: Limits) -> Mapping[str, int]:
-        pids = limits.processes + 1  # the first process of the namespace is bubblewrap's own
+    def _settings(self, limits: Limits, spare: int) -> Mapping[str, int]:
+        pids = limits.processes + spare
         if self.version == 1:
             return {
                 "memory.limit_in_bytes": limits.memory_bytes,

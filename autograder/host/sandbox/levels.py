@@ -23,8 +23,6 @@ class Promise:
     title: str
     needs: str
     keeps_out: str
-    available: bool = True
-    """Whether this version has the level at all."""
 
 
 PROMISES = {
@@ -40,15 +38,14 @@ PROMISES = {
     ),
     Level.CONFINED: Promise(
         "confined",
-        "root in a default container",
-        "files and network by Landlock and seccomp; disk use is only watched",
-        available=False,
+        "root and Landlock, as in a default container",
+        "files and network by Landlock and seccomp, other users' processes by a throw-away user; memory and disk are"
+        " only watched, and whether a file exists can be asked",
     ),
     Level.CONFINED_SAME_USER: Promise(
         "confined, same user",
-        "an ordinary user in a default container",
-        "as level 3; before Linux 6.12 other processes of the same user can be signalled",
-        available=False,
+        "an ordinary user and Landlock, as in a default container or where namespaces are switched off",
+        "as level 3, and this user's own files and processes; before Linux 6.12 signals are held back by a filter only",
     ),
     Level.NONE: Promise(
         "none",

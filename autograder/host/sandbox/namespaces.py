@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from autograder.host.sandbox import watch
 from autograder.host.sandbox.cgroup import Group
+from autograder.host.sandbox.descriptors import in_memory, readable
 from autograder.host.sandbox.limits import MIB
 from autograder.host.sandbox.process import Enclosure, StartError
 from autograder.host.sandbox.slots import Slot
@@ -44,10 +44,10 @@ class Namespaces(Enclosure):
         """Start bubblewrap, put its first process where it is limited, and only then let it go on."""
         told, tells = os.pipe()
         waits, lets_go = os.pipe()
-        rules = _in_memory(self._rules)
+        rules = in_memory(self._rules)
         options = [*("--seccomp", str(rules), "--info-fd", str(tells), "--block-fd", str(waits)), *self._options]
         # By descriptor, so that the worker cannot read the host's paths in /proc/1/cmdline.
-        arguments = _in_memory(b"".join(os.fsencode(option) + b"\0" for option in options))
+        arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in options))
         try:
             process = subprocess.Popen(
                 [self._bwrap, "--args", str(arguments), "--", *self._command(channel)],
@@ -97,7 +97,9 @@ class Namespaces(Enclosure):
         """Ask the control group, or count."""
         if self._group:
             return f"used all of its {self._memory_bytes / MIB:.0f} MB of memory" if self._group.oom_kills() else ""
-        return "" if self._gone(0.0) else watch.excess(self._first_pid, self._memory_bytes)
+        if self._gone(0.0):
+            return ""
+        return watch.excess(list(watch.tree(self._first_pid)), self._memory_bytes, tmpfs_of=self._first_pid)
 
     def kill(self) -> None:
         """Kill the first process, and with it the whole process namespace."""
@@ -124,29 +126,14 @@ class Namespaces(Enclosure):
 
     def _gone(self, wait_s: float) -> bool:
         """Whether the first process has ended; the kernel ends it last of all in its namespace."""
-        return self._first is None or _readable(self._first, wait_s)
-
-
-def _readable(descriptor: int, wait_s: float) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(wait_s * 1000))
-
-
-def _in_memory(content: bytes) -> int:
-    """Return a descriptor from which a child reads ``content``."""
-    descriptor = os.memfd_create("sandbox")
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+        return self._first is None or readable(self._first, wait_s)
 
 
 def _child_pid(told: int) -> int:
     """Read what bubblewrap tells about the namespaces it has made."""
     text = b""
     while not text.rstrip().endswith(b"}"):
-        ready = _readable(told, _START_S)
+        ready = readable(told, _START_S)
         part = os.read(told, 4096) if ready else b""
         if not part:
             raise StartError("bubblewrap did not start" if ready else f"bubblewrap took more than {_START_S:g} s")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from autograder.host.sandbox.bubblewrap import Bubblewrap
 from autograder.host.sandbox.cgroup import find_hierarchy
+from autograder.host.sandbox.confined import Confined
+from autograder.host.sandbox.devices import CPU, Device, find_device
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.plain import Plain
 from autograder.host.sandbox.probe import Finding, probe
 from autograder.host.sandbox.sandbox import Sandbox
 
-ISOLATED = (Level.ISOLATED_AND_LIMITED, Level.ISOLATED)
+PROBED = (Level.ISOLATED_AND_LIMITED, Level.ISOLATED, Level.CONFINED, Level.CONFINED_SAME_USER)
 TRUST = "--i-trust-this-code"
 
 
@@ -29,21 +31,28 @@ class Attempt:
     """Why there is no sandbox, as a sentence."""
 
 
-def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False) -> Sandbox:
+def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, device: str = "cpu") -> Sandbox:
     """Return the sandbox of a level, or the strongest there is, after attacks on it have failed.
 
-    The attacks run once in a process and take about half a second. ``trust`` permits level 5, which isolates nothing;
-    without it, a machine that has no other level raises SandboxError.
+    The attacks run once in a process and take about a second. ``trust`` permits level 5, which isolates nothing;
+    without it, a machine that has no other level raises SandboxError. ``device`` is what workers compute on: ``cpu``,
+    ``cuda`` or ``cuda:N``.
     """
-    if level == Level.NONE or (level == "auto" and trust and not _works_at_all()):
+    if level != "auto" and level not in PROMISES:
+        raise SandboxError(f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none).")
+    found = find_device(device)
+    if level == Level.NONE:
         return _plain(trust)
-    if level != "auto" and level not in ISOLATED:
-        raise SandboxError(_not_offered(level))
-    attempts = [_attempt(each) for each in ISOLATED if level in ("auto", each)]
-    for attempt in attempts:
-        if attempt.sandbox:
-            return attempt.sandbox
-    reasons = " ".join(dict.fromkeys(attempt.failure for attempt in attempts))
+    failures = []
+    for each in PROBED:
+        if level in ("auto", each):
+            attempt = _attempt(each, found)
+            if attempt.sandbox:
+                return attempt.sandbox
+            failures.append(attempt.failure)
+    if level == "auto" and trust:
+        return _plain(trust)
+    reasons = " ".join(dict.fromkeys(failures))
     raise SandboxError(f"Student code cannot be isolated here. {reasons} ({TRUST} runs it with your rights instead.)")
 
 
@@ -52,44 +61,56 @@ def describe() -> str:
     return "\n".join(_lines())
 
 
-def _works_at_all() -> bool:
-    return any(_attempt(level).sandbox for level in ISOLATED)
-
-
 def _plain(trust: bool) -> Sandbox:
     if not trust:
         raise SandboxError(f"Level 5 isolates nothing: student code runs with your rights. {TRUST} permits it.")
     return Plain()
 
 
-def _not_offered(level: int) -> str:
-    if level in PROMISES:
-        return f"Level {level} ({PROMISES[Level(level)].title}) is not in this version; 1, 2 and 5 are."
-    return f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none)."
-
-
 @cache
-def _attempt(level: Level) -> Attempt:
+def _attempt(level: Level, device: Device = CPU) -> Attempt:
     try:
-        hierarchy = find_hierarchy() if level == Level.ISOLATED_AND_LIMITED else None
-        if level == Level.ISOLATED_AND_LIMITED and hierarchy is None:
-            return Attempt(None, failure="No control group can be made here.")
-        sandbox = Bubblewrap(hierarchy)
+        sandbox = _build(level, device)
         findings = probe(sandbox)
     except SandboxError as error:
         return Attempt(None, failure=str(error))
-    successes = [f"{finding.aim} ({finding.gained})" for finding in findings if not finding.contained]
-    if successes:
-        return Attempt(None, findings, f"At level {level} student code could {'; '.join(successes)}.")
+    if successes := _successes(findings):
+        return Attempt(None, findings, f"At level {level} student code could {successes}.")
+    if level in (Level.ISOLATED_AND_LIMITED, Level.ISOLATED):
+        _try_the_zygote(sandbox)
     return Attempt(sandbox, findings)
 
 
+def _build(level: Level, device: Device) -> Sandbox:
+    if level in (Level.CONFINED, Level.CONFINED_SAME_USER):
+        return Confined(level, device)
+    hierarchy = find_hierarchy() if level == Level.ISOLATED_AND_LIMITED else None
+    if level == Level.ISOLATED_AND_LIMITED and hierarchy is None:
+        raise SandboxError("No control group can be made here.")
+    return Bubblewrap(hierarchy, device)
+
+
+def _try_the_zygote(sandbox: Sandbox) -> None:
+    """Attack through a zygote as well: at these levels its children are isolated by other code than a cold worker."""
+    try:
+        if successes := _successes(probe(sandbox, forked=True)):
+            sandbox.start_cold(f"in a child of the zygote, student code could {successes}.")
+    except SandboxError as error:
+        sandbox.start_cold(str(error))
+
+
+def _successes(findings: Iterable[Finding]) -> str:
+    return "; ".join(f"{finding.aim} ({finding.gained})" for finding in findings if not finding.contained)
+
+
 def _lines() -> Iterator[str]:
-    attempts = {level: _attempt(level) for level in ISOLATED}
+    attempts = {level: _attempt(level) for level in PROBED}
     best = next((attempt.sandbox for attempt in attempts.values() if attempt.sandbox), None)
     if best:
         yield f"This machine has level {best.level}: {PROMISES[Level(best.level)].title}."
         yield from (f"  {note}" for note in best.notes)
+        if best.zygotes:
+            yield "  workers are forked from a process that has imported torch, and isolated in the fork"
     else:
         yield f"This machine has no isolation; grading is refused without {TRUST}."
     yield from ("", "Levels")
@@ -97,6 +118,8 @@ def _lines() -> Iterator[str]:
         yield f"  {level} {promise.title}: {_state(level, attempts)}"
         yield f"      needs {promise.needs}"
         yield f"      keeps out {promise.keeps_out}"
+        if level in attempts and (sandbox := attempts[level].sandbox) and sandbox is not best:
+            yield from (f"      here: {note}" for note in sandbox.notes)
     for level, attempt in attempts.items():
         if attempt.findings:
             yield from ("", f"Attacks tried at level {level}; each must be refused")
@@ -106,7 +129,7 @@ def _lines() -> Iterator[str]:
 def _state(level: Level, attempts: dict[Level, Attempt]) -> str:
     if level in attempts:
         return "works here" if attempts[level].sandbox else attempts[level].failure
-    return "not in this version" if not PROMISES[level].available else f"only with {TRUST}"
+    return f"only with {TRUST}"
 
 
 def _outcome(finding: Finding) -> str:

@@ -4,46 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from autograder.host.sandbox import watch
+from autograder.host.sandbox import folder, watch
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import Enclosure, WorkerProcess
-from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments
-from autograder.host.sandbox.view import course
+from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments, rlimits
 
 
 class Plain(Sandbox):
     """No isolation: for machines without bubblewrap, and only for code that one trusts."""
 
     level = Level.NONE
-    notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
+    _notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        private = Path(tempfile.mkdtemp(prefix="autograder-worker-"))
-        root = private / "course"
+        private = folder.make()
         try:
-            for source, target in course(masked):
-                place = root / target
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.symlink_to(source)
+            root = folder.link_course(private, masked)
         except BaseException:
-            shutil.rmtree(private)
+            folder.remove(private)
             raise
 
         def command(channel: socket.socket) -> list[str]:
             # Processes are not counted: the limit would count all that this user runs.
-            arguments = interpreter_arguments(
-                program, limits, channel=channel.fileno(), path=str(root), count_processes=False
-            )
+            numbers = rlimits(limits, processes=None)
+            arguments = interpreter_arguments(program, numbers, channel=channel.fileno(), path=str(root))
             return [sys.executable, *arguments]
 
         return WorkerProcess(_Session(command, private, limits.memory_bytes), limits)
@@ -76,7 +68,7 @@ class _Session(Enclosure):
         """Count the processes that have not left the tree."""
         if self._process is None or self._process.poll() is not None:
             return ""
-        return watch.excess(self._process.pid, self._memory_bytes)
+        return watch.excess(list(watch.tree(self._process.pid)), self._memory_bytes)
 
     def kill(self) -> None:
         """Kill the session."""
@@ -90,4 +82,4 @@ class _Session(Enclosure):
 
     def close(self) -> None:
         """Remove the temporary directory."""
-        shutil.rmtree(self._private, ignore_errors=True)
+        folder.remove(self._private)

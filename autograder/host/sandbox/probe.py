@@ -9,8 +9,8 @@ import socket
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -18,9 +18,12 @@ from typing import Any
 
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.inside.attacks import ATTACKS
+from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.limits import MIB, Ending, Limits
+from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import INSIDE, Sandbox, environment
 from autograder.host.sandbox.view import PACKAGE, course_lib
+from autograder.host.sandbox.zygote import Zygotes
 
 LIMITS = Limits(wall_s=20.0, memory_bytes=160 * MIB, processes=24, tmp_bytes=4 * MIB)
 
@@ -40,37 +43,78 @@ class Finding:
         return ATTACKS[self.attack].__doc__ or self.attack
 
 
-def probe(sandbox: Sandbox) -> tuple[Finding, ...]:
-    """Run all attacks in one worker; raises SandboxError if not even that can be started."""
-    with (
-        tempfile.NamedTemporaryFile("w", prefix="autograder-probe-") as secret,
-        socket.create_server(("127.0.0.1", 0)) as server,
-    ):
-        secret.write(secrets.token_hex())
-        secret.flush()
-        target = _target(secret.name, server.getsockname()[1])
-        with sandbox._start((INSIDE / "attacks.py").read_text(), LIMITS) as worker:
-            gained, ending = _converse(worker.socket, target), worker.end()
-    if len(gained) < len(ATTACKS) - 1:
-        raise SandboxError(_why_not_started(ending))
-    if ending.reason == "out_of_memory":
-        gained["use_memory"] = ""
+def probe(sandbox: Sandbox, *, forked: bool = False) -> tuple[Finding, ...]:
+    """Run all attacks in one worker; raises SandboxError if not even that can be started.
+
+    With ``forked`` it is the child of a zygote that has imported nothing, since what is tried is only its isolation.
+    """
+    gained: dict[str, str] = {}
+    with _prey() as target, _workers(sandbox, forked) as start:
+        while attacks := [name for name in ATTACKS if name not in gained]:
+            with start((INSIDE / "attacks.py").read_text(), LIMITS) as worker:
+                told, ending = _converse(worker.socket, {**target, "attacks": attacks}), worker.end()
+            gained |= told
+            last_words = [name for name in attacks if name not in told][:1]
+            if not last_words:
+                break
+            if not gained or ending.exit_code is not None:
+                raise SandboxError(_why_not_started(sandbox, ending))
+            gained[last_words[0]] = ""  # it was ended for going too far
     return tuple(_finding(name, gained.get(name, "unclear")) for name in ATTACKS)
+
+
+@contextmanager
+def _workers(sandbox: Sandbox, forked: bool) -> Iterator[Callable[[str, Limits], WorkerProcess]]:
+    if not forked:
+        yield sandbox._start
+        return
+    zygotes = Zygotes(lambda: sandbox._zygote(preload=False))
+    try:
+        yield lambda program, limits: sandbox._fork(zygotes, program, limits)
+    finally:
+        zygotes.close()
 
 
 def _finding(name: str, gained: str) -> Finding:
     return Finding(name, not gained, shorten(gained, 80))
 
 
-def _target(secret_file: str, port: int) -> dict[str, Any]:
+@contextmanager
+def _prey() -> Iterator[dict[str, Any]]:
+    """Yield what there is to attack: a secret, servers, and this process."""
+    with (
+        tempfile.TemporaryDirectory(prefix="autograder-probe-") as directory,
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_UNIX) as named,
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
+    ):
+        # Open to everybody: whoever is kept out here is kept out by the sandbox.
+        Path(directory).chmod(0o755)
+        secret = Path(directory, "secret")
+        secret.write_text(secrets.token_hex())
+        name = f"\0autograder-probe-{secrets.token_hex(4)}"
+        for server, address in ((named, f"{directory}/named"), (abstract, name), (datagrams, f"{directory}/datagrams")):
+            server.bind(address)
+        for server in (named, abstract):
+            server.listen()
+        for place in ("named", "datagrams"):
+            Path(directory, place).chmod(0o777)
+        yield {**_target(str(secret), tcp.getsockname()[1], directory), "abstract": name}
+
+
+def _target(secret_file: str, port: int, directory: str) -> dict[str, Any]:
     return {
+        "attacks": list(ATTACKS),
         "secret_file": secret_file,
         "grader": str(PACKAGE / "host"),
         "port": port,
+        "socket_file": f"{directory}/named",
+        "datagrams": f"{directory}/datagrams",
         "pid": os.getpid(),
         "pid_started": Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19],
         "variables": sorted(set(os.environ) - set(environment("/tmp")) - {"PWD"}),
-        "directories": [str(PACKAGE.parent), str(course_lib()), sys.prefix, tempfile.gettempdir() + "/.."],
+        "directories": [str(PACKAGE.parent), str(course_lib()), sys.prefix, tempfile.gettempdir() + "/..", directory],
         "processes": LIMITS.processes,
         "tmp_bytes": LIMITS.tmp_bytes,
         "memory_bytes": LIMITS.memory_bytes,
@@ -90,12 +134,15 @@ def _converse(channel: socket.socket, target: Mapping[str, Any]) -> dict[str, st
     return gained
 
 
-def _why_not_started(ending: Ending) -> str:
-    for place in (Path(sys.executable).resolve(), Path(sys.prefix, "lib"), course_lib(), PACKAGE / "worker"):
-        if os.geteuid() == 0 and place.exists() and not place.stat().st_mode & stat.S_IROTH:
-            return (
-                f"A worker runs as another user, who may not read {place}; make it readable with"
-                f" `chmod -R go+rX {place}`."
-            )
+def _why_not_started(sandbox: Sandbox, ending: Ending) -> str:
+    needed = (Path(sys.executable).resolve(), Path(sys.prefix, "lib"), course_lib(), PACKAGE / "worker")
+    for place in needed if os.geteuid() == 0 else ():
+        # Where nothing is mounted, the way to a file has to be open as well.
+        for each in (place, *(place.parents if sandbox.level == Level.CONFINED else ())):
+            if each.exists() and not each.stat().st_mode & (stat.S_IROTH if each == place else stat.S_IXOTH):
+                return (
+                    f"A worker runs as another user, who may not read {each}; make it readable with"
+                    f" `chmod -R go+rX {each}`."
+                )
     printed = ending.output.strip().splitlines()[-1:] or [ending.detail or f"it ended with {ending.exit_code}"]
     return f"The interpreter {sys.executable} does not run in the sandbox: {printed[0]}."

@@ -11,7 +11,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.limits import KIB, MIB, Ending, Limits, Reason
@@ -23,6 +23,16 @@ class StartError(Exception):
     """The enclosure could not be built; what the program for it printed tells why."""
 
 
+class Running(Protocol):
+    """The process whose end is the worker's, however it was started; `subprocess.Popen` is one."""
+
+    def poll(self) -> int | None:
+        """Return its status if it has ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; raises subprocess.TimeoutExpired."""
+
+
 class Enclosure(ABC):
     """What holds one worker's processes together: starts them, sees what they use, ends all of them."""
 
@@ -30,7 +40,7 @@ class Enclosure(ABC):
     """How often ``out_of_memory`` is asked."""
 
     @abstractmethod
-    def spawn(self, channel: socket.socket, output: int) -> subprocess.Popen[bytes]:
+    def spawn(self, channel: socket.socket, output: int) -> Running:
         """Start the worker with ``channel`` inherited and stdout and stderr going to ``output``."""
 
     def explain(self, printed: str) -> str:
@@ -40,6 +50,10 @@ class Enclosure(ABC):
     @abstractmethod
     def out_of_memory(self) -> str:
         """Return a sentence if the worker has used more memory than it may, "" if not."""
+
+    def misuse(self) -> str:
+        """Return a sentence if the worker has used more than it may of something else that is only watched."""
+        return ""
 
     @abstractmethod
     def kill(self) -> None:
@@ -141,7 +155,7 @@ class WorkerProcess:
         self._drain(output)
         return SandboxError(self._enclosure.explain(self._kept.decode(errors="replace").strip() or str(error)))
 
-    def _watch(self, process: subprocess.Popen[bytes], output: int, deadline: float) -> None:
+    def _watch(self, process: Running, output: int, deadline: float) -> None:
         """Return when the process has ended, having seen to it that it does."""
         poll = select.poll()
         poll.register(output, select.POLLIN)
@@ -154,6 +168,8 @@ class WorkerProcess:
                 next_look = now + self._enclosure.tick_s
                 if detail := self._enclosure.out_of_memory():
                     self._stop("out_of_memory", detail)
+                elif detail := self._enclosure.misuse():
+                    self._stop("killed", detail)
             wait_s = max(0.0, min(deadline, next_look) - now) if now < deadline else self._enclosure.tick_s
             if not poll.poll(wait_s * 1000):
                 continue
@@ -175,7 +191,7 @@ class WorkerProcess:
             self._stop("killed", f"printed more than {OUTPUT_DRAINED_BYTES // MIB} MB")
         return bool(data)
 
-    def _finish(self, process: subprocess.Popen[bytes], output: int) -> None:
+    def _finish(self, process: Running, output: int) -> None:
         """Kill what the first process left behind, read the rest, and write the ending."""
         self._enclosure.kill()
         status = process.wait()

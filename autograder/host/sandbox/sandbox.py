@@ -1,4 +1,4 @@
-"""What every tier offers: start a worker under limits."""
+"""What every level offers: start a worker under limits, forked from the zygote where there is one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.zygote import Zygote, Zygotes
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"
+ZYGOTE = "from autograder.worker.zygote import serve\nserve(3, preload={preload})\n"
 INSIDE = Path(__file__).parent / "inside"
 
 
@@ -20,23 +23,53 @@ class Sandbox(ABC):
     """A way to run student code; ``level`` and ``notes`` go into every record."""
 
     level: int
-    notes: tuple[str, ...]
+    zygotes: Zygotes | None = None
+    """Where workers are forked from; None where each is started cold."""
+    _notes: tuple[str, ...] = ()
+    _cold_because: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of this sandbox besides its level, a sentence each."""
+        return (*self._notes, self._cold_because) if self._cold_because else self._notes
 
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start the worker; it has the other end of ``WorkerProcess.socket`` as descriptor 3.
 
-        ``masked`` names packages or modules of course_lib that do not exist for this worker.
+        ``masked`` names packages or modules of course_lib that do not exist for this worker. It is forked from the
+        zygote, which takes a twentieth of the time; where that fails it is started cold, equally isolated, and a note
+        says so.
         """
+        if self.zygotes is not None:
+            try:
+                return self._fork(self.zygotes, WORKER, limits, masked)
+            except SandboxError as error:
+                self.start_cold(str(error))
         return self._start(WORKER, limits, masked)
+
+    def start_cold(self, reason: str) -> None:
+        """From now on start every worker cold, and say why in the notes."""
+        zygotes, self.zygotes = self.zygotes, None
+        if zygotes is not None:
+            zygotes.close()
+        self._cold_because = f"workers are started cold, which takes longer: {reason}"
 
     @abstractmethod
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start a program given as text, as the worker would be started."""
 
+    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        """Start a program given as text in a child of a zygote, no less isolated than by ``_start``."""
+        raise SandboxError(f"Level {self.level:d} has no zygote.")
 
-def interpreter_arguments(program: str, limits: Limits, *, channel: int, path: str, count_processes: bool) -> list[str]:
-    """Return what follows the interpreter on the command line: bootstrap, options, program."""
-    rlimits = {
+    def _zygote(self, *, preload: bool) -> Zygote:
+        """Start a zygote; without ``preload`` it imports nothing, which is enough to try its isolation."""
+        raise SandboxError(f"Level {self.level:d} has no zygote.")
+
+
+def rlimits(limits: Limits, *, processes: int | None) -> dict[str, int]:
+    """Return the limits that a process sets itself; ``processes`` counts all of its user."""
+    numbers = {
         "RLIMIT_CORE": 0,
         # A second net under the wall clock, for a worker whose host has died.
         "RLIMIT_CPU": math.ceil(limits.wall_s) * (os.cpu_count() or 1) + 1,
@@ -46,9 +79,12 @@ def interpreter_arguments(program: str, limits: Limits, *, channel: int, path: s
         "RLIMIT_NOFILE": 256,
         "RLIMIT_MSGQUEUE": 0,
     }
-    if count_processes:
-        rlimits["RLIMIT_NPROC"] = limits.processes
-    options = json.dumps({"channel": channel, "path": path, "rlimits": rlimits})
+    return numbers if processes is None else {**numbers, "RLIMIT_NPROC": processes}
+
+
+def interpreter_arguments(program: str, numbers: Mapping[str, int], *, channel: int, path: str) -> list[str]:
+    """Return what follows the interpreter on the command line: bootstrap, options, program."""
+    options = json.dumps({"channel": channel, "path": path, "rlimits": numbers})
     return ["-I", "-B", "-c", (INSIDE / "bootstrap.py").read_text(), options, program]
 
 

@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import socket
+from collections.abc import Sequence
 from functools import cache
 
 from autograder.host.sandbox.errors import SandboxError
@@ -26,10 +27,47 @@ DENIED = (
 )
 # Memory that belongs to no process, which a watchdog cannot count; a cgroup can.
 UNCOUNTED = ("memfd_create", "shmget", "msgget")
+# What a namespace would keep apart: named sockets, whose connections Landlock does not rule, and System V's memory,
+# queues and semaphores; and what tells when somebody else uses a file.
+SHARED = (
+    *("socket", "connect", "bind", "listen", "accept", "accept4"),
+    *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl"),
+    *("mq_open", "mq_unlink", "inotify_init", "inotify_init1"),
+)
+# What the owner of a file may do to it without opening it for writing, which Landlock therefore lets pass.
+OF_AN_OWNER = (
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
+    *("utime", "utimes", "utimensat", "futimesat", "file_setattr"),
+    *(
+        "setxattr",
+        "lsetxattr",
+        "fsetxattr",
+        "setxattrat",
+        "removexattr",
+        "lremovexattr",
+        "fremovexattr",
+        "removexattrat",
+    ),
+    *("migrate_pages", "move_pages", "process_mrelease", "truncate"),
+)
+# These name another process of the same user by its number; 0 is the caller.
+OF_A_PROCESS = {
+    **dict.fromkeys(("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"), 0),
+    **dict.fromkeys(("setpriority", "ioprio_set"), 1),
+}
+SIGNALS = (
+    *("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"),
+    *("pidfd_open", "pidfd_send_signal"),
+)
 
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 CLONE_NEW = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+# Who is told by a signal that a descriptor is ready: a way to signal without `kill`.
+FIOSETOWN, SIOCSPGRP = 0x8901, 0x8902
+F_SETOWN, F_SETSIG, F_SETOWN_EX = 8, 10, 15
+PR_SET_DUMPABLE = 4
+SOCK_TYPE_MASK, STREAM_TYPES = 0xF, (1, 5)
 
 # seccomp.h of libseccomp
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
@@ -78,8 +116,12 @@ class _Filter:
 
 
 @cache
-def program(*, countable_memory_only: bool) -> bytes:
-    """Return the BPF program; ``countable_memory_only`` also refuses memory that belongs to no process."""
+def program(*, countable_memory_only: bool, shares_the_machine: bool = False, same_user: bool = False) -> bytes:
+    """Return the BPF program for a worker.
+
+    ``countable_memory_only`` also refuses memory that belongs to no process, ``shares_the_machine`` what namespaces
+    keep apart elsewhere, and ``same_user`` what a user may do to the files and processes that are his.
+    """
     rules = _Filter()
     for name in (*DENIED, *(UNCOUNTED if countable_memory_only else ())):
         rules.refuse(name)
@@ -87,7 +129,38 @@ def program(*, countable_memory_only: bool) -> bytes:
     rules.refuse("clone3", error=errno.ENOSYS)
     for flag in CLONE_NEW:
         rules.refuse("clone", _Comparison(0, MASKED_EQUAL, flag, flag))
-    for request in (TIOCSTI, TIOCLINUX):
-        rules.refuse("ioctl", _Comparison(1, MASKED_EQUAL, 0xFFFFFFFF, request))
-    rules.refuse("socket", _Comparison(0, NOT_EQUAL, int(socket.AF_UNIX), 0))
+    _refuse_values(rules, "ioctl", 1, (TIOCSTI, TIOCLINUX))
+    if shares_the_machine:
+        _keep_apart(rules)
+    else:
+        rules.refuse("socket", _Comparison(0, NOT_EQUAL, int(socket.AF_UNIX), 0))
+    if same_user:
+        for name in OF_AN_OWNER:
+            rules.refuse(name)
+        for name, place in OF_A_PROCESS.items():
+            rules.refuse(name, _Comparison(place, NOT_EQUAL, 0, 0))
     return rules.program()
+
+
+def numbers(names: Sequence[str]) -> dict[str, int]:
+    """Return the numbers that these calls have on this machine, without those that it lacks."""
+    library = ctypes.CDLL("libseccomp.so.2")
+    resolved = {name: library.seccomp_syscall_resolve_name(name.encode()) for name in names}
+    return {name: number for name, number in resolved.items() if number >= 0}
+
+
+def _keep_apart(rules: _Filter) -> None:
+    """Refuse what reaches others without opening a file: pairs of sockets stay, but only those that stay a pair."""
+    for name in SHARED:
+        rules.refuse(name)
+    for kind in set(range(SOCK_TYPE_MASK + 1)) - set(STREAM_TYPES):
+        rules.refuse("socketpair", _Comparison(1, MASKED_EQUAL, SOCK_TYPE_MASK, kind))
+    _refuse_values(rules, "fcntl", 1, (F_SETOWN, F_SETSIG, F_SETOWN_EX))
+    _refuse_values(rules, "ioctl", 1, (FIOSETOWN, SIOCSPGRP))
+    # Otherwise a worker could hide from those who count its memory.
+    _refuse_values(rules, "prctl", 0, (PR_SET_DUMPABLE,))
+
+
+def _refuse_values(rules: _Filter, name: str, place: int, values: Sequence[int]) -> None:
+    for value in values:
+        rules.refuse(name, _Comparison(place, MASKED_EQUAL, 0xFFFFFFFF, value))

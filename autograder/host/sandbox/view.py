@@ -49,7 +49,14 @@ class Cover:
     target: str
 
 
-Mount = Bind | Link | Cover
+@dataclass(frozen=True)
+class DeviceNode:
+    """A device of the host, to be used as it is."""
+
+    target: str
+
+
+Mount = Bind | Link | Cover | DeviceNode
 
 
 def file_system(masked: Sequence[str] = ()) -> list[Mount]:

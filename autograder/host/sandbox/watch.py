@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from autograder.host.sandbox.limits import MIB
@@ -24,28 +24,36 @@ def tree(root: int) -> Iterator[int]:
                 yield from tree(int(child))
 
 
-def excess(root: int, memory_bytes: int) -> str:
-    """Say what is used, if the processes below ``root`` with its /tmp and /dev/shm hold more than ``memory_bytes``.
+def excess(processes: Sequence[int], memory_bytes: int, *, tmpfs_of: int = 0) -> str:
+    """Say what is used, if ``processes`` with the /tmp and /dev/shm of one of them hold more than ``memory_bytes``.
 
     The cheap sum counts pages that processes share once for each of them, so it is only believed when it is low.
     """
-    processes = list(tree(root))
-    files = sum(_held_by_files(root, place) for place in ("tmp", "dev/shm"))
-    if files + _sum(processes, "status", _CHEAP) <= memory_bytes:
+    files = sum(_held_by_files(tmpfs_of, place) for place in ("tmp", "dev/shm")) if tmpfs_of else 0
+    if files + sum(_cheap(process) for process in processes) <= memory_bytes:
         return ""
-    private = _sum(processes, "smaps_rollup", _SHARED_FAIRLY)
+    # Twice, because the shares of processes that are just being made or ended add up to more than there is.
+    private = min(sum(_fair(process) for process in processes) for _ in range(2))
     if files + private <= memory_bytes:
         return ""
     used = f"{private / MIB:.0f} MB in {len(processes)} processes and {files / MIB:.0f} MB in files"
     return f"used {used}, where {memory_bytes / MIB:.0f} MB are allowed"
 
 
-def _sum(processes: list[int], file: str, pattern: re.Pattern[str]) -> int:
-    total_kib = 0
-    for pid in processes:
-        with contextlib.suppress(OSError):
-            total_kib += sum(map(int, pattern.findall(Path(f"/proc/{pid}/{file}").read_text())))
-    return total_kib * 1024
+def _cheap(process: int) -> int:
+    with contextlib.suppress(OSError):
+        return 1024 * sum(map(int, _CHEAP.findall(Path(f"/proc/{process}/status").read_text())))
+    return 0
+
+
+def _fair(process: int) -> int:
+    """Count shared pages by their share; where this process may not look that close, count them whole."""
+    try:
+        return 1024 * sum(map(int, _SHARED_FAIRLY.findall(Path(f"/proc/{process}/smaps_rollup").read_text())))
+    except PermissionError:
+        return _cheap(process)
+    except OSError:
+        return 0
 
 
 def _held_by_files(root: int, place: str) -> int:

@@ -1,8 +1,7 @@
 """Attacks that a sandbox must withstand, each bounded and harmless to the machine that fails to.
 
-Runs instead of the worker, with the channel as descriptor 3: one JSON object comes in (what to attack), one goes out
-(attack to what it gained, "" for nothing). The attack on memory comes last, because success for the sandbox is that
-nobody lives to tell.
+Runs instead of the worker, with the channel as descriptor 3: one JSON object comes in (which attacks, on what), and for
+each attack goes out what it gained, "" for nothing. Against some of them success is that nobody lives to tell.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import ctypes
 import json
 import mmap
 import os
+import resource
 import signal
 import socket
 import time
@@ -33,8 +33,10 @@ def read_a_file(target: Target) -> str:
 
 def read_the_grader(target: Target) -> str:
     """import or read the judging half of the grader"""
-    if Path(target["grader"]).exists():
-        return f"{target['grader']} is there"
+    with contextlib.suppress(OSError):
+        return f"{Path(target['grader'], '__init__.py').read_text()[:20]!r} of {target['grader']}"
+    with contextlib.suppress(OSError):
+        return f"{len(os.listdir(target['grader']))} names in {target['grader']}"  # noqa: PTH208 - names are enough
     import autograder.host as grader
 
     return grader.__name__
@@ -42,32 +44,65 @@ def read_the_grader(target: Target) -> str:
 
 def connect(target: Target) -> str:
     """connect to a server on the host"""
-    with socket.create_connection(("127.0.0.1", target["port"]), timeout=1):
-        return "connected over TCP"
+    reached = []
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", target["port"]), timeout=1):
+        reached.append("TCP")
+    for name, address in (("a named socket", target["socket_file"]), ("an abstract socket", target["abstract"])):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as channel:
+            channel.connect(address)
+            reached.append(name)
+    with contextlib.suppress(OSError):
+        first, second = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with first, second:
+            first.connect(target["datagrams"])
+            reached.append("a named socket for datagrams")
+    return ", ".join(reached)
 
 
-def see_processes(target: Target) -> str:
-    """see or signal the process of the host"""
-    started = Path("/proc", str(target["pid"]), "stat").read_text().rpartition(")")[2].split()[19]
-    if started != target["pid_started"]:
-        return ""  # another process that has this number in a namespace of its own
+def signal_the_host(target: Target) -> str:
+    """signal the process of the host"""
+    if not _is_the_host(target):
+        return ""
     os.kill(target["pid"], 0)
-    return f"process {target['pid']} is visible and can be signalled"
+    return f"process {target['pid']} can be signalled"
+
+
+def disturb_the_host(target: Target) -> str:
+    """change the limits, the priority or the rights of what belongs to the host"""
+    process, file = target["pid"], target["secret_file"]
+    if not _is_the_host(target):
+        process = -1  # another process that has this number in a namespace of its own
+    attempts: dict[str, Callable[[], object]] = {
+        "limits": lambda: resource.prlimit(process, resource.RLIMIT_CORE),
+        "processors": lambda: os.sched_setaffinity(process, os.sched_getaffinity(process)),
+        "priority": lambda: os.setpriority(os.PRIO_PROCESS, process, os.getpriority(os.PRIO_PROCESS, process)),
+        "rights of a file": lambda: Path(file).chmod(0o600),
+        "times of a file": lambda: os.utime(file),
+    }
+    changed = []
+    for name, attempt in attempts.items():
+        with contextlib.suppress(OSError):
+            attempt()
+            changed.append(name)
+    return ", ".join(changed)
 
 
 def read_environments(target: Target) -> str:
     """read a variable of the host's environment"""
     found = set(os.environ)
-    for place in Path("/proc").glob("[0-9]*/environ"):
+    processes = [str(target["pid"]), *(place.name for place in Path("/proc").glob("[0-9]*"))]
+    for place in (Path("/proc", process, "environ") for process in processes):
         with contextlib.suppress(OSError):
             found |= {entry.partition("=")[0] for entry in place.read_text(errors="replace").split("\0") if entry}
     return ", ".join(sorted(found & set(target["variables"])))
 
 
 def write_elsewhere(target: Target) -> str:
-    """write outside /tmp"""
+    """write outside the private folder"""
     written = []
-    usual = ("/", "/usr", "/usr/lib", "/etc", "/dev", "/proc", "/root", "/home", "/course")
+    private = {Path("/tmp").resolve(), Path(os.environ.get("TMPDIR", "/tmp")).resolve()}
+    shared = () if len(private) == 1 else ("/tmp", "/dev/shm", "/var/tmp")  # the host's own
+    usual = (*shared, "/", "/usr", "/usr/lib", "/etc", "/dev", "/proc", "/root", "/home", "/course")
     for directory in (*usual, *target["directories"]):
         place = Path(directory, f".autograder-probe-{os.getpid()}")
         with contextlib.suppress(OSError):
@@ -81,7 +116,7 @@ def gain_rights(_: Target) -> str:
     """become another user, or root in a namespace"""
     library = ctypes.CDLL(None)
     gained = []
-    if int(_status("CapPrm"), 16) or int(_status("CapBnd"), 16):
+    if int(_status("CapPrm"), 16) or (int(_status("CapBnd"), 16) and _status("NoNewPrivs") == "0"):
         gained.append("capabilities")
     if library.setresuid(0, 0, 0) == 0:
         gained.append("user 0")
@@ -132,11 +167,12 @@ def start_processes(target: Target) -> str:
 def fill_the_disk(target: Target) -> str:
     """write more than allowed to the places that can be written"""
     filled = []
-    for directory in ("/tmp", "/dev/shm"):
+    for directory in {os.environ.get("TMPDIR", "/tmp"), "/tmp", "/dev/shm"}:
         place = Path(directory, f".autograder-probe-{os.getpid()}")
         with contextlib.suppress(OSError):
             try:
                 place.write_bytes(bytes(2 * target["tmp_bytes"]))
+                time.sleep(0.3)  # where somebody has to look, this is long enough
                 filled.append(directory)
             finally:
                 place.unlink()
@@ -160,7 +196,8 @@ ATTACKS: dict[str, Callable[[Target], str]] = {
         read_a_file,
         read_the_grader,
         connect,
-        see_processes,
+        signal_the_host,
+        disturb_the_host,
         read_environments,
         write_elsewhere,
         gain_rights,
@@ -174,10 +211,10 @@ ATTACKS: dict[str, Callable[[Target], str]] = {
 
 
 def gains(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield each attack and what it gained; an attack that is refused gained nothing."""
-    for name, attack in ATTACKS.items():
+    """Yield each attack of the target and what it gained; an attack that is refused gained nothing."""
+    for name in target["attacks"]:
         try:
-            yield name, attack(target)
+            yield name, ATTACKS[name](target)
         except (OSError, ImportError, MemoryError):
             yield name, ""
 
@@ -188,6 +225,17 @@ def run() -> None:
         for pair in gains(json.loads(lines.readline())):
             lines.write(json.dumps(pair) + "\n")
             lines.flush()
+
+
+def _is_the_host(target: Target) -> bool:
+    """Whether the host's number means the host here, and not another process in a namespace of its own."""
+    try:
+        started = Path("/proc", str(target["pid"]), "stat").read_text().rpartition(")")[2].split()[19]
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return bool(started == target["pid_started"])
 
 
 def _status(field: str) -> str:

@@ -143,6 +143,7 @@ def fill_the_disk(allowed):
             open_files.append(file)
             file.write(bytes(allowed // 2))
             file.flush()
+        time.sleep(0.7)
     finally:
         for file in open_files:
             file.close()
@@ -155,6 +156,7 @@ def write_one_large_file(allowed):
     with tempfile.TemporaryFile() as file:
         file.write(bytes(allowed + 1))
         file.flush()
+        time.sleep(0.7)
     return f"{allowed + 1} bytes"
 
 
@@ -192,7 +194,7 @@ def use_inherited_descriptors(marker):
 
 def import_the_judge(root):
     """Import the judging half of the grader, or find its files."""
-    if Path(root, "autograder", "host").exists():
+    if _text(Path(root, "autograder", "host", "judge.py")):
         return "its files"
     import autograder.host
 

@@ -38,7 +38,7 @@ os.wait()
 """
 
 
-@pytest.fixture(params=[1, 2, 5], ids=["level 1", "level 2", "level 5"])
+@pytest.fixture(params=[1, 2, 3, 4, 5], ids="level {}".format)
 def any_tier(request: pytest.FixtureRequest) -> Sandbox:
     return opened(request.param)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,26 @@ from autograder.host.sandbox.view import Bind, Cover, Link, course, file_system,
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB
 
 LARGE = Limits(wall_s=30.0, memory_bytes=2048 * MIB)
-LIST_COURSE = "import pathlib; print(*sorted(str(p) for p in pathlib.Path('/course').rglob('*') if p.is_file()))"
+LIST_COURSE = (
+    "import glob, os, sys\n"
+    "found = glob.glob(sys.path[0] + '/**', recursive=True)\n"  # through links, unlike pathlib
+    "print(*sorted(os.path.relpath(place, sys.path[0]) for place in found if os.path.isfile(place)))"
+)
 IMPORT = "import importlib\ntry: importlib.import_module({!r})\nexcept ModuleNotFoundError as error: print(error)"
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def public() -> Iterator[Path]:
+    """A directory that every user may enter, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
+@pytest.fixture
+def library(public: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A stand-in for course_lib with a package, a module and their byte code."""
-    root = tmp_path / "course_lib"
+    root = public / "course_lib"
     for name in ("__init__.py", "models/__init__.py", "models/layer.py", "fusion/__init__.py", "fusion/secret.py"):
         place = root / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -36,9 +49,9 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_of_the_grader_only_protocol_and_worker_are_there(tier: Sandbox, run: Callable[..., Ending]) -> None:
     files = run(tier, LIST_COURSE).output.split()
 
-    assert "/course/course_lib/__init__.py" in files
-    assert "/course/autograder/__init__.py" in files
-    ours = {Path(file).parts[3] for file in files if file.startswith("/course/autograder/")}
+    assert "course_lib/__init__.py" in files
+    assert "autograder/__init__.py" in files
+    ours = {Path(file).parts[1] for file in files if file.startswith("autograder/")}
     assert ours <= {"__init__.py", "protocol", "worker"}
 
 
@@ -61,7 +74,6 @@ def test_nothing_of_the_project_lies_anywhere_else(tier: Sandbox, run: Callable[
 
 
 def test_a_masked_package_is_gone(library: Path, tier: Sandbox, run: Callable[..., Ending]) -> None:
-    library.parent.chmod(0o755)
     shown = run(tier, IMPORT.format("course_lib.models") + "\n" + LIST_COURSE)
     masked = run(tier, IMPORT.format("course_lib.models") + "\n" + LIST_COURSE, masked=("course_lib.models",))
 
@@ -106,18 +118,21 @@ def test_a_checkout_elsewhere_needs_no_cover(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_installed_copies_of_our_packages_are_covered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: Sandbox, run: Callable[..., Ending]
+    public: Path, monkeypatch: pytest.MonkeyPatch, tier: Sandbox, run: Callable[..., Ending]
 ) -> None:
-    installed = tmp_path / "site-packages"
+    installed = public / "site-packages"
     (installed / "autograder" / "host").mkdir(parents=True)
-    (installed / "autograder" / "host" / "judge.py").touch()
-    for directory in (tmp_path, installed):
-        directory.chmod(0o755)
+    (installed / "autograder" / "host" / "judge.py").write_text("the judge")
+    (installed / "other.py").write_text("another's")
     monkeypatch.setattr(sys, "path", [*sys.path, str(installed)])
     monkeypatch.setattr(view, "OF_ETC", (*view.OF_ETC, str(installed)))  # bound, as a prefix would be
-    find = f"import os; print(os.listdir({str(installed)!r}), os.listdir({str(installed / 'autograder')!r}))"
+    find = (
+        f"import os; os.chdir({str(installed)!r}); print(sorted(os.listdir()), open('other.py').read())\n"
+        "try: print(open('autograder/host/judge.py').read())\n"
+        "except OSError: print('nothing')"
+    )
 
-    assert run(tier, find) == Ending("exited", 0, "['autograder'] []\n")
+    assert run(tier, find) == Ending("exited", 0, "['autograder', 'other.py'] another's\nnothing\n")
 
 
 def test_the_folder_of_the_exchange_is_not_bound() -> None:
@@ -148,23 +163,39 @@ def test_torch_works_inside(tier: Sandbox, run: Callable[..., Ending]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler on this machine")
-def test_a_compiler_works_inside_and_its_program_runs(tier: Sandbox, run: Callable[..., Ending]) -> None:
+def test_a_compiler_works_inside_and_its_library_loads(tier: Sandbox, run: Callable[..., Ending]) -> None:
     program = (
-        "import subprocess, sysconfig\n"
+        "import ctypes, subprocess, sysconfig\n"
         "code = b'#include <Python.h>\\nint main() { return 7; }'\n"
         "include = '-I' + sysconfig.get_path('include')\n"
         "subprocess.run(['c++', '-x', 'c++', '-', '-fsyntax-only', include], input=code, check=True)\n"
-        "subprocess.run(['c++', '-x', 'c++', '-', '-o', 'a.out'], input=b'int main() { return 7; }', check=True)\n"
-        "print(subprocess.run(['/tmp/a.out']).returncode)"
+        "library = b'extern \"C\" int seven() { return 7; }'\n"
+        "subprocess.run(['c++', '-shared', '-fPIC', '-x', 'c++', '-', '-o', 'a.so'], input=library, check=True)\n"
+        "print(ctypes.CDLL('./a.so').seven(), flush=True)\n"
+        "subprocess.run(['c++', '-x', 'c++', '-', '-o', 'a.out'], input=b'int main() { return 8; }', check=True)\n"
+        "print(subprocess.run(['./a.out']).returncode)"
     )
 
-    assert run(tier, program, limits=LARGE) == Ending("exited", 0, "7\n")
+    output = run(tier, program, limits=LARGE).output
+
+    assert output.startswith("7\n")
+    if tier.level != 4:
+        assert output == "7\n8\n"
+    else:  # nothing can be made executable, since whoever may do that may do it to files of the host
+        assert "Permission denied: './a.out'" in output
 
 
-def test_child_processes_and_queues_of_multiprocessing_work_inside(tier: Sandbox, run: Callable[..., Ending]) -> None:
+def test_child_processes_and_queues_of_multiprocessing_work_where_there_are_mounts(
+    tier: Sandbox, run: Callable[..., Ending]
+) -> None:
     program = (
         "import multiprocessing as mp\ncontext = mp.get_context('fork')\nqueue = context.Queue()\n"
         "child = context.Process(target=queue.put, args=(41 + 1,)); child.start()\nprint(queue.get()); child.join()"
     )
 
-    assert run(tier, program, limits=LIMITS) == Ending("exited", 0, "42\n")
+    ending = run(tier, program, limits=LIMITS)
+
+    if tier.level < 3:
+        assert ending == Ending("exited", 0, "42\n")
+    else:  # the machine's only place for shared memory is everybody's
+        assert "PermissionError" in ending.output

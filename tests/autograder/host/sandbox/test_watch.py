@@ -29,14 +29,14 @@ def test_pages_that_processes_share_count_once(tier: Sandbox, run: Callable[...,
 
 
 def test_what_is_used_is_said_with_its_parts() -> None:
-    said = watch.excess(os.getpid(), 1 * MIB)
+    said = watch.excess([os.getpid()], 1 * MIB)
 
     assert said.startswith("used ")
     assert said.endswith(" and 0 MB in files, where 1 MB are allowed")  # the host's own /tmp is nobody's
 
 
 def test_enough_memory_is_no_excess() -> None:
-    assert watch.excess(os.getpid(), 1 << 50) == ""
+    assert watch.excess([os.getpid()], 1 << 50) == ""
 
 
 def test_grandchildren_belong_to_the_tree() -> None:
@@ -58,4 +58,4 @@ def test_a_process_that_has_gone_uses_nothing() -> None:
     with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
         process.wait()
 
-    assert watch.excess(process.pid, LIMITS.memory_bytes) == ""
+    assert watch.excess([process.pid], LIMITS.memory_bytes) == ""

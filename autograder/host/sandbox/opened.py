@@ -1,0 +1,49 @@
+"""What a worker may open where there are no mounts: the same files as in the mounted view, as rules on their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from autograder.host.sandbox.view import Bind, Cover, course, file_system
+
+
+def readable(masked: Sequence[str] = ()) -> list[str]:
+    """Return the files and directories of the host that a worker may read, everything below them included."""
+    binds, covers = _system()
+    places = [each for bind in binds for each in _around(bind, covers)]
+    return list(dict.fromkeys([*places, *(str(source) for source, _ in course(masked))]))
+
+
+def listable() -> list[str]:
+    """Return the directories of which only parts may be read, but whose names an import has to look through."""
+    binds, covers = _system()
+    return sorted({str(parent) for cover in covers for parent in cover.parents if _is_below(parent, binds)})
+
+
+def _system() -> tuple[list[Path], list[Path]]:
+    """Return what every worker is shown of the host, and what is covered in it."""
+    # The course is bound from elsewhere and differs from worker to worker.
+    mounts = file_system()
+    ours = {str(source) for source, _ in course()}
+    binds = [Path(mount.source) for mount in mounts if isinstance(mount, Bind) and mount.source not in ours]
+    covers = [Path(mount.target) for mount in mounts if isinstance(mount, Cover)]
+    return binds, [cover for cover in covers if _is_below(cover, binds)]
+
+
+def _is_below(place: Path, binds: Iterable[Path]) -> bool:
+    return any(place.is_relative_to(bind) for bind in binds)
+
+
+def _around(place: Path, covers: Sequence[Path]) -> Iterator[str]:
+    """Yield ``place`` whole, or what is in it one by one without what is covered."""
+    if place in covers:
+        return
+    inside = [cover for cover in covers if cover.is_relative_to(place)]
+    if not inside:
+        yield str(place)
+        return
+    with os.scandir(place) as entries:
+        for entry in sorted(entries, key=lambda each: each.name):
+            yield from _around(Path(entry.path), inside)

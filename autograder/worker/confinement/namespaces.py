@@ -1,0 +1,61 @@
+"""Namespaces for one job of the zygote: what a cold start gets from bubblewrap, made here after the fork."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from autograder.worker.confinement import kernel
+from autograder.worker.confinement.orders import Mounts
+
+COURSE = "/course"
+_EACH = (
+    kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWPID
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWNET
+    | kernel.CLONE_NEWUTS
+    | kernel.CLONE_NEWCGROUP
+)
+_SAFE = kernel.MS_NOSUID | kernel.MS_NODEV
+
+
+def leave_the_zygotes(mounts: Mounts) -> None:
+    """Leave the zygote's namespaces; the next child that is forked is the first process of a new one."""
+    uid, gid = os.getuid(), os.getgid()
+    kernel.unshare(_EACH | (kernel.CLONE_NEWUSER if mounts.own_users else 0))
+    if mounts.own_users:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+
+
+def mount_afresh(mounts: Mounts) -> None:
+    """Mount processes, temporary files, terminals and course anew, in the first process of the namespace."""
+    kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("proc", "/proc", "proc", _SAFE | kernel.MS_NOEXEC)
+    terminals = "newinstance,ptmxmode=0666,mode=620"
+    kernel.mount("devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, terminals)
+    if mounts.course is not None:
+        _show_only(mounts.course)
+    for place, size in (("/tmp", mounts.tmp_bytes), ("/dev/shm", mounts.shm_bytes)):
+        kernel.mount("tmpfs", place, "tmpfs", _SAFE, f"size={size},mode=1777")
+
+
+def _show_only(entries: tuple[str, ...]) -> None:
+    """Cover the course by one that has only ``entries`` of it; the zygote holds no other copy."""
+    stage = "/tmp"
+    kernel.mount("tmpfs", stage, "tmpfs", _SAFE, "size=1m,mode=755")
+    for entry in entries:
+        source, target = Path(COURSE, entry), Path(stage, entry)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            target.mkdir()
+        else:
+            target.touch()
+        # A bind of something that is bound read-only is read-only, too.
+        kernel.mount(str(source), str(target), flags=kernel.MS_BIND | kernel.MS_REC)
+    kernel.mount(stage, COURSE, flags=kernel.MS_BIND | kernel.MS_REC)
+    kernel.unmount(stage)
+    flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _SAFE
+    kernel.mount("none", COURSE, flags=flags)
