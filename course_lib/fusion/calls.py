@@ -14,7 +14,7 @@ from course_lib.fusion.operators import (
     operators,
     schema_name,
 )
-from course_lib.fusion.owned import MODULES, module_of, owned_arguments
+from course_lib.fusion.owned import MODULES, module_of, operator_name_of, owned_arguments
 
 # Parameters that never change what is computed.
 _MEANINGLESS = frozenset({"_stacklevel", "cudnn_enable", "cudnn_enabled"})
@@ -65,6 +65,17 @@ def read_call(node: object) -> Call | None:
         return None
     in_place = spelling.in_place or bool(complete.get("inplace")) or complete.get("out") is not None
     return Call(node, spelling.operator, complete, in_place)
+
+
+def operator_of(node: object) -> Operator | None:
+    """Return the operator that a node calls, if its arguments fit; quick, because arguments are not looked at."""
+    if not isinstance(node, fx.Node):
+        return None
+    if node.op == "call_module":
+        name = operator_name_of(module_of(node))
+        return None if name is None else operators()[name]
+    spelling = _spelling(node)
+    return None if spelling is None else spelling.operator
 
 
 def _spelling(node: fx.Node) -> Spelling | None:

@@ -12,8 +12,9 @@ from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.new_nodes import describe_new_nodes
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
-from course_lib.fusion.rewriting import copy_of, finish, keep_out_of_state, keep_state
+from course_lib.fusion.rewriting import check, copy_of, finish, keep_out_of_state, keep_state, made_anew
 from course_lib.graph import Cost, cost, propagate_shapes
+from course_lib.graph.shapes import fake_like
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
 MAX_ROUNDS = 8  # of one pass: what it fused may let it fuse more
@@ -39,14 +40,15 @@ def fuse(
     too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
-    run but those that have to be asked for: `normalise`, `sdpa`, and the two that fold a BatchNorm. A lossy pass has to
-    be named as well, and needs `level="lossy"`.
+    run but those that have to be asked for: `normalise`, `qkv_merge`, `sdpa`, and the two that fold a BatchNorm. A
+    lossy pass has to be named as well, and needs `level="lossy"`.
 
     Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
     gm = propagate_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
+    anew = made_anew(gm, program)
     before = cost_of_one_run(gm, example_inputs)
     matches: dict[str, int] = {}
     rejected: list[Rejected] = []
@@ -55,9 +57,11 @@ def fuse(
         matches[one.name] = matches.get(one.name, 0) + count
         rejected += refusals
     total = sum(matches.values())
+    if total:
+        finish(gm)
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
-        keep_out_of_state(gm, program)
+        keep_out_of_state(gm, anew)
     return FusionResult(gm, total, tuple(rejected), matches, before, after)
 
 
@@ -65,15 +69,10 @@ def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cos
     """Return what one forward run of a graph costs, found on fake tensors: nothing is computed and nothing changed."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     tensors = {**dict(gm.named_parameters()), **dict(gm.named_buffers())}
-    state = {name: _fake(mode, tensor) for name, tensor in tensors.items()}
-    inputs = [_fake(mode, value) if isinstance(value, torch.Tensor) else value for value in example_inputs]
+    state = {name: fake_like(tensor.detach(), mode) for name, tensor in tensors.items()}
+    inputs = [fake_like(value, mode) if isinstance(value, torch.Tensor) else value for value in example_inputs]
     with mode, torch.no_grad():
         return cost(lambda *given: torch.func.functional_call(gm, state, given), inputs)
-
-
-def _fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
-    with mode:
-        return torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device)
 
 
 def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphModule:
@@ -109,6 +108,6 @@ def _run(one: GraphPass, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         if not count:
             break
         total += count
-        finish(gm)
+        check(gm)
         describe_new_nodes(gm)
     return total, rejected

@@ -7,9 +7,11 @@ from typing import ClassVar
 from torch import fx
 from torch.fx.passes.infra.pass_base import PassBase
 
+from course_lib.fusion.calls import operator_of
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.mutation import mutating_nodes
+from course_lib.fusion.operators import Operator
 from course_lib.fusion.result import FusionResult, Rejected, refusal
 from course_lib.fusion.rewriting import copy_of, erase, finish, put_in_place_of
 from course_lib.fusion.rules import Objection, closeness
@@ -64,13 +66,15 @@ class FusionPass(GraphPass):
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Fuse each match that may be fused, one by one, because a rewrite may replace an operand of a later match."""
-        patterns = [Pattern(function) for function in self.patterns]
+        patterns: dict[Operator | None, list[Pattern]] = {}
+        for pattern in map(Pattern, self.patterns):
+            patterns.setdefault(pattern.operator, []).append(pattern)
         rejected: list[Rejected] = []
         num_matches = 0
-        writers = tuple(mutating_nodes(gm.graph))  # a fusion adds none and takes none away
+        writers = mutating_nodes(gm.graph)  # a fusion adds none and takes none away
         for node in list(gm.graph.nodes):
             refusals: list[tuple[Objection, Match]] = []
-            for match in _matches(patterns, node, writers):
+            for match in _matches(patterns.get(operator_of(node), ()), node, writers):
                 objection = common_objection(match) or self.guard(match)
                 if objection is None:
                     self._rewrite(match)
@@ -95,6 +99,5 @@ class FusionPass(GraphPass):
 
 
 def _matches(patterns: Sequence[Pattern], node: fx.Node, writers: tuple[fx.Node, ...]) -> Iterator[Match]:
-    if node.op.startswith("call"):
-        for pattern in patterns:
-            yield from pattern.matches(node, writers)
+    for pattern in patterns:
+        yield from pattern.matches(node, writers)

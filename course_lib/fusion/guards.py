@@ -89,6 +89,8 @@ def operands_do_not_change(match: Match) -> Objection | None:
     The fused call stands at the end of the match, so it reads its operands later than the program did. It may also
     keep them for the backward pass, where the single operators kept something else.
     """
+    if not match.writers:
+        return None
     for value in match.operands.values():
         for reader, holders in _first_readers(match, value):
             changing = mutations_of(holders, after=reader, among=match.writers)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from torch import fx
 
 from course_lib.errors import FusionError
-from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.calls import Call, operator_of, read_call
+from course_lib.fusion.operators import Operator
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,13 @@ class Pattern:
             )
         self._result = result
 
+    @property
+    def operator(self) -> Operator:
+        """The operator that is called last."""
+        call = self._calls[self._result]
+        assert call is not None, "the constructor has read every call of the pattern"
+        return call.operator
+
     def matches(self, node: fx.Node, writers: tuple[fx.Node, ...] = ()) -> Iterator[Match]:
         """Yield each way in which the pattern fits with its last call at `node`: those without differences first."""
         found = list(self._unify(self._result, node, Match((), writers=writers)))
@@ -76,7 +84,9 @@ class Pattern:
         if isinstance(pattern, fx.Node) and pattern.op == "placeholder":
             yield from self._bind(str(pattern.target), value, match)
         elif isinstance(pattern, fx.Node):
-            yield from self._unify_call(self._calls[pattern], read_call(value), match)
+            wanted = self._calls[pattern]
+            if wanted is not None and operator_of(value) is wanted.operator:  # reading all arguments takes longer
+                yield from self._unify_call(wanted, read_call(value), match)
 
     def _bind(self, name: str, value: object, match: Match) -> Iterator[Match]:
         if name not in match.operands:

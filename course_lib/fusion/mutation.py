@@ -6,12 +6,13 @@ order, so a pass must know what lies on the way.
 
 import functools
 import inspect
+import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import torch
 
-from course_lib.errors import FusionError
+from course_lib.fusion.owned import module_of
 
 _INPLACE_OPERATORS = frozenset({"setitem", "delitem"})
 _INPLACE_METHODS = frozenset(
@@ -39,6 +40,27 @@ def mutates(node: torch.fx.Node) -> bool:
     return node.op == "call_function" and _function_mutates(node)
 
 
+class Writers(tuple[torch.fx.Node, ...]):
+    """The nodes of a graph that may change a tensor in place, in graph order, and found by the memory they change."""
+
+    @functools.cached_property
+    def _by_memory(self) -> Mapping[int | None, Sequence[int]]:
+        """Positions of writers by the memory that they may change; None is memory that is not known."""
+        found: dict[int | None, list[int]] = {}
+        for position, node in enumerate(self):
+            for memory in {_memory(changed) for changed in _changed(node)}:
+                found.setdefault(memory, []).append(position)
+        return found
+
+    def changing(self, tensors: Iterable[torch.fx.Node]) -> Iterator[torch.fx.Node]:
+        """Yield the writers that may change one of `tensors`, also through a view, in graph order."""
+        memories = {_memory(tensor) for tensor in tensors} if self else set()
+        if memories:
+            wanted = self._by_memory.keys() if None in memories else memories | {None}
+            positions = itertools.chain(*(self._by_memory.get(memory, ()) for memory in wanted))
+            yield from (self[position] for position in sorted(set(positions)))
+
+
 def mutations_of(
     tensors: Sequence[torch.fx.Node], *, after: torch.fx.Node, among: Sequence[torch.fx.Node] | None = None
 ) -> list[torch.fx.Node]:
@@ -47,16 +69,13 @@ def mutations_of(
     Whoever asks often gives `among`, the result of `mutating_nodes`, so that the graph need not be searched again.
     """
     writers = mutating_nodes(after.graph) if among is None else among
-    return [
-        node
-        for node in writers
-        if after < node and any(may_share_memory(a, b) for a in _changed(node) for b in tensors)
-    ]
+    indexed = writers if isinstance(writers, Writers) else Writers(writers)
+    return [node for node in indexed.changing(tensors) if after < node]
 
 
-def mutating_nodes(graph: torch.fx.Graph) -> list[torch.fx.Node]:
-    """Return the nodes that may change a tensor in place, in graph order."""
-    return [node for node in graph.nodes if mutates(node)]
+def mutating_nodes(graph: torch.fx.Graph) -> Writers:
+    """Return the nodes that may change a tensor in place."""
+    return Writers(node for node in graph.nodes if mutates(node))
 
 
 def may_share_memory(a: torch.fx.Node, b: torch.fx.Node) -> bool:
@@ -64,10 +83,13 @@ def may_share_memory(a: torch.fx.Node, b: torch.fx.Node) -> bool:
 
     That is known after `course_lib.graph.propagate_shapes`: fake tensors share their storage where real ones would.
     """
-    first, second = a.meta.get("val"), b.meta.get("val")
-    if isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor):
-        return first.untyped_storage()._cdata == second.untyped_storage()._cdata
-    return True
+    first, second = _memory(a), _memory(b)
+    return first is None or second is None or first == second
+
+
+def _memory(node: torch.fx.Node) -> int | None:
+    value = node.meta.get("val")
+    return int(value.untyped_storage()._cdata) if isinstance(value, torch.Tensor) else None
 
 
 def _changed(node: torch.fx.Node) -> list[torch.fx.Node]:
@@ -80,19 +102,12 @@ def _changed(node: torch.fx.Node) -> list[torch.fx.Node]:
 
 
 def _module_mutates(node: torch.fx.Node) -> bool:
-    return _is_foreign(node) or bool(getattr(_module(node), "inplace", False))
+    return _is_foreign(node) or bool(getattr(module_of(node), "inplace", False))
 
 
 def _is_foreign(node: torch.fx.Node) -> bool:
     # torch.export's guards only look at the inputs, and our own modules wrap operators that change nothing.
-    return not type(_module(node)).__module__.startswith(("torch.nn.", "torch.export.", "course_lib.fusion."))
-
-
-def _module(node: torch.fx.Node) -> torch.nn.Module:
-    owner = node.graph.owning_module
-    if owner is None:
-        raise FusionError(f"The graph of {node} belongs to no GraphModule, so its module {node.target} is unknown.")
-    return owner.get_submodule(str(node.target))
+    return not type(module_of(node)).__module__.startswith(("torch.nn.", "torch.export.", "course_lib.fusion."))
 
 
 def _function_mutates(node: torch.fx.Node) -> bool:

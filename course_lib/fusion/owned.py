@@ -1,5 +1,6 @@
 """Which modules are calls of an operator, and what they give it besides their input."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -42,12 +43,28 @@ def owned_arguments(path: str, module: nn.Module) -> tuple[str, dict[str, object
 
     A subclass is read as its base class, so that a pass can say why it leaves it alone.
     """
-    if getattr(module, "padding_mode", "zeros") != "zeros":  # such a convolution pads first, which is another operator
+    found = _known_class(type(module))
+    if found is None or not _is_known_to_be(module):
         return None
-    for cls, (name, attributes) in MODULES.items():
-        if isinstance(module, cls):
-            return name, {attribute: _attribute(path, module, attribute) for attribute in attributes.split()}
-    return None
+    name, attributes = found
+    return name, {attribute: _attribute(path, module, attribute) for attribute in attributes}
+
+
+def operator_name_of(module: nn.Module) -> str | None:
+    """Return the name of the operator that a module calls, or None."""
+    found = _known_class(type(module))
+    return found[0] if found is not None and _is_known_to_be(module) else None
+
+
+@functools.cache
+def _known_class(kind: type[nn.Module]) -> tuple[str, tuple[str, ...]] | None:
+    found = next((entry for cls, entry in MODULES.items() if issubclass(kind, cls)), None)
+    return None if found is None else (found[0], tuple(found[1].split()))
+
+
+def _is_known_to_be(module: nn.Module) -> bool:
+    # A convolution with another padding mode pads first, which is another operator.
+    return getattr(module, "padding_mode", "zeros") == "zeros"
 
 
 def module_of(node: fx.Node) -> nn.Module:
@@ -55,7 +72,13 @@ def module_of(node: fx.Node) -> nn.Module:
     owner = node.graph.owning_module
     if owner is None:
         raise FusionError(f"The graph of {node} belongs to no GraphModule, so its module {node.target} is unknown.")
-    return owner.get_submodule(str(node.target))
+    module: nn.Module = owner
+    for name in str(node.target).split("."):
+        found = module._modules.get(name)  # as get_submodule does, without asking for each name twice
+        if found is None:
+            return owner.get_submodule(str(node.target))
+        module = found
+    return module
 
 
 def _attribute(path: str, module: nn.Module, attribute: str) -> object:

@@ -46,13 +46,19 @@ def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:
             module.register_buffer(name, tensor)
 
 
-def keep_out_of_state(gm: fx.GraphModule, program: object) -> None:
-    """Turn into constants the tensors that torch.fx registered as buffers, and `program` does not have.
-
-    Those are what the program makes anew in each run, such as `torch.tensor(2.0)`: no checkpoint of it holds them.
-    """
+def made_anew(gm: fx.GraphModule, program: object) -> frozenset[str]:
+    """Return the paths of tensors that torch.fx registered as buffers, and `program` does not have."""
     known = dict(program.named_buffers()) if isinstance(program, torch.nn.Module) else {}
-    new = {path: tensor for path, tensor in gm.named_buffers() if path not in known}
+    return frozenset(path for path, _ in gm.named_buffers() if path not in known)
+
+
+def keep_out_of_state(gm: fx.GraphModule, paths: frozenset[str]) -> None:
+    """Turn buffers at these paths into constants.
+
+    Those are what the program makes anew in each run, such as `torch.tensor(2.0)`: no checkpoint of it holds them. A
+    buffer that a pass has added is none of them.
+    """
+    new = {path: tensor for path, tensor in gm.named_buffers() if path in paths}
     for node in gm.graph.find_nodes(op="get_attr"):
         path = str(node.target)
         if path in new and not mutations_of((node,), after=node):
