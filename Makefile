@@ -63,6 +63,10 @@ bench: $(READY)  ## long measurements on the CPU: passes, generated programs, ca
 	@$(PYTHON) -m benchmarks.capture_comparison
 	@echo "==> Verdicts on speed where the true ratio is known"
 	@$(PYTHON) -m benchmarks.timing_decisions
+	@echo "==> Grading a class of 300"
+	@$(PYTHON) -m benchmarks.batch_throughput
+	@echo "==> Grading that is killed 20 times"
+	@$(PYTHON) -m benchmarks.batch_kills
 
 .PHONY: gpu-check
 gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json

@@ -35,16 +35,29 @@ def stage(name: str, total: int, console: Console | None = None) -> Iterator[Adv
         with _bar(name, total, console) as advance:
             yield advance
         return
-    done, last = 0, time.monotonic()
+    started = last = time.monotonic()
+    done = 0
 
     def line(what: str) -> None:
         nonlocal done, last
         done += 1
         if done in (1, total) or time.monotonic() - last >= QUIET_S:
             last = time.monotonic()
-            print(f"{name} {done}/{total}: {what}", flush=True)
+            print(f"{name} {done}/{total}: {what}{_left(done, total, last - started)}", flush=True)
 
     yield line
+
+
+def _left(done: int, total: int, took_s: float) -> str:
+    """How long the rest takes if it goes on like this."""
+    left_s = took_s / done * (total - done)
+    return (
+        f" (about {left_s / 60:.0f} min left)"
+        if left_s >= 90
+        else f" (about {left_s:.0f} s left)"
+        if left_s >= 1
+        else ""
+    )
 
 
 @contextmanager
