@@ -35,12 +35,12 @@ class BatchNormFolding(FusionPass):
     """A pass that folds a BatchNorm into a layer; a subclass says which, and gives the patterns.
 
     It runs only when named: its graph evaluates for good, whatever `train()` says. The patterns call the operands `x`,
-    `weight`, `bias`, `mean`, `variance`, `scale`, `shift`, `training`, `momentum` and `eps`; others are arguments of
-    the layer.
+    `weight`, `bias`, `mean`, `variance`, `scale`, `shift`, `training`, `momentum` and `eps`.
     """
 
     by_default = False
     layer: ClassVar[Callable[..., Tensor]]
+    arguments: ClassVar[tuple[str, ...]] = ()  # operands that the layer takes beside those
     dimensions: ClassVar[int]  # of what BatchNorm normalises, with the channels second, and of the layer's weight
 
     def guard(self, match: Match) -> Objection | None:
@@ -57,16 +57,13 @@ class BatchNormFolding(FusionPass):
     def replacement(self, match: Match) -> Callable[..., object]:
         """Return the layer with folded parameters."""
         fold = _folded_after if _norm(match) is match.anchor else _folded_before
-        layer, dimensions = self.layer, self.dimensions
+        shape = (-1, *[1] * (self.dimensions - 1))
 
-        def folded_layer(
-            *, x: Tensor, weight: Tensor, bias: Tensor | None, mean: Tensor, variance: Tensor, **others: Any
-        ) -> Tensor:
-            scale, shift, eps = (others.pop(name) for name in ("scale", "shift", "eps"))
-            arguments = {name: value for name, value in others.items() if name not in ("training", "momentum")}
+        def folded_layer(*, x: Tensor, weight: Tensor, bias: Tensor | None, **others: Any) -> Tensor:
+            mean, variance, scale, shift, eps = (others[name] for name in (*_TENSORS[3:], "eps"))
             factor = scale * torch.rsqrt(variance + eps)
-            shape = (-1, *[1] * (dimensions - 1))
-            return layer(x, *fold(weight, bias, mean, factor, shift, shape), **arguments)
+            new = fold(weight, bias, mean, factor, shift, shape)
+            return self.layer(x, *new, **{name: others[name] for name in self.arguments})
 
         return folded_layer
 

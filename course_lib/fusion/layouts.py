@@ -58,8 +58,12 @@ def run(node: fx.Node, values: Mapping[fx.Node, object]) -> object:
     kwargs: Any = fx.map_arg(node.kwargs, value_of)
     if node.op == "call_method":
         return getattr(args[0], str(node.target))(*args[1:], **kwargs)
-    function: Any = module_of(node) if node.op == "call_module" else node.target
-    return function(*args, **kwargs)
+    if node.op != "call_module":
+        function: Any = node.target
+        return function(*args, **kwargs)
+    module = module_of(node)
+    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a BatchNorm counts its calls in one
+    return torch.func.functional_call(module, buffers, args, kwargs)
 
 
 def describe_relaid(values: Mapping[fx.Node, object]) -> None:

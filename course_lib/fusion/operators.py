@@ -80,6 +80,9 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
     ("bmm", "", "input mat2 *out=None", "torch.bmm torch.bmm Tensor.bmm aten.bmm.default"),
     ("transpose", "", "input dim0 dim1", "torch.transpose torch.transpose Tensor.transpose torch.swapaxes "
      "Tensor.swapaxes torch.swapdims Tensor.swapdims aten.transpose.int"),
+    ("flatten", "", "input start_dim=0 end_dim=-1", "torch.flatten torch.flatten Tensor.flatten "
+     "aten.flatten.using_ints"),
+    ("unflatten", "", "input dim sizes", "torch.unflatten torch.unflatten Tensor.unflatten aten.unflatten.int"),
     ("addcmul", "", "input tensor1 tensor2 *value=1 *out=None", "torch.addcmul torch.addcmul Tensor.addcmul "
      "aten.addcmul.default Tensor.addcmul_! aten.addcmul_.default!"),
     ("addcdiv", "", "input tensor1 tensor2 *value=1 *out=None", "torch.addcdiv torch.addcdiv Tensor.addcdiv "

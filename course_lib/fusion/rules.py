@@ -27,6 +27,8 @@ REMEDIES: Mapping[str, str] = {
     "dtype": "Convert the operands to one dtype first.",
     "training": "Put the module into evaluation mode and capture it again: model.eval().",
     "statistics": "Use a BatchNorm that keeps running statistics and has a weight and a bias.",
+    "statistics of a function": "Call an nn.LayerNorm, in a graph that keeps modules: fuse(model, inputs).",
+    "calibration": "Give inputs to measure on, LayerNormToBatchNorm(calibration=[(x,), ...]), or train: model.train().",
     "affine": "Give the normalisation a weight and a bias.",
     "shared": "Give each call a module of its own, and each module parameters of its own.",
     "one bias": "Give all of the layers a bias, or none; those that are alike are merged.",

@@ -21,4 +21,5 @@ class ConvBatchNorm(BatchNormFolding):
     name = "conv_batch_norm"
     patterns: ClassVar = _PATTERNS
     layer: ClassVar = staticmethod(F.conv2d)
+    arguments: ClassVar = ("stride", "padding", "dilation", "groups")
     dimensions = 4

@@ -1,10 +1,19 @@
-"""Fold a BatchNorm in evaluation mode into the linear layer before or after it; see `course_lib.fusion.batch_norm`."""
+"""Fold a BatchNorm in evaluation mode into the linear layer before or after it; see `course_lib.fusion.batch_norm`.
+
+Before a layer, the BatchNorm may also work on the rows of a tensor of more dimensions, as `layer_norm_to_batch_norm`
+writes it: flattened into rows, normalised, and brought back to the shape.
+"""
 
 from typing import Any, ClassVar
 
+import torch
 import torch.nn.functional as F
+from torch import fx
 
 from course_lib.fusion.batch_norm import BatchNormFolding
+from course_lib.fusion.matching import Match
+from course_lib.fusion.rules import Objection
+from course_lib.fusion.values import tensor_facts
 
 # fmt: off
 _PATTERNS: tuple[Any, ...] = (
@@ -12,6 +21,9 @@ _PATTERNS: tuple[Any, ...] = (
         F.batch_norm(F.linear(x, weight, bias), mean, variance, scale, shift, training, momentum, eps),
     lambda x, weight, bias, mean, variance, scale, shift, training, momentum, eps:
         F.linear(F.batch_norm(x, mean, variance, scale, shift, training, momentum, eps), weight, bias),
+    lambda x, weight, bias, mean, variance, scale, shift, training, momentum, eps, first, last, dim, sizes:
+        F.linear(torch.unflatten(F.batch_norm(torch.flatten(x, first, last), mean, variance, scale, shift,
+                                              training, momentum, eps), dim, sizes), weight, bias),
 )
 # fmt: on
 
@@ -23,3 +35,18 @@ class LinearBatchNorm(BatchNormFolding):
     patterns: ClassVar = _PATTERNS
     layer: ClassVar = staticmethod(F.linear)
     dimensions = 2
+
+    def guard(self, match: Match) -> Objection | None:
+        """Object as for every BatchNorm, and unless rows come back to the shape that they were made of."""
+        return super().guard(match) or _objection_to_rows(match)
+
+
+def _objection_to_rows(match: Match) -> Objection | None:
+    restored = next((call.node for call in match.calls if call.operator.name == "unflatten"), None)
+    x = match["x"]
+    if restored is None or not isinstance(x, fx.Node):
+        return None
+    before, after = tensor_facts(x), tensor_facts(restored)
+    if before is None or after is None or after.shape != before.shape or match["first"] != 0 or match["dim"] != 0:
+        return Objection("shape", f"{restored} does not bring back the shape of {x}")
+    return None

@@ -1,0 +1,125 @@
+"""Lossy, on request: put BatchNorm in the place of LayerNorm. The model computes something else, and has to be trained
+again.
+
+LayerNorm normalises each row by the row's own mean and variance; BatchNorm each column by those that it saw while it
+trained. So while evaluating BatchNorm needs no sums, and what it computes can be folded into a linear layer beside it
+by `linear_batch_norm`. The price: results depend on the statistics, while training on the rest of the batch, padding
+included, and a batch of one row cannot be trained on.
+
+    batches = [(tokens,) for tokens in loader]
+    fuse(model.eval(), batches[0], (LayerNormToBatchNorm(calibration=batches), "linear_batch_norm"), level="lossy")
+
+Weight and bias are LayerNorm's own parameters. The BatchNorm takes LayerNorm's place in the module tree, so a
+checkpoint has the old names and three more: the statistics. An old checkpoint lacks them; load it with `strict=False`,
+and calibrate or train again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensor
+
+from course_lib.fusion.calibrating import calibrate
+from course_lib.fusion.fusion_pass import FusionPass
+from course_lib.fusion.matching import Match
+from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.result import Rejected
+from course_lib.fusion.rewriting import finish
+from course_lib.fusion.rules import Objection
+
+_PATTERNS: tuple[Any, ...] = (
+    lambda x, normalized_shape, weight, bias, eps: F.layer_norm(x, normalized_shape, weight, bias, eps),
+)
+
+
+class LayerNormToBatchNorm(FusionPass):
+    """The pass `layer_norm_to_batch_norm`, for modules that normalise the last dimension.
+
+    `calibration` are inputs of the program, one sequence a batch, from which each BatchNorm gets its statistics. A
+    model in evaluation mode needs them; one in training mode may do without, and finds them while it trains.
+    """
+
+    name = "layer_norm_to_batch_norm"
+    level = "lossy"
+    by_default = False
+    patterns: ClassVar = _PATTERNS
+
+    def __init__(self, *, calibration: Sequence[Sequence[object]] = ()) -> None:
+        super().__init__()
+        self._calibration = calibration
+        self._made: list[str] = []
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Replace each LayerNorm that may be replaced, then measure statistics if there is something to measure on."""
+        self._made = []
+        num_matches, rejected = super().transform(gm)
+        if num_matches and self._calibration:
+            finish(gm)
+            calibrate(gm, self._made, self._calibration)
+        return num_matches, rejected
+
+    def guard(self, match: Match) -> Objection | None:
+        """Object unless a module, called here only, normalises the last of several dimensions, and statistics come."""
+        norm, anchor = match.calls[0].module, match.anchor
+        if norm is None:
+            reason = f"{anchor} is no call of nn.LayerNorm, and statistics need a module that keeps them"
+            return Objection("statistics of a function", reason)
+        others = [node for node in anchor.graph.nodes if node is not anchor and _uses(node, str(anchor.target))]
+        if others:
+            return Objection("shared", f"{others[0]} uses {anchor.target} too, and each call needs its own statistics")
+        operands = tensor_operands(match, *(name for name in ("x", "weight", "bias") if match[name] is not None))
+        if not isinstance(operands, TensorOperands):
+            return operands
+        if not isinstance(anchor.meta.get("val"), FakeTensor):
+            return Objection("shape unknown", f"the shape of {anchor} is not known; give example inputs")
+        shape = operands["x"].shape
+        if len(shape) < 2 or tuple(norm.normalized_shape) != shape[-1:] or torch.Size(shape[:-1]).numel() < 2:  # type: ignore[arg-type]  # LayerNorm's
+            reason = f"{anchor} normalises over {norm.normalized_shape} of {shape}"
+            return Objection("shape", f"{reason}; BatchNorm over the last dimension, of two rows at least")
+        if not norm.training and not self._calibration:
+            reason = f"{anchor.target} is in evaluation mode, and nothing tells what mean and variance are"
+            return Objection("calibration", reason)
+        return one_dtype(operands)
+
+    def replacement(self, match: Match) -> Callable[..., object]:
+        """Return a call of a BatchNorm that stands where LayerNorm stood, on rows."""
+        norm, path, owner = match.calls[0].module, str(match.anchor.target), match.anchor.graph.owning_module
+        assert norm is not None, "the guard has seen that it is a module"
+        assert owner is not None, "a pass works on the graph of a GraphModule"
+        owner.set_submodule(path, _batch_norm(norm, match.anchor.meta["val"]))
+        self._made.append(path)
+        like = match.anchor.meta["val"]
+
+        def normalised(*, x: Any, **_: object) -> object:
+            if like.ndim == 2:
+                return _call(path, x, like)
+            rows: Any = torch.flatten(x, 0, -2)
+            with like.fake_mode:
+                normed = _call(path, rows, torch.empty_like(like).flatten(0, -2))
+            return torch.unflatten(normed, 0, x.shape[:-1])  # type: ignore[arg-type]  # a proxy
+
+        return normalised
+
+
+def _call(path: str, rows: fx.Proxy, like: torch.Tensor) -> fx.Proxy:
+    """Call the BatchNorm, and say what it gives: to find out by running it would count as a batch that it has seen."""
+    node = rows.node.graph.call_module(path, (rows.node,))
+    node.meta["val"] = like
+    return fx.Proxy(node, rows.tracer)
+
+
+def _batch_norm(norm: nn.Module, like: torch.Tensor) -> nn.BatchNorm1d:
+    """Return a BatchNorm with a LayerNorm's own weight, bias, eps and mode."""
+    made = nn.BatchNorm1d(like.shape[-1], eps=norm.eps, affine=False, device=like.device, dtype=like.dtype)  # type: ignore[arg-type]  # LayerNorm's
+    made.affine = norm.weight is not None
+    made.register_parameter("weight", norm.weight)  # type: ignore[arg-type]  # LayerNorm's
+    made.register_parameter("bias", norm.bias)  # type: ignore[arg-type]  # LayerNorm's
+    return made.train(norm.training)
+
+
+def _uses(node: fx.Node, path: str) -> bool:
+    target = str(node.target)
+    return node.op in ("call_module", "get_attr") and (target == path or target.startswith(f"{path}."))
