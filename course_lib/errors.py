@@ -5,6 +5,7 @@
     ├── GraphError      a graph could not be read, drawn, written as data or rebuilt from data
     ├── FusionError     a pass was given something that it cannot work on
     ├── ScheduleError   a schedule was told to do something that it cannot do
+    ├── BackendError    a backend or its machine was given something that it cannot work on
     ├── KernelError     a fused operator was called with tensors that it is not written for
     ├── ModelError      a model was configured in a way that cannot work
     ├── TrainingError   a training run was configured, fed or resumed in a way that cannot work
@@ -34,6 +35,10 @@ class FusionError(CourseError):
 
 class ScheduleError(CourseError):
     """A schedule was told to do something that it cannot do; it is as it was before."""
+
+
+class BackendError(CourseError):
+    """A backend or its machine was given something that it cannot work on."""
 
 
 class KernelError(CourseError):

@@ -1,0 +1,47 @@
+"""What a target has to offer, so that the kit can compile for it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import fx
+
+from course_lib.fusion import Objection
+
+
+class Executable(ABC):
+    """A part, compiled for inputs of one kind."""
+
+    launches: int = 0  # how many kernels one run launches
+    bytes_moved: int = 0  # how much one run reads from memory and writes to it
+    remark: str = ""  # what the report says besides
+
+    @abstractmethod
+    def __call__(self, *inputs: object) -> Sequence[torch.Tensor]:
+        """Return one tensor for each output of the part."""
+
+
+class Target(ABC):
+    """A machine to compile for: what it takes, and how it is compiled for."""
+
+    name: str = "target"  # what it is called in reports
+
+    @property
+    def identity(self) -> object:
+        """What a cache tells targets apart by; two that compile alike may give something equal."""
+        return id(self)
+
+    @abstractmethod
+    def objection(self, node: fx.Node) -> Objection | None:
+        """Return why the target does not take a node, or None if it does; see `Support.objection`.
+
+        Sizes may be symbols: look at operators, types and ranks here, and at sizes in `compile`.
+        """
+
+    @abstractmethod
+    def compile(self, part: fx.GraphModule) -> Executable | Objection:
+        """Return a part as something that runs, or why it cannot be compiled after all, which is then left to eager.
+
+        Each node of the part has passed `objection`, and its `meta["val"]` has the sizes of the inputs that the
+        executable will be called with. The part gives a tuple.
+        """

@@ -1,0 +1,24 @@
+"""A compiler for the toy machine of `course_lib.machine`: from a part of a graph to a program.
+
+Read the files in the order of what happens: `operators.py` (what is taken, and by which instruction), `views.py`
+(views are put where they cost nothing), `kernels.py` (which operators share a launch), `emission.py` with `values.py`
+(instructions are written), `registers.py` (values get registers), and `target.py`, which puts it together.
+"""
+
+from course_lib.backends.toy.emission import write_program
+from course_lib.backends.toy.kernels import Work, group_into_kernels
+from course_lib.backends.toy.operators import SUPPORT, Kind, kind_of
+from course_lib.backends.toy.registers import allocate
+from course_lib.backends.toy.target import ToyExecutable, ToyTarget
+
+__all__ = [  # noqa: RUF022  # in plain order, constants among the rest
+    "Kind",
+    "SUPPORT",
+    "ToyExecutable",
+    "ToyTarget",
+    "Work",
+    "allocate",
+    "group_into_kernels",
+    "kind_of",
+    "write_program",
+]

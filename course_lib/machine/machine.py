@@ -1,0 +1,128 @@
+"""The machine itself: an interpreter that executes programs on tensors, and counts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from course_lib.errors import BackendError
+from course_lib.machine.arithmetic import ROWWISE, compute
+from course_lib.machine.counts import Counts, counts_of
+from course_lib.machine.instructions import Instruction, Operand, Register, Unit
+from course_lib.machine.programs import Kernel, Program
+
+
+class Machine:
+    """A machine with a few vector registers, in front of a memory that is far away.
+
+        >>> Machine(registers=8).registers
+        8
+
+    Rows do not depend on each other, so the interpreter executes an instruction for all rows at once, as one PyTorch
+    operation. What it counts is what a machine would do that works row by row. `counts` is the sum over all runs
+    since the machine was made, or since `reset`.
+    """
+
+    def __init__(self, registers: int = 8) -> None:
+        if not isinstance(registers, int) or registers < 4:
+            raise BackendError(
+                f"A machine needs at least 4 registers, for three operands and a result; got {registers!r}."
+            )
+        self.registers = registers
+        self.counts = Counts()
+
+    def reset(self) -> None:
+        """Count from zero again."""
+        self.counts = Counts()
+
+    def run(self, program: Program, arguments: Sequence[object]) -> tuple[torch.Tensor, ...]:
+        """Execute a program and return its outputs; `arguments` are as `program.inputs`.
+
+        Raises `BackendError` if the arguments do not fit the program, if it uses a register that the machine does not
+        have, or if it reads what was never written.
+        """
+        memory = self._memory(program, arguments)
+        with torch.no_grad():
+            for kernel in program.kernels:
+                _Launch(self, program, kernel, memory).run()
+        return tuple(access.of(memory[access.buffer]) for access in program.outputs)
+
+    def _memory(self, program: Program, arguments: Sequence[object]) -> dict[str, torch.Tensor]:
+        if len(arguments) != len(program.inputs):
+            raise BackendError(f"The program takes {len(program.inputs)} arguments and got {len(arguments)}.")
+        memory: dict[str, torch.Tensor] = {}
+        for name, value in zip(program.inputs, arguments, strict=True):
+            if name is None:
+                continue
+            buffer = program.by_name[name]
+            if not isinstance(value, torch.Tensor) or (value.shape, value.dtype) != (buffer.shape, buffer.dtype):
+                raise BackendError(f"The program was compiled for {buffer}, and got {_describe(value)}.")
+            if value.stride() != buffer.strides and value.numel() > 0:
+                raise BackendError(f"{buffer} has strides {buffer.strides}, and the argument has {value.stride()}.")
+            memory[name] = value.detach()
+        for buffer in program.buffers:
+            if buffer.name not in memory:
+                memory[buffer.name] = torch.empty_strided(
+                    buffer.shape, buffer.strides, dtype=buffer.dtype, device=program.device
+                )
+        return memory
+
+
+class _Launch:
+    """One kernel in execution."""
+
+    def __init__(self, machine: Machine, program: Program, kernel: Kernel, memory: dict[str, torch.Tensor]) -> None:
+        self._machine, self._program, self._kernel, self._memory = machine, program, kernel, memory
+        self._registers: dict[Register, torch.Tensor] = {}
+        self._slots: dict[int | None, torch.Tensor] = {}
+
+    def run(self) -> None:
+        self._machine.counts += replace(Counts(), launches=1)
+        for instruction in self._kernel.instructions:
+            self._check(instruction)
+            result = self._execute(instruction)
+            if instruction.into is not None:
+                assert result is not None, "an instruction with a destination gives a result"
+                self._registers[instruction.into] = result
+            self._machine.counts += counts_of(instruction, self._program.by_name)
+
+    def _check(self, instruction: Instruction) -> None:
+        for register in (*instruction.reads, *((instruction.into,) if instruction.into else ())):
+            if register.number >= self._machine.registers:
+                last = self._machine.registers - 1
+                raise BackendError(f"`{instruction}` uses {register}, and this machine has r0 to r{last}.")
+        empty = [register for register in instruction.reads if register not in self._registers]
+        if empty:
+            raise BackendError(f"`{instruction}` reads {empty[0]}, into which nothing was written before.")
+        if instruction.name == "reload" and instruction.slot not in self._slots:
+            raise BackendError(f"`{instruction}` reads a slot into which nothing was spilled before.")
+
+    def _execute(self, instruction: Instruction) -> torch.Tensor | None:
+        operands = [self._value(operand) for operand in instruction.operands]
+        walks = [access.of(self._memory[access.buffer]) for access in instruction.memory]
+        if instruction.unit is Unit.ARITHMETIC:
+            return compute(instruction.name, operands, instruction.dtype)
+        if instruction.unit is Unit.MATRIX:
+            return torch.matmul(*walks)
+        if instruction.name == "load":
+            return walks[0]
+        if instruction.name == "reload":
+            return self._slots[instruction.slot]
+        value = operands[0]
+        assert isinstance(value, torch.Tensor), "what is stored, spilled or reduced is a register"
+        if instruction.unit is Unit.REDUCTION:
+            return ROWWISE[instruction.name](value.expand(self._kernel.space), self._kernel.columns)
+        if instruction.name == "store":
+            walks[0].copy_(value.expand(walks[0].shape))
+        else:
+            self._slots[instruction.slot] = value
+        return None
+
+    def _value(self, operand: Operand) -> torch.Tensor | Operand:
+        return self._registers[operand] if isinstance(operand, Register) else operand
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    return f"{value!r}, which is no tensor"

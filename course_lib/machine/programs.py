@@ -1,0 +1,71 @@
+"""What the machine runs: kernels, launched one after the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from course_lib.errors import BackendError
+from course_lib.machine.counts import Counts, counts_of
+from course_lib.machine.instructions import Instruction
+from course_lib.machine.memory import Access, Buffer
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What one launch does: its instructions, executed for each row of its space."""
+
+    space: tuple[int, ...]
+    columns: tuple[int, ...]  # the dimensions of the space that make a row; reductions run over them
+    instructions: tuple[Instruction, ...]
+
+    def __str__(self) -> str:
+        rows = [size for dim, size in enumerate(self.space) if dim not in self.columns]
+        over = f"{rows} rows of {[self.space[dim] for dim in self.columns]}" if self.columns else f"{list(self.space)}"
+        return "\n".join([f"kernel over {over}", *(f"    {instruction}" for instruction in self.instructions)])
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """Kernels, the memory that they share, and which part of it comes from outside and goes back.
+
+    Printing one shows its disassembly.
+    """
+
+    buffers: tuple[Buffer, ...]
+    inputs: tuple[str | None, ...]  # one for each argument; None for a number, which is already in the instructions
+    outputs: tuple[Access, ...]
+    kernels: tuple[Kernel, ...]
+    device: str = "cpu"  # where the memory is that the program needs beside its inputs
+
+    def __post_init__(self) -> None:
+        known = set(self.by_name)
+        if len(known) != len(self.buffers):
+            raise BackendError(
+                f"Each buffer needs a name of its own; the program has {[b.name for b in self.buffers]}."
+            )
+        used = [access for kernel in self.kernels for step in kernel.instructions for access in step.memory]
+        strange = {access.buffer for access in (*used, *self.outputs)} | {name for name in self.inputs if name}
+        if strange - known:
+            raise BackendError(f"The program uses {sorted(strange - known)}, which is none of its buffers.")
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Buffer]:
+        """The buffers by their names."""
+        return {buffer.name: buffer for buffer in self.buffers}
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What one run costs, known before it: programs have no branches."""
+        total = Counts()
+        for kernel in self.kernels:
+            total += replace(Counts(), launches=1)
+            for instruction in kernel.instructions:
+                total += counts_of(instruction, self.by_name)
+        return total
+
+    def __str__(self) -> str:
+        given = ", ".join(str(self.by_name[name]) for name in self.inputs if name)
+        returned = ", ".join(map(str, self.outputs))
+        return "\n".join([f"program({given})", *map(str, self.kernels), f"return {returned}"])
+
+    __repr__ = __str__
