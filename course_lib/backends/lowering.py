@@ -1,7 +1,7 @@
 """Lower a graph to a target: decompose, ask, partition, compile, price, and leave the rest to eager PyTorch."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +13,12 @@ from course_lib.backends.cache import CompileCache
 from course_lib.backends.compiling import Compiled, CompiledPart, PartOutcome, outcome_of
 from course_lib.backends.partitioning import partition
 from course_lib.backends.prices import Prices, Spent
-from course_lib.backends.splitting import cut_out, split
+from course_lib.backends.splitting import Part, cut_out, split
 from course_lib.backends.support import target_name
 from course_lib.backends.target import Executable, Target
 from course_lib.errors import BackendError
 from course_lib.fusion import Objection
-from course_lib.graph import Cost, cost
+from course_lib.graph import cost
 
 
 @dataclass(frozen=True)
@@ -80,25 +80,51 @@ def lower(
     symbols = has_symbols(example_inputs)
     objections = {node: target.objection(node) for node in core.graph.nodes}
     parts = cut_out(core, partition(core.graph, lambda node: objections[node] is None))
-    modules = [CompiledPart(part.graph_module, target, prices, store) for part in parts]
-    outcomes = [
-        outcome_of(part, module, None if symbols else store) for part, module in zip(parts, modules, strict=True)
-    ]
-    kept = {part: module for part, module, outcome in zip(parts, modules, outcomes, strict=True) if outcome.kept}
-    lowered = split(core, tuple(kept))
-    refusals = tuple(
-        Refusal(node.name, target_name(node), why) for node, why in objections.items() if why and _costs(node)
+    modules = {part: CompiledPart(part.graph_module, target, prices, store) for part in parts}
+    outcomes = {part: outcome_of(part, module, None if symbols else store) for part, module in modules.items()}
+    lowered = _put_together(core, modules, outcomes)
+    found = Lowered(lowered, tuple(outcomes.values()), _refusals(objections), None, None)
+    return found if symbols else _unless_slower(gm, _counted(gm, example_inputs, found), prices)
+
+
+def _put_together(
+    core: fx.GraphModule, modules: Mapping[Part, CompiledPart], outcomes: Mapping[Part, PartOutcome]
+) -> fx.GraphModule:
+    kept = [part for part, outcome in outcomes.items() if outcome.kept]
+    lowered = split(core, kept)
+    for part in kept:
+        lowered.set_submodule(part.name, modules[part])
+    return lowered
+
+
+def _counted(gm: fx.GraphModule, example_inputs: Sequence[object], lowered: Lowered) -> Lowered:
+    """Return a lowered graph that knows what it costs, and what `gm` costs from which it was made."""
+    graph_module = lowered.graph_module
+    with fake_mode_of(graph_module.graph):
+        rest = cost(lambda: _Rest(graph_module).run(*graph_module.graph.find_nodes(op="placeholder")), ())
+    executables = [part.compiled for part in lowered.parts if isinstance(part.compiled, Executable)]
+    after = Spent(
+        rest.launches + sum(executable.launches for executable in executables),
+        rest.bytes_moved + sum(executable.bytes_moved for executable in executables),
     )
-    for part, module in kept.items():
-        lowered.set_submodule(part.name, module)
-    if symbols:
-        return Lowered(lowered, tuple(outcomes), refusals, None, None)
-    before, after = _spent(eager_cost(gm, example_inputs)), _spent_after(lowered, outcomes)
-    loss = prices.loss(before, after)
-    if kept and loss is not None:
-        left = tuple(replace(outcome, compiled=loss) if outcome.kept else outcome for outcome in outcomes)
-        return Lowered(gm, left, refusals, before, before)
-    return Lowered(lowered, tuple(outcomes), refusals, before, after)
+    eager = eager_cost(gm, example_inputs)
+    return replace(lowered, before=Spent(eager.launches, eager.bytes_moved), after=after)
+
+
+def _refusals(objections: Mapping[fx.Node, Objection | None]) -> tuple[Refusal, ...]:
+    refused = {node: why for node, why in objections.items() if why is not None and _costs(node)}
+    return tuple(Refusal(node.name, target_name(node), why) for node, why in refused.items())
+
+
+def _unless_slower(gm: fx.GraphModule, lowered: Lowered, prices: Prices) -> Lowered:
+    """Return a lowered graph, or the graph as it came if that is faster."""
+    assert lowered.before is not None, "sizes are numbers here"
+    assert lowered.after is not None, "sizes are numbers here"
+    loss = prices.loss(lowered.before, lowered.after)
+    if loss is None:
+        return lowered
+    left = tuple(replace(part, compiled=loss) if part.kept else part for part in lowered.parts)
+    return replace(lowered, graph_module=gm, parts=left, after=lowered.before)
 
 
 def _check(gm: object, target: object) -> None:
@@ -116,21 +142,6 @@ def _costs(node: fx.Node) -> bool:
     value = node.meta.get("val")
     on_sizes = isinstance(value, (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
     return node.op.startswith("call_") and not on_sizes and node.target is not operator.getitem
-
-
-def _spent(cost_of_run: Cost) -> Spent:
-    return Spent(cost_of_run.launches, cost_of_run.bytes_moved)
-
-
-def _spent_after(lowered: fx.GraphModule, outcomes: Sequence[PartOutcome]) -> Spent:
-    """Return what target and eager PyTorch spend together."""
-    with fake_mode_of(lowered.graph):
-        rest = cost(lambda: _Rest(lowered).run(*lowered.graph.find_nodes(op="placeholder")), ())
-    executables = [outcome.compiled for outcome in outcomes if isinstance(outcome.compiled, Executable)]
-    return Spent(
-        rest.launches + sum(executable.launches for executable in executables),
-        rest.bytes_moved + sum(executable.bytes_moved for executable in executables),
-    )
 
 
 class _Rest(fx.Interpreter):

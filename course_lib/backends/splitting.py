@@ -10,7 +10,7 @@ from course_lib.backends.condensing import Condensation
 from course_lib.backends.partitioning import order_of_effects
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Part:
     """Nodes of a graph, as a graph of their own: their operands are its inputs, what others need is its output."""
 
