@@ -19,7 +19,7 @@ from course_lib.errors import FusionError
 from course_lib.fusion.operators import operators
 from course_lib.kernels.dropout import dropout_factors
 
-_DROPOUT = (F.dropout, torch.dropout, torch.ops.aten.dropout, torch.ops.aten.dropout.default)
+_DROPOUT = (F.dropout, torch.dropout, torch.dropout_, torch.ops.aten.dropout, torch.ops.aten.dropout.default)
 _FUSED = "bias_dropout_residual_layer_norm"
 _FUSED_SIGNATURE = inspect.signature(
     lambda x, bias, residual, weight, layer_norm_bias, p=0.5, training=True, eps=1e-5: None
@@ -61,7 +61,7 @@ class Masks(TorchFunctionMode):
         if not given["training"] or given["p"] == 0:
             return x
         factors = self._factors(given["p"], x)
-        return x.mul_(factors) if given["inplace"] else x * factors
+        return x.mul_(factors) if given["inplace"] or func is torch.dropout_ else x * factors
 
     def _fused(self, func: Callable[..., Any], given: dict[str, Any]) -> Any:
         training = given.pop("training")

@@ -48,7 +48,7 @@ def _may_be_rewritten(call: Call) -> bool:
 
 def _rewrite(call: Call) -> bool:
     """Put the one spelling in the place of this call; return whether it was spelt in another way."""
-    target, args, kwargs = _spelling(call)
+    target, args, kwargs = one_spelling(call)
     node = call.node
     if (node.op, node.target, node.args, node.kwargs) == ("call_function", target, args, kwargs):
         return False
@@ -60,7 +60,7 @@ def _rewrite(call: Call) -> bool:
     return True
 
 
-def _spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...], dict[str, object]]:
+def one_spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...], dict[str, object]]:
     """Return function, arguments by position and arguments by name: the required ones, and those that differ."""
     parameters = call.operator.signature.parameters
     required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]

@@ -1,0 +1,212 @@
+"""Write `h.add_(b)`, `F.relu(h, inplace=True)` and their like as `h + b` and `F.relu(h)`, where nobody can tell.
+
+A fusion leaves alone what is written in place, since others may read it. This pass proves that nobody does: the memory
+is neither that of an input, parameter or constant, nor read through another view afterwards. Then a new tensor is the
+same, and whoever reads the old one afterwards reads the new one. An input that the program changes stays changed.
+
+What the backward pass needs is left alone too, though a new tensor would not spoil it: as it is, the program cannot be
+trained. The price of all this is that the old value lives until the new one is computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_leaves
+
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.effects import is_pure
+from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.mutation import mutates
+from course_lib.fusion.owned import module_of
+from course_lib.fusion.passes.normalise import one_spelling
+from course_lib.fusion.result import Rejected, refusal
+from course_lib.fusion.rewriting import erase, new_module
+from course_lib.fusion.rules import Objection
+from course_lib.fusion.saved import memory_of, saves
+from course_lib.graph.hooks import has_hooks
+
+# Calls that give their input itself, or a new tensor, depending on layout, type or mode.
+_MAY_GIVE_THEIR_INPUT = frozenset(
+    """
+    contiguous reshape reshape_as flatten ravel to type type_as float double half bfloat16 cpu cuda dropout
+    alpha_dropout feature_alpha_dropout native_dropout
+    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
+)
+
+
+class OutOfPlace(GraphPass):
+    """The pass `out_of_place`."""
+
+    name = "out_of_place"
+
+    def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
+        """Rewrite each call in place whose effect nobody else sees; count them."""
+        rewritten = 0
+        rejected: list[Rejected] = []
+        for node in list(gm.graph.nodes):
+            call = read_call(node)
+            if call is None or not _writes_its_operand(call):
+                continue
+            objection = _objection_to_module(call) or _objection_to_memory(call)
+            made = None if objection is not None else _functional_result(call)
+            if isinstance(made, FakeTensor):
+                _rewrite(gm, call, made)
+                rewritten += 1
+            else:
+                objection = objection or made
+                assert objection is not None, "there is a result, or a reason why not"
+                rejected.append(refusal(self.name, (node.name,), objection, node))
+        return rewritten, rejected
+
+
+def _writes_its_operand(call: Call) -> bool:
+    """Return whether a call changes a tensor; `i += 1` on numbers does not, and `out=` names a third one."""
+    return (
+        call.in_place and call.arguments.get("out") is None and not isinstance(call.node.meta.get("val"), (int, float))
+    )
+
+
+def _objection_to_module(call: Call) -> Objection | None:
+    if not call.exact_module:
+        return Objection("subclass", f"{call.node.target} is a subclass, which may compute something else")
+    if call.module is not None and has_hooks(call.module):
+        return Objection("hooks", f"{call.node.target} has hooks, which would no longer run")
+    return None
+
+
+def _objection_to_memory(call: Call) -> Objection | None:
+    """Object unless the changed memory belongs to this graph alone, and no other view of it is read afterwards."""
+    target = call["input"]
+    if not isinstance(target, fx.Node):
+        return Objection("in place", f"{call.node} changes {target!r}, which is no value of the graph")
+    groups = _memories(target.graph)
+    if target not in groups:
+        return Objection("shape unknown", f"the shape of {target} is not known")
+    sharing = [node for node, memory in groups.items() if memory == groups[target]]
+    for node in sharing:
+        if not node < call.node:
+            continue
+        if not _makes_its_result(node):
+            return Objection("in place", f"{call.node} changes the memory of {node}, which others may read")
+        late = next((user for user in node.users if call.node < user), None)
+        if node is not target and late is not None:
+            return Objection("in place", f"{late} reads {node}, which {call.node} has changed, through the same memory")
+    return _objection_to_backward(call.node, [node for node in sharing if node < call.node])
+
+
+def _objection_to_backward(changing: fx.Node, sharing: list[fx.Node]) -> Objection | None:
+    """Object if what is changed was kept for the backward pass: then only a program without gradients can run."""
+    tensors = [value for node in sharing for value in tree_leaves(node.meta.get("val"))]
+    memories = {memory_of(value) for value in tensors if isinstance(value, torch.Tensor)}
+    concerned = dict.fromkeys([*sharing, *(user for node in sharing for user in node.users if user < changing)])
+    keeper = next((node for node in concerned if saves(node, memories)), None)
+    if keeper is None:
+        return None
+    return Objection("in place", f"{changing} changes what {keeper} keeps for the backward pass, which therefore fails")
+
+
+def _makes_its_result(node: fx.Node) -> bool:
+    """Return whether the result of a node is its own, or its operand's: no input, parameter or hidden tensor."""
+    if node.op in ("placeholder", "get_attr", "output"):
+        return False
+    if node.op == "call_module":
+        module = module_of(node)
+        return type(module).__module__.startswith("torch.nn.") and not has_hooks(module)
+    return read_call(node) is not None or is_pure(node) or (node.op == "call_method" and mutates(node))
+
+
+def _memories(graph: fx.Graph) -> dict[fx.Node, int]:
+    """Return a number for each node with tensors, equal where two may share memory, in any mode and layout."""
+    same: dict[int, int] = {}
+
+    def find(memory: int) -> int:
+        while same.setdefault(memory, memory) != memory:
+            memory = same[memory]
+        return memory
+
+    known: dict[fx.Node, list[int]] = {}
+    for node in graph.nodes:
+        known[node] = [
+            memory_of(value) for value in tree_leaves(node.meta.get("val")) if isinstance(value, torch.Tensor)
+        ]
+        operands = node.all_input_nodes if _may_give_its_input(node) else []
+        together = [*known[node], *(memory for operand in operands for memory in known[operand])]
+        for memory in together[1:]:
+            same[find(memory)] = find(together[0])
+    return {node: find(memories[0]) for node, memories in known.items() if memories}
+
+
+def _may_give_its_input(node: fx.Node) -> bool:
+    if node.op == "call_module":
+        return "Dropout" in type(module_of(node)).__name__ or isinstance(module_of(node), (nn.Identity, nn.Flatten))
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        target = target._schema.name.rpartition("::")[2]
+    name = str(getattr(target, "__name__", target))
+    return node.op in ("call_function", "call_method") and name.rstrip("_") in _MAY_GIVE_THEIR_INPUT
+
+
+def _functional(call: Call) -> Call:
+    """Return the same call with a result of its own."""
+    arguments = {name: False if name == "inplace" else value for name, value in call.arguments.items()}
+    return replace(call, arguments=arguments, in_place=False)
+
+
+def _functional_result(call: Call) -> FakeTensor | Objection:
+    """Return the fake result of the functional call, or an objection if its type, shape or strides are others."""
+    now = call.node.meta.get("val")
+    if not isinstance(now, FakeTensor):
+        return Objection("shape unknown", f"the shape of {call.node} is not known")
+    if isinstance(call.module, nn.Dropout):
+        with now.fake_mode:
+            return torch.empty_strided(now.shape, now.stride(), dtype=now.dtype, device=now.device)  # type: ignore[return-value]  # within the mode
+    function, args, kwargs = one_spelling(_functional(call))
+    values: Any = fx.map_arg([list(args), kwargs], lambda node: node.meta.get("val"))  # type: ignore[type-var]  # any nodes
+    with now.fake_mode, torch.no_grad():
+        then = function(*values[0], **values[1])
+    assert isinstance(then, FakeTensor), "an operator of the table gives one tensor"
+    for what, found, wanted in (
+        ("dtype", then.dtype, now.dtype),
+        ("shape", then.shape, now.shape),
+        ("strides", then.stride(), now.stride()),
+    ):
+        if found != wanted:
+            reason = f"{call.node} keeps the {what} {wanted}, and a new tensor would have {found}"
+            return Objection("dtype" if what == "dtype" else "shape", reason)
+    return then
+
+
+def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor) -> None:
+    """Put the functional call in place of this one; who reads the changed tensor later reads the new one."""
+    node, target = call.node, call["input"]
+    assert isinstance(target, fx.Node), "the objections have seen a node"
+    with node.graph.inserting_before(node):
+        if isinstance(call.module, nn.Dropout):
+            module = nn.Dropout(call.module.p).train(call.module.training)
+            new = new_module(gm, "dropout", module)(fx.Proxy(target)).node
+        else:
+            function, args, kwargs = one_spelling(_functional(call))
+            new = node.graph.call_function(function, args, kwargs)  # type: ignore[arg-type]  # arguments of another node
+    target.replace_all_uses_with(new, delete_user_cb=lambda user: node < user)
+    node.replace_all_uses_with(new)
+    new.meta = dict(node.meta) | {"val": made}
+    erase((node,))
+    _describe_views(new, target)
+
+
+def _describe_views(new: fx.Node, old: fx.Node) -> None:
+    """Let the fake results of what shared the memory of `old` share that of `new`."""
+    memory = memory_of(old.meta["val"])
+    for user in sorted(new.users):
+        now = user.meta.get("val")
+        if not isinstance(now, FakeTensor) or memory_of(now) != memory:
+            continue
+        shared = new.meta["val"]
+        with now.fake_mode:
+            user.meta["val"] = shared.as_strided(now.shape, now.stride(), now.storage_offset())
+        _describe_views(user, old)
