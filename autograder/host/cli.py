@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +16,14 @@ from pathlib import Path
 from autograder.host.batch_command import add_batch
 from autograder.host.exercises import UnknownExerciseError, all_exercises, find
 from autograder.host.grading import grade_answers, grade_exercise, new_seed
+from autograder.host.kit.quality import failing, survey
+from autograder.host.kit.quality_report import quality_json, quality_text
 from autograder.host.notebook import SubmissionError, read_bytes, read_submission
 from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
 from autograder.host.report import exercise_text
 from autograder.host.sandbox import Sandbox, SandboxError, describe, open_sandbox
 
-DONE, WRONG_USAGE, NOT_GRADABLE, OUR_FAILURE = 0, 2, 3, 4
+DONE, NOT_GOOD_ENOUGH, WRONG_USAGE, NOT_GRADABLE, OUR_FAILURE = 0, 1, 2, 3, 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,6 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
     add_batch(commands)
+    roster = commands.add_parser("roster", help="put the students of a CSV file into the gradebook")
+    roster.add_argument(
+        "file", type=Path, metavar="FILE.csv", help="columns id, first_name, last_name, email, lms_user_id"
+    )
+    roster.set_defaults(run=_roster)
     check = commands.add_parser("check", help="grade one answer from a Python file")
     check.add_argument("exercise", metavar="EXERCISE")
     check.add_argument("file", type=Path, metavar="FILE.py")
@@ -65,6 +73,13 @@ def _parser() -> argparse.ArgumentParser:
     exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
     exercises.add_argument("--json", action="store_true")
     exercises.set_defaults(run=_exercises)
+    quality = commands.add_parser("quality", help="how good the checks are: controls, mutants of the reference")
+    quality.add_argument("exercise", nargs="*", metavar="EXERCISE")
+    quality.add_argument("--sample", type=int, help="try only so many controls, and so many mutants")
+    quality.add_argument("--seed", type=int, default=1, help="draw the inputs from this seed")
+    quality.add_argument("--slots", type=int, default=len(os.sched_getaffinity(0)), help="judge so many at a time")
+    quality.add_argument("--json", action="store_true")
+    quality.set_defaults(run=_quality)
     commands.add_parser("sandbox", help="which isolation this machine has, and what was probed").set_defaults(
         run=_sandbox
     )
@@ -129,6 +144,18 @@ def _text(record: SubmissionRecord) -> str:
     )
 
 
+def _roster(options: argparse.Namespace) -> int:
+    from autograder.host.nbgrader.course import open_course
+    from autograder.host.nbgrader.roster import RosterError, import_roster
+
+    try:
+        count = import_roster(open_course(), options.file)
+    except RosterError as error:
+        return _complain(str(error), WRONG_USAGE)
+    print(f"{count} students of {options.file} are in the gradebook.")
+    return DONE
+
+
 def _exercises(options: argparse.Namespace) -> int:
     found = [find(e, hidden=True) for e in all_exercises()]
     if options.json:
@@ -152,6 +179,16 @@ def _exercises(options: argparse.Namespace) -> int:
         for c in e.checks:
             print(f"    {c.points:>5g}  {'hidden ' if c.hidden else 'visible'}  {c.name}")
     return DONE
+
+
+def _quality(options: argparse.Namespace) -> int:
+    sandbox = open_sandbox()
+    surveyed = [
+        survey(e, sandbox=sandbox, seed=options.seed, sample=options.sample, slots=options.slots)
+        for e in options.exercise or all_exercises()
+    ]
+    print(quality_json(surveyed) if options.json else quality_text(surveyed))
+    return NOT_GOOD_ENOUGH if failing(surveyed) else DONE
 
 
 def _sandbox(_: argparse.Namespace) -> int:

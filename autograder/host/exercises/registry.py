@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from autograder.host.kit.controls import all_controls
 from autograder.host.kit.exercise import Check, Control, Exercise, HiddenPart
 
 _ID = re.compile(r"\d\d_[a-z0-9_]+")
@@ -50,9 +51,9 @@ def hidden_part(exercise_id: str) -> HiddenPart | None:
 
 
 def controls(exercise_id: str) -> tuple[Control, ...]:
-    """Answers of known marks; none in a student's installation."""
+    """Answers of known marks, the standard ones of its kind among them; none in a student's installation."""
     part = hidden_part(exercise_id)
-    return part.controls if part else ()
+    return all_controls(find(exercise_id), part) if part else ()
 
 
 def of_assignment(assignment: str) -> tuple[str, ...]:

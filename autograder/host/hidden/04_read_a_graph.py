@@ -55,23 +55,9 @@ HIDDEN = HiddenPart(
     controls=(
         Control("reference", REFERENCE, 6),
         Control(
-            "zeros",
-            "def read_graph(rows):\n"
-            "    return dict(inputs=[], leaf_modules=[], two_users=[], dead=[], longest_path=0)\n",
-            0,
-        ),
-        Control("copy of the input", "def read_graph(rows):\n    return rows\n", 0),
-        Control("nothing", "def read_graph(rows):\n    pass\n", 0),
-        Control(
             "strings",
             "def read_graph(rows):\n"
             "    return dict.fromkeys(['inputs', 'leaf_modules', 'two_users', 'dead', 'longest_path'], 'x')\n",
-            0,
-        ),
-        Control(
-            "previous answer",
-            REFERENCE.replace("def read_graph", "def _right")
-            + "last = {}\ndef read_graph(rows):\n    global last\n    last, now = _right(rows), last\n    return now\n",
             0,
         ),
     ),

@@ -42,6 +42,7 @@ class Program:
     others: tuple[tuple[TensorSpec, ...], ...] = ()
     reason: str = ""  # why no more calls are right, for the student
     at_most: int | None = None  # calls that are still right, where more than ``fused`` are
+    folds: bool = False  # whether a right pass makes new weights of the old ones
 
     def trace(self) -> fx.GraphModule:
         """The program's graph."""
@@ -59,6 +60,12 @@ class Traced:
     module: fx.GraphModule
     graph: dict[str, Any]
     tensors: dict[str, torch.Tensor]
+
+    def redraw(self, draw: Draw) -> None:
+        """Give every floating parameter a fresh value, here and in ``tensors``, which shares their memory."""
+        with torch.no_grad():
+            for parameter in self.module.parameters():
+                parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
 
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
         """Numbers of the inputs that the program itself writes to."""
@@ -81,11 +88,10 @@ class Traced:
 def traced(program: Program, draw: Draw) -> Traced:
     """Trace a program and give every floating parameter a fresh value."""
     module = program.trace()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
     graph, tensors = to_data(module)
-    return Traced(program, module, graph, dict(tensors))
+    made = Traced(program, module, graph, dict(tensors))
+    made.redraw(draw)
+    return made
 
 
 def draw_inputs(specs: Sequence[TensorSpec], draw: Draw) -> tuple[torch.Tensor, ...]:
