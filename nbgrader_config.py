@@ -55,6 +55,15 @@ c.Autograde.autograde_preprocessors = [
 c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
 c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
 c.GradeOutsideKernel.aside = str(WORK / "aside")
+# what is taken for each day that a submission is late: share_per_day = 0.1 takes a tenth of the points earned
+c.AssignLatePenalties.plugin_class = "autograder.host.nbgrader.late.LatePenalty"
+c.LatePenalty.share_per_day = 0.0
+# submissions that a learning platform gives out as one archive: put it into work/downloaded/ASSIGNMENT/archive, then
+# run `nbgrader zip_collect ASSIGNMENT`
+c.ZipCollectApp.downloaded_directory = os.path.relpath(WORK / "downloaded", ROOT)  # nbgrader puts the root before it
+c.ZipCollectApp.extractor_plugin = "autograder.host.nbgrader.upload.NotebookExtractor"
+c.ZipCollectApp.collector_plugin = "autograder.host.nbgrader.upload.UploadCollector"
+c.UploadCollector.db_url = c.CourseDirectory.db_url
 c.ClearSolutions.code_stub = {
     "python": 'raise NotImplementedError("Write your answer here, then run the check below.")'
 }

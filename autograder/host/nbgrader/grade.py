@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nbgrader.api import Gradebook
-from nbgrader.plugins import CsvExportPlugin
+from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 
 from autograder.host.batch import (
     ClassRun,
@@ -24,6 +24,7 @@ from autograder.host.batch import (
     secret_seed,
     stage,
 )
+from autograder.host.nbgrader.canvas import CanvasExport
 from autograder.host.nbgrader.course import Course, NbgraderError
 from autograder.host.nbgrader.guard import guard_submissions, notes_for
 from autograder.host.nbgrader.repair import NOTEBOOK_KEY
@@ -125,9 +126,16 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
 
 
 def export_csv(course: Course, path: Path) -> Path:
-    """Write the gradebook's marks as nbgrader exports them."""
-    plugin = CsvExportPlugin()
-    plugin.to = str(path)
+    """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers."""
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
-        plugin.export(gradebook)
+        _export(CsvExportPlugin(), gradebook, path)
+        if any(student.lms_user_id for student in gradebook.students):
+            _export(CanvasExport(), gradebook, path.with_name("canvas.csv"))
     return path
+
+
+def _export(plugin: ExportPlugin, gradebook: Gradebook, path: Path) -> None:
+    """Write whole or not at all: on a full disk the file of the run before stays."""
+    plugin.to = str(path.with_suffix(".part"))
+    plugin.export(gradebook)
+    Path(plugin.to).replace(path)
