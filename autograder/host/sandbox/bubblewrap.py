@@ -86,6 +86,9 @@ class Bubblewrap(Sandbox):
 
     def _zygote(self, *, preload: bool) -> Zygote:
         mounts = [*file_system(), *self._device.mounts]
+        if hidden := [mount.target for mount in mounts if mount.target.startswith(("/tmp/", "/dev/shm/"))]:
+            # Each of its children covers these with empty ones of its own.
+            raise SandboxError(f"a zygote cannot show {hidden[0]}, since every worker gets a new /tmp.")
         options = [*_isolation(self._bwrap, for_zygote=True), *_files(mounts, Limits()), *_variables()]
         program = ZYGOTE.format(preload=preload)
 

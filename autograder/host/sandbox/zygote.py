@@ -17,7 +17,7 @@ from autograder.host.sandbox.process import StartError
 
 READY, KEPT = b"ready", b"kept"
 START_S, ANSWER_S = 60.0, 20.0
-JOBS = 100
+JOBS = 90
 """Children of one zygote share its address layout, so it is replaced after this many."""
 
 
@@ -85,6 +85,7 @@ class Zygotes:
     def fork(self, channel: int, output: int, orders: bytes, leash: int) -> int:
         """Have a worker forked, see `Zygote.fork`; a zygote that has died is replaced once."""
         with self._lock:
+            self._retired = [process for process in self._retired if process.poll() is None]
             served = self._current is not None
             try:
                 return self._ready().fork(channel, output, orders, leash)
@@ -115,7 +116,6 @@ class Zygotes:
             self._retire()
             zygote = None
         if zygote is None:
-            self._retired = [process for process in self._retired if process.poll() is None]
             zygote = self._current = self._start()
         return zygote
 

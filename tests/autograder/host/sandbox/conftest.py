@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, open_sandbox
+from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox, view
+from autograder.host.sandbox.zygote import Zygotes
 
 MIB = 1 << 20
 LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 * MIB, file_bytes=20 * MIB)
@@ -31,9 +32,36 @@ subprocess.run([sys.executable, "-c", sys.argv[1]], close_fds=False)
 """
 
 
-@pytest.fixture(scope="session", params=[1, 2, 3, 4], ids="level {}".format)
+class FromZygote(Sandbox):
+    """A level of which every worker is forked from a zygote, one that imports nothing so that it starts at once."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox, self.level = sandbox, sandbox.level
+        self.zygotes = Zygotes(lambda: sandbox._zygote(preload=False))
+        self._zygotes_view: object = None
+
+    def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        # A zygote keeps the view that it started with, and some tests change what is to be seen.
+        now = view.file_system()
+        if now != self._zygotes_view:
+            self.zygotes.close()
+            self._zygotes_view = now
+        return self._sandbox._fork(self.zygotes, program, limits, masked)
+
+
+# At levels 3 and 4 a cold worker is itself the only child of a zygote.
+TIERS = {"level 1": 1, "level 1 forked": 1, "level 2": 2, "level 2 forked": 2, "level 3": 3, "level 4": 4}
+
+
+@pytest.fixture(scope="session", params=TIERS)
 def tier(request: pytest.FixtureRequest) -> Sandbox:
-    return opened(request.param)
+    return by_name(request.param)
+
+
+def by_name(name: str) -> Sandbox:
+    """Open a tier of the table, or `level 5`."""
+    sandbox = opened(TIERS.get(name, 5))
+    return FromZygote(sandbox) if name.endswith("forked") else sandbox
 
 
 @pytest.fixture(scope="session")

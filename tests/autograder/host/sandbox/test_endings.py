@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB, opened
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, TIERS, by_name
 
 ROOT = Path(__file__).parents[4]
 IGNORE_SIGNALS = """
@@ -38,9 +38,9 @@ os.wait()
 """
 
 
-@pytest.fixture(params=[1, 2, 3, 4, 5], ids="level {}".format)
+@pytest.fixture(params=[*TIERS, "level 5"])
 def any_tier(request: pytest.FixtureRequest) -> Sandbox:
-    return opened(request.param)
+    return by_name(request.param)
 
 
 @pytest.mark.parametrize(

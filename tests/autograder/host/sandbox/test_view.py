@@ -25,8 +25,8 @@ IMPORT = "import importlib\ntry: importlib.import_module({!r})\nexcept ModuleNot
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A directory that every user may enter, unlike those of pytest."""
-    with tempfile.TemporaryDirectory() as directory:
+    """A directory that every user may enter, unlike those of pytest, and not where a worker has its own /tmp."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)
 

@@ -1,0 +1,231 @@
+"""Workers from the zygote: as isolated as cold ones, none with anything of another, and no trace of any is left."""
+
+from __future__ import annotations
+
+import gc
+import os
+import secrets
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.host.channel import Channel
+from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, zygote
+from autograder.host.sandbox.process import StartError
+from autograder.host.sandbox.sandbox import WORKER
+from autograder.host.sandbox.zygote import Zygotes
+from autograder.protocol import Kind
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
+
+JOBS = 200
+WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)
+ANSWER = "def entry(question):\n    return question"
+# Every page of a worker's own memory that was ever written, searched for texts that come over the channel in two halves, so that the
+# search does not find what it looks for in its own hands.
+SEARCH = """
+import ctypes, re, socket
+channel = socket.socket(fileno=3)
+wanted = [line.split() for line in channel.recv(4096).splitlines()]
+
+def holds(content, first, second):
+    place = content.find(first)
+    while place >= 0:
+        after = place + len(first)
+        if content[after : after + len(second)] == second:
+            return True
+        place = content.find(first, after)
+    return False
+
+found = []
+with open("/proc/self/maps") as maps:
+    for line in maps.readlines():
+        start, end, rights = re.match(r"(\\w+)-(\\w+) (\\S+)", line).groups()
+        if rights.startswith("rw") and "[v" not in line:
+            content = ctypes.string_at(int(start, 16), int(end, 16) - int(start, 16))
+            found += [place for place, halves in enumerate(wanted) if holds(content, *halves)]
+            del content
+print(sorted(set(found)))
+"""
+
+
+@pytest.fixture(params=[1, 2, 3, 4], ids="level {}".format)
+def forking(request: pytest.FixtureRequest) -> Iterator[FromZygote]:
+    """A level of which every worker is forked from one zygote of its own."""
+    made = FromZygote(opened(request.param))
+    assert made.zygotes is not None
+    yield made
+    made.zygotes.close()
+
+
+def in_halves(text: bytes) -> bytes:
+    return text[: len(text) // 2] + b" " + text[len(text) // 2 :]
+
+
+def serving(sandbox: Sandbox, masked: tuple[str, ...] = ()) -> tuple[WorkerProcess, Channel]:
+    worker = sandbox.start(limits=WITH_TORCH, masked=masked)
+    channel = Channel(worker.socket)
+    channel.wait_ready(time.monotonic() + 60)
+    return worker, channel
+
+
+def test_an_answer_is_loaded_and_called_in_a_forked_worker(sandbox: Sandbox) -> None:
+    for _ in range(2):
+        worker, channel = serving(sandbox)
+        load = {"mode": "value", "parts": [{"name": "answer", "text": ANSWER}], "entry_point": "entry"}
+        channel.request(Kind.LOAD, load, deadline_s=time.monotonic() + 20)
+        reply = channel.request(Kind.CALL, {"question": [1, "two"]}, deadline_s=time.monotonic() + 20)
+
+        assert reply.body["value"] == [1, "two"]
+        assert worker.end(grace_s=10) == Ending("exited", 0, "")
+    assert sandbox.zygotes is not None, sandbox.notes
+
+
+def test_a_mask_holds_for_its_own_job_only(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    program = "import os, sys\nprint(os.path.exists(sys.path[0] + '/course_lib/errors.py'))"
+
+    assert run(tier, program, masked=("course_lib.errors",)).output == "False\n"
+    assert run(tier, program).output == "True\n"
+
+
+def test_no_secret_of_another_job_is_in_a_workers_memory(forking: FromZygote) -> None:
+    earlier, own = (secrets.token_hex(24).encode() for _ in range(2))
+    with forking._start("import os; os.read(3, 4096); print('read')", WITH_TORCH) as first:
+        first.socket.sendall(earlier)
+        assert first.end(grace_s=20).output == "read\n"
+    with forking._start(SEARCH + f"held = {own.decode()!r}\n", WITH_TORCH) as second:
+        second.socket.sendall(b"\n".join(map(in_halves, (earlier, own))))
+        found = second.end(grace_s=30).output
+
+    assert found == "[1]\n"  # the search does find what is there: this job's own program
+
+
+def test_orders_of_one_job_do_not_stay_for_the_next(forking: FromZygote) -> None:
+    """The zygote passes orders on as a descriptor; it neither reads nor keeps them."""
+    token = secrets.token_hex(24)
+    with forking._start(f"# {token}", WITH_TORCH) as first:
+        first.end(grace_s=20)
+    with forking._start(SEARCH, WITH_TORCH) as second:
+        second.socket.sendall(in_halves(token.encode()))
+
+        assert second.end(grace_s=30).output == "[]\n"
+
+
+def test_a_worker_sees_neither_keeper_nor_zygote_nor_their_descriptors(forking: FromZygote) -> None:
+    program = (
+        "import os\n"
+        "print(sorted(int(n) for n in os.listdir('/proc/self/fd'))[:-1])\n"
+        "near = {os.getppid(), *range(max(2, os.getpid() - 40), os.getpid())} - {os.getpid()}\n"
+        "reached = []\n"
+        "for pid in near:\n"
+        "    for file in ('environ', 'mem', 'maps', 'fd/3'):\n"
+        "        try: open(f'/proc/{pid}/{file}', 'rb').read(1); reached.append((pid, file))\n"
+        "        except OSError: pass\n"
+        "    try: os.kill(pid, 0); reached.append((pid, 'signal'))\n"
+        "    except OSError: pass\n"
+        "print(reached)"
+    )
+    with forking._start(program, LIMITS) as worker:
+        output = worker.end(grace_s=10).output
+
+    assert output.startswith("[0, 1, 2, 3]\n")
+    reached = output.splitlines()[1]
+    if forking.level < 3:
+        # The first process of the namespace, which only waits, can be named by the worker but not looked into.
+        reached = reached.replace("(1, 'signal')", "")
+    assert reached == "[]", output
+
+
+def test_two_zygotes_lay_out_memory_differently_and_one_is_replaced_in_time(forking: FromZygote) -> None:
+    where = "import ctypes; print(ctypes.addressof(ctypes.create_string_buffer(1 << 22)))"
+    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=2)
+    try:
+        layouts = []
+        for _ in range(4):
+            with forking._start(where, LIMITS) as worker:
+                layouts.append(worker.end(grace_s=10).output)
+    finally:
+        forking.zygotes.close()
+
+    assert layouts[0] == layouts[1] != layouts[2] == layouts[3]
+
+
+def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
+    def count() -> tuple[int, int, set[str]]:
+        gc.collect()
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        children = sum(len((task / "children").read_text().split()) for task in Path("/proc/self/task").iterdir())
+        folders = {str(place) for place in Path(tempfile.gettempdir()).glob(f"autograder-worker-{os.getpid()}-*")}
+        return descriptors, children, folders
+
+    jobs = JOBS // 10 if forking.level == 2 else JOBS
+    messy = (
+        "import os\nif os.fork() == 0: os.setsid(); os.fork(); os.read(3, 1)\nopen(os.environ['TMPDIR'] + '/x', 'w')"
+    )
+    with forking._start("", LIMITS) as first:  # starts the zygote
+        first.end(grace_s=10)
+    before = count()
+    for _ in range(jobs):
+        with forking._start(messy, LIMITS) as worker:
+            assert worker.end(grace_s=10).reason == "exited"
+    assert forking.zygotes is not None
+    after, zygote_process = count(), forking.zygotes._current
+    # The zygote was replaced on the way, which leaves as many children and descriptors as before.
+    assert after == before
+    assert zygote_process is not None
+    below = Path(f"/proc/{zygote_process.process.pid}/task/{zygote_process.process.pid}/children").read_text().split()
+    assert len(below) <= 1  # in bubblewrap, the zygote itself
+
+
+def test_a_zygote_that_dies_is_replaced(forking: FromZygote, run: Callable[..., Ending]) -> None:
+    assert run(forking, "print(1)").output == "1\n"
+    assert forking.zygotes is not None
+    current = forking.zygotes._current
+    assert current is not None
+    os.kill(current.process.pid, signal.SIGKILL)
+    current.process.wait()
+
+    assert run(forking, "print(2)").output == "2\n"
+
+
+def test_a_zygote_that_cannot_be_had_is_no_reason_to_isolate_less(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*, preload: bool) -> zygote.Zygote:
+        raise StartError("it is broken")
+
+    monkeypatch.setattr(sandbox, "_cold_because", "")
+    monkeypatch.setattr(sandbox, "zygotes", Zygotes(lambda: broken(preload=True)))
+    cold = []
+    monkeypatch.setattr(sandbox, "_start", lambda *arguments: cold.append(arguments))
+
+    sandbox.start(limits=LIMITS, masked=("course_lib.errors",))
+
+    assert cold == [(WORKER, LIMITS, ("course_lib.errors",))]
+    assert sandbox.notes[-1].startswith("workers are started cold, which takes longer: A worker could not be forked")
+    assert "it is broken" in sandbox.notes[-1]
+
+
+def test_a_step_of_confinement_that_fails_starts_nothing(forking: FromZygote, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "autograder.host.sandbox.bubblewrap" if forking.level < 3 else "autograder.host.sandbox.confined"
+    monkeypatch.setattr(f"{module}.seccomp.program", lambda **_: b"\xff" * 8)  # no filter that a kernel takes
+
+    with pytest.raises(SandboxError, match=r"could not be forked .*Invalid argument"):
+        forking._start("print('ran')", LIMITS)
+
+
+def test_a_forked_host_does_not_share_its_parents_zygote(forking: FromZygote, run: Callable[..., Ending]) -> None:
+    assert run(forking, "print(1)").output == "1\n"
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if run(forking, "print(2)").output == "2\n" else 2
+        finally:
+            os._exit(code)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert run(forking, "print(3)").output == "3\n"
