@@ -128,7 +128,7 @@ def _scale_is_inverse_root(answer: TensorAnswer, draw: Draw) -> None:
         logs = torch.log(probabilities)
         rise = scores.max(-1).values - scores.min(-1).values
         found = float(((logs.max(-1).values - logs.min(-1).values) / rise).median())
-        if abs(found * math.sqrt(size) - 1) > 1e-6:
+        if not abs(found * math.sqrt(size) - 1) <= 1e-6:  # NaN is not right either
             named = {
                 1.0: "no scale at all",
                 1 / size: "1/head_size",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
+from autograder.host.kit import compare
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
 from autograder.host.kit.functions import agrees, leaves_inputs_alone, remembers_nothing
@@ -77,9 +78,11 @@ def _two_masks(
     masks = []
     for _ in range(2):
         reply = answer.call(case)
-        if len(reply.outputs) != 2 or reply.outputs[1].shape != full.shape:
-            raise CheckFailedError("With dropout the outputs have other shapes than without.")
+        if len(reply.outputs) != 2:
+            raise CheckFailedError("With dropout the function returns another number of outputs than without.")
         context, dropped = reply.outputs
+        compare.require_form(context, value[..., : full.shape[-2], :], "context, with dropout,")
+        compare.require_form(dropped, full, "probabilities, with dropout,")
         kept = dropped != 0
         if not torch.allclose(dropped[kept], full[kept] / (1 - p), rtol=1e-4, atol=1e-7):
             raise CheckFailedError(

@@ -98,7 +98,7 @@ def _reply(message: Message, mutated: list[int], wrt: int) -> Reply:
         is_tuple=body.get("is_tuple") is True,
         gradients=tuple(next(gradients) if h else None for h in has),
         mutated=tuple(mutated),
-        aliases=tuple(a for a in aliases if type(a) is int) if isinstance(aliases, list) else (),
+        aliases=tuple(a for a in aliases if type(a) is int and 0 <= a < outputs) if isinstance(aliases, list) else (),
         cost={k: v for k, v in cost.items() if type(v) is int} if isinstance(cost, dict) else {},
     )
 

@@ -1,0 +1,143 @@
+"""No reply of a worker, however wrong, makes a fault of the grader: whoever could cause one would void the grading."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from autograder.host.arena import to_raw
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.exercises import all_exercises, find
+from autograder.host.exercises.registry import controls
+from autograder.host.kit.draw import Draw
+from autograder.host.kit.exercise import REFERENCE, CheckFailedError, Exercise, Kind
+from autograder.host.kit.graphs import PassAnswer
+from autograder.host.kit.tensors import TensorAnswer
+from autograder.host.kit.values import ValueAnswer
+from autograder.host.session import AnswerFailedError
+from autograder.protocol import Message, ProtocolError, RawTensor
+from autograder.worker import functions, passes, rebuilt
+
+EXPECTED = (CheckFailedError, AnswerFailedError, MalformedAnswerError, ProtocolError)
+SIMPLE: dict[Kind, Callable[[Any], Any]] = {Kind.VALUE: ValueAnswer, Kind.CALLABLE: TensorAnswer}
+TRIES = 12  # of each check
+TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "double": torch.Tensor.double,
+    "half": torch.Tensor.half,
+    "complex": lambda t: t.to(torch.complex64),
+    "boolean": torch.Tensor.bool,
+    "bytes": lambda t: t.to(torch.uint8),
+    "flat": torch.Tensor.flatten,
+    "scalar": torch.Tensor.sum,
+    "none": lambda t: t[:0],
+    "deep": lambda t: t.reshape(t.shape + (1,) * (16 - t.ndim)),
+    "wide": lambda t: t.expand(2, *t.shape).contiguous(),
+    "nan": lambda t: torch.full_like(t, torch.nan),
+    "infinite": lambda t: torch.full_like(t, torch.inf),
+    "tiny": lambda t: torch.full_like(t, 1e-45),
+    "largest": lambda t: torch.full_like(t, torch.finfo(t.dtype).max),
+    "transposed": lambda t: t.transpose(0, -1).contiguous() if t.ndim else t,
+}
+VALUES: tuple[Any, ...] = (
+    None, True, -1, 10**400, float("nan"), float("inf"), -0.0, "", "\ud800\u202e", [], [[]] * 50, {}, ["x"] * 3,
+    {"": None}, [10**6, -7], {"node": "x"}, {"tensor": 10**20}, "__class__", [{"name": 1}], {"nodes": {}},
+)  # fmt: skip
+
+
+class InProcess:
+    """A session whose answer is called here, and whose replies are corrupted on the way."""
+
+    def __init__(self, answer: Callable[[Message], Any] | None, corrupt: Callable[[Message], Message]) -> None:
+        self.answer, self.corrupt = answer, corrupt
+
+    def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
+        return self.call_with(body, [to_raw(t) for t in inputs]), []
+
+    def call_with(self, body: dict[str, Any], tensors: Sequence[RawTensor]) -> Message:
+        assert self.answer
+        reply, raws = self.answer(Message(copy.deepcopy(body), tuple(tensors)))
+        return self.corrupt(Message(reply, tuple(raws)))
+
+    def reload(self, load: dict[str, Any], tensors: Sequence[RawTensor]) -> None:
+        self.answer = rebuilt.load(Message(copy.deepcopy(load), tuple(tensors)))
+
+
+def loaded(exercise: Exercise) -> Callable[[Message], Any]:
+    """The reference solution, which is ours, as a worker would load it."""
+    namespace: dict[str, Any] = {}
+    text = next(c.answer for c in controls(exercise.id) if c.name == REFERENCE)
+    exec(exercise.setup + "\n" + text, namespace)
+    wrap = {Kind.VALUE: functions.value_answer, Kind.CALLABLE: functions.tensor_answer, Kind.GRAPH: passes.pass_answer}
+    return wrap[exercise.kind](namespace[exercise.entry_point])
+
+
+def corrupted_tensor(raw: RawTensor, chance: random.Random) -> RawTensor:
+    flat = torch.frombuffer(bytearray(raw.data) or bytearray(8), dtype=getattr(torch, raw.dtype))
+    tensor = flat.as_strided(raw.shape, raw.strides) if len(raw.data) else torch.empty(raw.shape)
+    try:
+        return to_raw(TENSORS[chance.choice(list(TENSORS))](tensor))
+    except (RuntimeError, TypeError):
+        return raw
+
+
+def corrupted_value(value: Any, chance: random.Random) -> Any:
+    """The value with something else in one place, at whatever depth."""
+    if isinstance(value, dict) and value and chance.random() < 0.9:
+        key = chance.choice(list(value))
+        return {**value, key: corrupted_value(value[key], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.7:
+        place = chance.randrange(len(value))
+        return [*value[:place], corrupted_value(value[place], chance), *value[place + 1 :]]
+    return copy.deepcopy(chance.choice(VALUES))
+
+
+def corruption(chance: random.Random, *, after: int) -> Callable[[Message], Message]:
+    """Corrupts the message number ``after``, and each later one now and then."""
+    seen = 0
+
+    def corrupt(message: Message) -> Message:
+        nonlocal seen
+        seen += 1
+        if seen <= after or (seen > after + 1 and chance.random() < 0.5):
+            return message
+        body, tensors = message.body, list(message.tensors)
+        if tensors and chance.random() < 0.7:
+            place = chance.randrange(len(tensors))
+            tensors[place] = corrupted_tensor(tensors[place], chance)
+        else:
+            body = corrupted_value(body, chance)
+            body = body if isinstance(body, dict) else {"value": body}
+        if chance.random() < 0.1:
+            tensors = tensors[:-1] or [to_raw(torch.zeros(3))]
+        return Message(body, tuple(tensors))
+
+    return corrupt
+
+
+@pytest.mark.parametrize("exercise_id", all_exercises())
+def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_id: str) -> None:
+    exercise = find(exercise_id, hidden=True)
+    honest = loaded(exercise)
+    failed = 0
+    for number in range(TRIES * len(exercise.checks)):
+        check, chance = exercise.checks[number % len(exercise.checks)], random.Random(number)
+        student: Any = InProcess(honest, corruption(chance, after=chance.randrange(3)))
+        clean: Any = InProcess(None, lambda message: message)
+        answer = PassAnswer(student, clean) if exercise.kind is Kind.GRAPH else SIMPLE[exercise.kind](student)
+        try:
+            check.run(answer, Draw(number, exercise_id, check.name))
+        except EXPECTED:
+            failed += 1
+    assert failed > TRIES  # most corruptions are noticed; some, as another order of keys, are none
+
+
+def test_an_uncorrupted_reply_passes_every_check() -> None:
+    exercise = find("01_scaled_dot_product", hidden=True)
+    for check in exercise.checks:
+        student: Any = InProcess(loaded(exercise), lambda message: message)
+        check.run(TensorAnswer(student), Draw(1, check.name))
