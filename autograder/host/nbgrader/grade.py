@@ -29,7 +29,15 @@ from autograder.host.nbgrader.course import Course, NbgraderError
 from autograder.host.nbgrader.guard import guard_submissions, notes_for
 from autograder.host.nbgrader.repair import NOTEBOOK_KEY
 from autograder.host.records import SubmissionRecord
-from autograder.host.report import Environment, class_html, class_text, summarise, this_environment
+from autograder.host.report import (
+    Environment,
+    checks_csv,
+    class_html,
+    class_json,
+    class_text,
+    summarise,
+    this_environment,
+)
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import marks
 
@@ -81,6 +89,9 @@ def _write_report(
     page = folder / "index.html"
     page.write_text(class_html(summary, title=title, environment=environment), encoding="utf-8")
     (folder / "report.txt").write_text(text, encoding="utf-8")
+    data = class_json(summary, title=title, environment=environment)
+    (folder / "report.json").write_text(data, encoding="utf-8")
+    (folder / "checks.csv").write_text(checks_csv(summary), encoding="utf-8", newline="")
     return page, text
 
 

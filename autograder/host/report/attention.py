@@ -43,7 +43,7 @@ _STOPPED = {
 def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
     """Everything in ``records`` that a person should see, sorted by urgency."""
     known = tuple(records)
-    single = (*(entry for record in known for entry in _of_record(record)), *_not_assessed(known))
+    single = (*(entry for record in known for entry in _of_record(record)), *_not_assessed(known), *_same_file(known))
     return tuple(sorted(_together(single)))
 
 
@@ -68,6 +68,20 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
         elif exercise.status in _STOPPED:
             sentence = f"{words.capitalize()}. {exercise.message}".strip()
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
+        for flag in exercise.speed.flags if exercise.speed else ():
+            yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)
+
+
+def _same_file(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
+    """Files that several students handed in, equal to the last byte; an untouched notebook is nobody's copy."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if any(e.status is not ExerciseStatus.NOT_FOUND for e in record.exercises):
+            together.setdefault((record.assignment, record.submission_sha256), []).append(record.student)
+    for (assignment, sha256), students in together.items():
+        if len(students) > 1:
+            sentence = f"Handed in the same file, equal to the last byte (SHA-256 {sha256[:12]}…)."
+            yield Attention(Urgency.SHOULD, ", ".join(students), assignment, sentence)
 
 
 def _not_assessed(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:

@@ -13,7 +13,7 @@ from autograder.host.report.markup import Html, element, joined
 from autograder.host.report.page_style import PAGE_STYLE
 from autograder.host.report.safe_text import escaped, one_line
 from autograder.host.report.summary import Check, ClassSummary, Exercise, Student
-from autograder.host.report.wording import marks, number, status_word
+from autograder.host.report.wording import discrimination_word, marks, number, status_word
 
 # a second line of defence: even a string that slipped through unescaped could load and run nothing
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -29,6 +29,10 @@ _PAGE = """<!doctype html>
 _LEGEND = (
     "decide: there is no mark, or none that a person stands behind · "
     "look: the mark stands, its cause is unusual · know: for information"
+)
+_DISCRIMINATION = (
+    "discrimination: correlation of the check with all other points, from -1 to 1, for ten students and more; "
+    "near 0 the check says nothing about a student, below 0 look at the check"
 )
 
 
@@ -48,7 +52,8 @@ def class_html(summary: ClassSummary, *, title: str, environment: Environment) -
             element("div", *_section("Students by percent of the points", histogram_svg(summary.bins))),
             class_="pair",
         ),
-        *_section("Checks", joined(*_checks(summary))),
+        *_section("Checks", joined(*_checks(summary), element("p", _DISCRIMINATION, class_="quiet"))),
+        *_section("What several students got wrong", _misconceptions(summary)),
         *_section("Every submission", joined(*(_details(i, s) for i, s in enumerate(summary.students)))),
         *_section("Where it was graded", _where(summary, environment)),
     )
@@ -111,7 +116,7 @@ def _exercise(e: Exercise) -> tuple[str, ...]:
 
 
 def _checks(summary: ClassSummary) -> Iterator[Html]:
-    heads = ("check", "category", "passed", "#failed", "#error")
+    heads = ("check", "category", "passed", "#failed", "#error", "#discrimination")
     for exercise in summary.exercises:
         own = [_check(c) for c in summary.checks if c.exercise == exercise.id]
         if own:
@@ -123,7 +128,18 @@ def _check(check: Check) -> tuple[str, ...]:
     hidden = joined(" ", element("span", "hidden", class_="tag")) if check.hidden else ""
     skipped = f", {check.not_assessed} not assessed" if check.not_assessed else ""
     passed = joined(f"{check.passed} of {assessed} ({check.percent} %){skipped}", bar(check.passed, assessed))
-    return (joined(check.name, hidden), check.category, passed, number(check.failed), number(check.error))
+    told = discrimination_word(check.discrimination)
+    return (joined(check.name, hidden), check.category, passed, number(check.failed), number(check.error), told)
+
+
+def _misconceptions(summary: ClassSummary) -> Html:
+    if not summary.misconceptions:
+        return joined("Nothing that two students have in common.")
+    rows = [
+        (number(len(m.students)), m.exercise, one_line(m.check, limit=80), one_line(m.sentence, limit=400))
+        for m in summary.misconceptions
+    ]
+    return table(("#students", "exercise", "check", "what they were told"), rows)
 
 
 def _details(index: int, student: Student) -> Html:

@@ -9,7 +9,7 @@ from autograder.host.report.attention import URGENCY_WORDS
 from autograder.host.report.environment import Environment
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.summary import BINS, ClassSummary
-from autograder.host.report.wording import marks, number, status_word
+from autograder.host.report.wording import discrimination_word, marks, number, status_word
 
 BAR_CHARACTERS = 20
 
@@ -20,7 +20,8 @@ def class_text(summary: ClassSummary, *, title: str, environment: Environment) -
         [title, "=" * len(title), _key_numbers(summary)],
         ["Students", *_students(summary)],
         ["Exercises", *_exercises(summary)],
-        ["Checks, passed by how many", *_checks(summary)],
+        ["Checks: passed by how many, and discrimination (see the page)", *_checks(summary)],
+        ["What several students got wrong", *_misconceptions(summary)],
         ["Distribution", *_distribution(summary)],
         ["What needs a person", *_attention(summary)],
         ["Where it was graded", *_where(summary, environment)],
@@ -70,7 +71,16 @@ def _checks(summary: ClassSummary) -> Iterator[str]:
             yield f"  {exercise}"
         assessed = check.passed + check.failed + check.error
         label = f"{one_line(check.name, limit=46)}{' (hidden)' if check.hidden else ''}"
-        yield f"    {_bar(check.passed, assessed)} {check.passed:>3} of {assessed:<3} {label}"
+        told = discrimination_word(check.discrimination)
+        yield f"    {_bar(check.passed, assessed)} {check.passed:>3} of {assessed:<3} {told:>5}  {label}"
+
+
+def _misconceptions(summary: ClassSummary) -> Iterator[str]:
+    if not summary.misconceptions:
+        yield "  nothing that two students have in common"
+    for m in summary.misconceptions:
+        yield f"  {len(m.students):>3} students · {m.exercise} · {one_line(m.check, limit=60)}"
+        yield f"      {one_line(m.sentence, limit=200)}"
 
 
 def _distribution(summary: ClassSummary) -> Iterator[str]:

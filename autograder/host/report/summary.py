@@ -12,6 +12,7 @@ from statistics import fmean, median
 
 from autograder.host.records import CheckStatus, ExerciseRecord, ExerciseStatus, SubmissionRecord
 from autograder.host.report.attention import Attention, attention
+from autograder.host.report.items import Misconception, discriminations, misconceptions
 from autograder.host.report.wording import percent
 
 BINS = 10
@@ -57,6 +58,7 @@ class Check:
     failed: int
     error: int
     not_assessed: int
+    discrimination: float | None  # see `items`; None where too few were graded, or all alike
 
     @property
     def percent(self) -> int:
@@ -71,6 +73,7 @@ class ClassSummary:
     students: tuple[Student, ...]
     exercises: tuple[Exercise, ...]
     checks: tuple[Check, ...]
+    misconceptions: tuple[Misconception, ...]  # the most common first
     attention: tuple[Attention, ...]
     bins: tuple[int, ...]  # students by percent: 0 to 9, 10 to 19, …, 90 to 100
     sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # levels and notes that occurred
@@ -90,6 +93,7 @@ def summarise(records: Iterable[SubmissionRecord]) -> ClassSummary:
         students=students,
         exercises=exercises,
         checks=_checks(ordered),
+        misconceptions=misconceptions(ordered),
         attention=attention(ordered),
         bins=tuple(bins[i] for i in range(BINS)),
         sandboxes=tuple(sorted({(r.sandbox.level, r.sandbox.notes) for r in ordered})),
@@ -131,6 +135,7 @@ def _student(name: str, records: Sequence[SubmissionRecord], exercises: Sequence
 def _checks(records: Sequence[SubmissionRecord]) -> tuple[Check, ...]:
     counts: dict[tuple[str, str], Counter[CheckStatus]] = {}
     about: dict[tuple[str, str], tuple[str, bool]] = {}
+    discrimination = discriminations(records)
     for exercise in (e for r in records for e in r.exercises):
         for check in exercise.checks:
             key = (exercise.id, check.name)
@@ -144,6 +149,7 @@ def _checks(records: Sequence[SubmissionRecord]) -> tuple[Check, ...]:
             failed=count[CheckStatus.FAILED],
             error=count[CheckStatus.ERROR],
             not_assessed=count[CheckStatus.NOT_ASSESSED],
+            discrimination=discrimination.get(key),
         )
         for key, count in sorted(counts.items(), key=lambda item: item[0][0])
     )

@@ -95,6 +95,15 @@ def with_minimum(counted: dict[str, float]) -> tuple[list[tuple[str, float, floa
     return pairs, [(k, v) for k, v in counted.items() if k not in used]
 
 
+def discrimination_word(value: float | None) -> str:
+    """A check's discrimination with its sign, or a dash where there is none.
+
+    >>> discrimination_word(0.312), discrimination_word(-0.05), discrimination_word(None)
+    ('+0.31', '-0.05', '–')
+    """
+    return "–" if value is None else f"{value:+.2f}"
+
+
 def status_word(record: ExerciseRecord) -> str:
     """Why the exercise was not simply graded, in two or three words; empty if it was."""
     return "" if record.status is ExerciseStatus.GRADED else record.status.value.replace("_", " ")

@@ -1,0 +1,84 @@
+"""Item analysis: which checks tell strong students from weak ones, and what the class misunderstands most.
+
+The discrimination of a check is the correlation between what students got for it and what they got for everything else
+(the corrected item-total correlation of classical test theory). Near 0 a check says nothing about a student, below 0 it favours the weak: look at it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import StatisticsError, correlation
+
+from autograder.host.records import CheckStatus, ExerciseStatus, SubmissionRecord
+
+FEWEST_STUDENTS = 10  # below, a correlation is mostly chance
+MOST_MISCONCEPTIONS = 12
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """One message that several students got, whatever numbers stood in it."""
+
+    exercise: str
+    check: str
+    sentence: str  # as one of them read it
+    students: tuple[str, ...]
+
+
+def discriminations(records: Sequence[SubmissionRecord]) -> Mapping[tuple[str, str], float]:
+    """The discrimination, from -1 to 1, of each check by exercise and name; not of those all alike."""
+    shares = _shares(records)
+    totals: dict[str, list[float]] = {}
+    for of_students in shares.values():
+        for student, (points, most) in of_students.items():
+            sums = totals.setdefault(student, [0.0, 0.0])
+            sums[0] += points
+            sums[1] += most
+    found = {}
+    for check, of_students in shares.items():
+        rows = [
+            (points / most, (totals[student][0] - points) / (totals[student][1] - most))
+            for student, (points, most) in of_students.items()
+            if totals[student][1] - most > 0
+        ]
+        if len(rows) >= FEWEST_STUDENTS:
+            try:
+                found[check] = correlation(*zip(*rows, strict=True))
+            except StatisticsError:  # all got the same
+                continue
+    return found
+
+
+def _shares(records: Sequence[SubmissionRecord]) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+    """Points and maximum by check and student, where it was assessed."""
+    shares: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    for record in records:
+        for exercise in record.exercises:
+            for check in exercise.checks:
+                if check.status is not CheckStatus.NOT_ASSESSED and check.max_points > 0:
+                    row = shares.setdefault((exercise.id, check.name), {})
+                    row[record.student] = (check.points, check.max_points)
+    return shares
+
+
+def misconceptions(records: Sequence[SubmissionRecord]) -> tuple[Misconception, ...]:
+    """The messages of failed checks that more than one student got, the most common first."""
+    said: dict[tuple[str, str, str], tuple[str, dict[str, None]]] = {}
+    for record in records:
+        for exercise in record.exercises:
+            if exercise.status is ExerciseStatus.NOT_FOUND:
+                continue
+            for check in exercise.checks:
+                if check.status is CheckStatus.FAILED and check.message:
+                    key = (exercise.id, check.name, _NUMBER.sub("…", check.message))
+                    said.setdefault(key, (check.message, {}))[1][record.student] = None
+    common = [
+        Misconception(exercise, check, sentence, tuple(students))
+        for (exercise, check, _), (sentence, students) in said.items()
+        if len(students) > 1
+    ]
+    common.sort(key=lambda one: (-len(one.students), one.exercise, one.check))
+    return tuple(common[:MOST_MISCONCEPTIONS])
