@@ -1,7 +1,8 @@
 """Item analysis: which checks tell strong students from weak ones, and what the class misunderstands most.
 
 The discrimination of a check is the correlation between what students got for it and what they got for everything else
-(the corrected item-total correlation of classical test theory). Near 0 a check says nothing about a student, below 0 it favours the weak: look at it.
+(the corrected item-total correlation of classical test theory). Near 0 a check says nothing about a student, below 0 it
+favours the weak: look at it.
 """
 
 from __future__ import annotations
