@@ -19,7 +19,7 @@ from autograder.host.clock_memory import HostMemory, Memory, Parcel, Problem
 from autograder.host.session import Session
 
 EMPTY_ROUNDS = 9
-FLOOR_US = 1.0  # a round that seems to take less than an empty one takes this long
+LEAST_LEFT = 0.25  # of a round's time that counts at least, whatever an empty round took when it was measured
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Window:
     time_us: float
     outputs: tuple[Problem, ...]  # one a problem
     wrote_late: bool  # the outputs changed after the reply
+    wrote_inputs: bool  # an input differs from the host's private copy
 
 
 @dataclass
@@ -83,7 +84,8 @@ class Side:
         outputs, again = self._memory.snapshot()
         each = len(self.forms)
         portions = tuple(tuple(outputs[i : i + each]) for i in range(0, len(outputs), each))
-        return Window(time_ns / 1e3, portions, seen is not None and not torch.equal(seen, again))
+        late = seen is not None and not torch.equal(seen, again)
+        return Window(time_ns / 1e3, portions, late, not self.is_clean and self._memory.mutated())
 
     def empty_us(self, problems: Sequence[Problem], *, bare: bool = False) -> float:
         """What a round costs that computes nothing, at its quickest: the messages, and the tensors' way if strict.
@@ -105,8 +107,12 @@ class Side:
 
 
 def net_us(time_us: float, empty_us: float) -> float:
-    """The time of a round without what an empty one costs, never less than `FLOOR_US`."""
-    return max(time_us - empty_us, FLOOR_US)
+    """The time of a round without what an empty one costs.
+
+    >>> net_us(2_500.0, 500.0), net_us(600.0, 500.0)
+    (2000.0, 150.0)
+    """
+    return max(time_us - empty_us, LEAST_LEFT * time_us)
 
 
 def problems_for(window_us: float, one_us: float, most: int) -> int:

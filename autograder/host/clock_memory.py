@@ -53,6 +53,9 @@ class Memory(Protocol):
     def snapshot(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Copy all outputs, and the spots once more from that copy."""
 
+    def mutated(self) -> bool:
+        """Whether an input of the last round was written to; asked after the clock has stopped."""
+
     def close(self) -> None:
         """Give the memory back."""
 
@@ -97,6 +100,10 @@ class HostMemory:
         return [_view(copied, first, form) for first, form in zip(self._first, self._forms, strict=True)], copied[
             self._spots
         ]
+
+    def mutated(self) -> bool:
+        """Whether the sealed file differs from the private copy."""
+        return self._inputs is not None and bool(self._inputs.mutated())
 
     def close(self) -> None:
         """Close the descriptors; the worker's mapping stays valid until it is gone."""

@@ -30,6 +30,7 @@ WARM_UPS = 3
 LEAST_PAIRS = least_pairs(ALPHA)
 ALONE = 5  # groups of rounds of the baseline, before an answer is loaded and after it is gone
 STEADY = 0.1  # spread of the baseline's rounds up to which one round a side makes a pair
+MOST_EMPTY = 0.5  # of a quick round of the baseline, what is taken for the cost of an empty one
 TRIES = 5  # rounds a side, of which the quickest counts, on a machine that is less steady
 
 
@@ -106,10 +107,12 @@ def _calibrated(candidate: Side, baseline: Side, job: Job) -> Trial:
     """A trial without pairs: what follows from the baseline, before the answer has run at all."""
     trial = Trial(_size(baseline, job))
     baseline.open(trial.problems)
-    trial.empty_us = trial.bare_us = baseline.empty_us(_drawn(job, trial))
+    trial.tries, usual_us = _usual(trial, baseline, job)
+    # measured in a bad moment it would make up a speedup: subtracting too little only moves ratios towards 1
+    most_us = MOST_EMPTY * usual_us
+    trial.empty_us = trial.bare_us = min(baseline.empty_us(_drawn(job, trial)), most_us)
     if candidate.into:
-        trial.bare_us = baseline.empty_us(_drawn(job, trial), bare=True)
-    trial.tries = _tries(trial, baseline, job)
+        trial.bare_us = min(baseline.empty_us(_drawn(job, trial), bare=True), trial.empty_us)
     if not candidate.is_clean:
         trial.alone_us = _alone_us(trial, baseline, job)
     return trial
@@ -132,10 +135,10 @@ def _alone_us(trial: Trial, baseline: Side, job: Job) -> float:
     return net_us(statistics.median(min(group) for group in groups), trial.empty_us)
 
 
-def _tries(trial: Trial, baseline: Side, job: Job) -> int:
-    """How many rounds a pair needs on this machine now."""
+def _usual(trial: Trial, baseline: Side, job: Job) -> tuple[int, float]:
+    """How many rounds a pair needs on this machine now, and how long a quick round of the baseline takes."""
     times_us = [baseline.window(_drawn(job, trial)).time_us for _ in range(LEAST_PAIRS)]
-    return 1 if ratio_noise(times_us) <= STEADY else TRIES
+    return (1 if ratio_noise(times_us) <= STEADY else TRIES), min(times_us)
 
 
 def _drawn(job: Job, trial: Trial) -> list[Problem]:
@@ -174,6 +177,10 @@ def _require_all_right(problems: Sequence[Problem], window: Window, job: Job) ->
         raise WrongTimedOutputError(
             "In a timed call the output was still being written after the function had returned; "
             "finish all work, also that of threads and streams, before returning."
+        )
+    if window.wrote_inputs:
+        raise WrongTimedOutputError(
+            "In a timed call the function wrote into its inputs; use out-of-place operators (add, not add_)."
         )
     for problem, outputs in zip(problems, window.outputs, strict=True):
         _require_right(problem, outputs, job)

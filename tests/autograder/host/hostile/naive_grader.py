@@ -31,6 +31,7 @@ import course_lib.graph
 import course_lib.kernels
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_notebook import absent, kernel, page, parsed, unique  # noqa: F401
+from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 PATIENCE_S = 2.5

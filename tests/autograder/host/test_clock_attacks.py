@@ -1,0 +1,113 @@
+"""Attacks on the clock: each fools the timer that everybody writes first, and none gets a PASS from the judge's."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder.host.clock_trial import Plan, Trial, WrongTimedOutputError
+from autograder.host.clock_verdict import enough
+from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.host.session import AnswerFailedError
+from course_lib.timing import Verdict, decide_speedup
+from tests.architecture.source_tree import ROOT
+from tests.autograder.host.timed_exercise import HONEST, SPEED, contest_of
+
+ATTACKS = sorted((ROOT / "tests" / "submissions" / "hostile" / "speed").glob("*.py"))
+NAIVE_TIMER = ROOT / "tests" / "autograder" / "host" / "hostile" / "naive_timer.py"
+PLAN = Plan(max_pairs=12, budget_s=2.0, enough=enough(SPEED.thresholds))
+IDS = [path.stem for path in ATTACKS]
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield open_sandbox()
+    torch.set_num_threads(threads)
+
+
+@functools.cache
+def naive_ratios() -> dict[str, float]:
+    """What the naive timer believes, from one process that imports torch once."""
+    command = [sys.executable, str(NAIVE_TIMER), *map(str, ATTACKS)]
+    environ = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False, timeout=200)
+    ratios: dict[str, float] = {}
+    for name, ratio in (line.split() for line in done.stdout.splitlines()):
+        ratios[name] = max(float(ratio), ratios.get(name, 0.0))
+    return ratios
+
+
+@functools.cache
+def outcome_of(path: Path, sandbox: Sandbox) -> Trial | str:
+    """The trial of a hostile answer, or why there is none."""
+    try:
+        return contest_of(path.read_text(), sandbox).trial(PLAN)
+    except (WrongTimedOutputError, AnswerFailedError) as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("path", ATTACKS, ids=IDS)
+def test_an_attack_on_the_clock_fools_a_naive_timer(path):
+    assert naive_ratios()[path.stem] >= 1.3
+
+
+@pytest.mark.parametrize("path", ATTACKS, ids=IDS)
+def test_an_attack_on_the_clock_never_passes(path, sandbox):
+    outcome = outcome_of(path, sandbox)
+
+    if isinstance(outcome, Trial) and outcome.disturbance <= 1.25:
+        assert decide_speedup(outcome.pairs, SPEED.thresholds.passing).verdict is not Verdict.PASS
+
+
+WRONG = [
+    ("previous_output", "fresh inputs"),
+    ("cache_by_shape", "fresh inputs"),
+    ("computes_in_warm_up", "fresh inputs"),
+    ("answers_now_writes_later", "fresh inputs|still being written"),
+    ("output_aliases_input", "wrote into its inputs"),
+]
+
+
+@pytest.mark.parametrize(("name", "words"), WRONG, ids=[name for name, _ in WRONG])
+def test_a_replayed_or_unfinished_output_is_called_wrong(name, words, sandbox):
+    outcome = outcome_of(next(path for path in ATTACKS if path.stem == name), sandbox)
+
+    assert isinstance(outcome, str)
+    assert re.search(words, outcome)
+
+
+BAD_ENDS = [
+    ("a scalar that would broadcast", "def gate(x, bias):\n    return (x * 0).sum()\n", "is not a torch.Tensor of"),
+    ("half precision", "def gate(x, bias):\n    return F.silu(x + bias).half()\n", "is not a torch.Tensor of"),
+    ("two outputs", "def gate(x, bias):\n    return x, x\n", "returned 2 outputs"),
+    ("an exception", "def gate(x, bias):\n    return 1 / 0\n", "ZeroDivisionError"),
+    ("no end", "def gate(x, bias):\n    while True: pass\n", "longer than the 3 s"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "words"), BAD_ENDS, ids=[name for name, *_ in BAD_ENDS])
+def test_a_timed_call_that_gives_nothing_says_why(name, text, words, sandbox):
+    with pytest.raises(AnswerFailedError, match=words):
+        contest_of(text, sandbox, wall_s=3.0).trial(PLAN)
+
+
+def test_outputs_that_are_written_where_they_belong_are_right_too(sandbox):
+    text = "def gate(x, bias, out):\n    torch.add(x, bias, out=out)\n    F.silu(out, inplace=True)\n"
+    trial = contest_of(text, sandbox, into=True).trial(Plan(max_pairs=9, budget_s=0.1))
+
+    assert len(trial.pairs) == 9
+    assert trial.bare_us <= trial.empty_us
+
+
+def test_the_honest_answer_is_right_in_every_round(sandbox):
+    assert len(contest_of(HONEST, sandbox).trial(PLAN).pairs) >= 9
