@@ -15,6 +15,7 @@ from course_lib.fusion.operators import (
     schema_name,
 )
 from course_lib.fusion.owned import MODULES, module_of, operator_name_of, owned_arguments
+from course_lib.fusion.swaps import swapped_dimensions
 
 # Parameters that never change what is computed.
 _MEANINGLESS = frozenset({"_stacklevel", "cudnn_enable", "cudnn_enabled"})
@@ -54,6 +55,10 @@ def read_call(node: object) -> Call | None:
         return None
     if node.op == "call_module":
         return _read_module(node)
+    swapped = swapped_dimensions(node)
+    if swapped is not None:
+        given = dict(zip(("input", "dim0", "dim1"), (node.all_input_nodes[0], *swapped), strict=True))
+        return Call(node, operators()["transpose"], given)
     spelling = _spelling(node)
     if spelling is None:
         return None
@@ -74,6 +79,8 @@ def operator_of(node: object) -> Operator | None:
     if node.op == "call_module":
         name = operator_name_of(module_of(node))
         return None if name is None else operators()[name]
+    if swapped_dimensions(node) is not None:
+        return operators()["transpose"]
     spelling = _spelling(node)
     return None if spelling is None else spelling.operator
 
