@@ -37,6 +37,7 @@ from course_lib.backends.support import (
     one_dtype,
     rank_at_most,
     target_name,
+    tensor_of,
 )
 from course_lib.backends.target import Executable, Target
 
@@ -70,4 +71,5 @@ __all__ = [
     "rank_at_most",
     "split",
     "target_name",
+    "tensor_of",
 ]

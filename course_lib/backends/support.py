@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import fx
 
-from course_lib.fusion import Objection, tensor_facts
+from course_lib.fusion import Objection
 from course_lib.fusion.effects import is_pure, is_random
 from course_lib.graph import operator_name
 
@@ -22,6 +22,12 @@ def target_name(node: fx.Node) -> str:
     if isinstance(target, torch._ops.OpOverload):
         return str(target._schema.name).replace("::", ".")
     return operator_name(node)
+
+
+def tensor_of(node: fx.Node) -> torch.Tensor | None:
+    """Return a fake tensor like what a node gives, its sizes maybe symbols; None if that is no single tensor."""
+    value = node.meta.get("val")
+    return value if isinstance(value, torch.Tensor) else None
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def dtypes(*allowed: torch.dtype) -> Condition:
 
     def condition(node: fx.Node) -> Objection | None:
         for value in (node, *node.all_input_nodes):
-            facts = tensor_facts(value)
+            facts = tensor_of(value)
             if facts is not None and facts.dtype not in allowed:
                 listed = ", ".join(map(_short, allowed))
                 return Objection("dtype", f"{value} is {_short(facts.dtype)}; {target_name(node)} takes {listed}")
@@ -75,9 +81,9 @@ def rank_at_most(limit: int) -> Condition:
 
     def condition(node: fx.Node) -> Objection | None:
         for value in (node, *node.all_input_nodes):
-            facts = tensor_facts(value)
-            if facts is not None and len(facts.shape) > limit:
-                return Objection("rank", f"{value} has {len(facts.shape)} dimensions; at most {limit} are taken")
+            facts = tensor_of(value)
+            if facts is not None and facts.dim() > limit:
+                return Objection("rank", f"{value} has {facts.dim()} dimensions; at most {limit} are taken")
         return None
 
     return condition
@@ -85,14 +91,14 @@ def rank_at_most(limit: int) -> Condition:
 
 def gives_a_tensor(node: fx.Node) -> Objection | None:
     """Ask that the result is one tensor whose shape is known."""
-    if tensor_facts(node) is None:
+    if tensor_of(node) is None:
         return Objection("result", f"{target_name(node)} gives no single tensor of known shape")
     return None
 
 
 def one_dtype(node: fx.Node) -> Objection | None:
     """Ask that all tensors which are read have one type, so that nothing is promoted."""
-    found = {facts.dtype for value in node.all_input_nodes if (facts := tensor_facts(value)) is not None}
+    found = {facts.dtype for value in node.all_input_nodes if (facts := tensor_of(value)) is not None}
     if len(found) > 1:
         listed = " and ".join(sorted(map(_short, found)))
         return Objection("mixed dtypes", f"{target_name(node)} reads {listed}; convert to one type first")
@@ -101,9 +107,9 @@ def one_dtype(node: fx.Node) -> Objection | None:
 
 def keeps_dtype(node: fx.Node) -> Objection | None:
     """Ask that the result has the type of the operands."""
-    facts = tensor_facts(node)
+    facts = tensor_of(node)
     for value in node.all_input_nodes:
-        given = tensor_facts(value)
+        given = tensor_of(value)
         if facts is not None and given is not None and given.dtype != facts.dtype:
             reason = f"{target_name(node)} makes {_short(facts.dtype)} of {_short(given.dtype)}; convert first"
             return Objection("mixed dtypes", reason)

@@ -20,8 +20,9 @@ from course_lib.backends.support import (
     one_dtype,
     rank_at_most,
     target_name,
+    tensor_of,
 )
-from course_lib.fusion import Objection, tensor_facts
+from course_lib.fusion import Objection
 from course_lib.machine import Immediate
 
 
@@ -68,10 +69,10 @@ VIEWS = (
 def condition_reads_a_mask(node: fx.Node) -> Objection | None:
     """Ask that `where` chooses by a boolean between operands of the result's type, and at most one number."""
     mask, *choices = node.args
-    facts, result = (tensor_facts(mask) if isinstance(mask, fx.Node) else None), tensor_facts(node)
+    facts, result = (tensor_of(mask) if isinstance(mask, fx.Node) else None), tensor_of(node)
     if facts is None or facts.dtype != torch.bool:
         return Objection("dtype", f"{node} chooses by {mask}, which is no boolean tensor")
-    given = [tensor_facts(choice) for choice in choices if isinstance(choice, fx.Node)]
+    given = [tensor_of(choice) for choice in choices if isinstance(choice, fx.Node)]
     if not given or any(known is None or result is None or known.dtype != result.dtype for known in given):
         return Objection("mixed dtypes", f"{node} chooses between tensors that have not the type of the result")
     return None
@@ -97,7 +98,7 @@ def reads_a_tensor(node: fx.Node) -> Objection | None:
     """Ask that operands are tensors and plain numbers, the first a tensor unless the instruction takes it as well."""
     name = target_name(node)
     operands = node.args[: 2 if name in (*BINARY, *COMPARISONS) else 1]
-    tensors = [isinstance(value, fx.Node) and tensor_facts(value) is not None for value in operands]
+    tensors = [isinstance(value, fx.Node) and tensor_of(value) is not None for value in operands]
     if not any(tensors) or not (tensors[0] or name in NUMBER_FIRST):
         return Objection("argument", f"{node} has {operands[0]} as its first operand, which is no tensor")
     strange = [value for value in operands if not isinstance(value, (fx.Node, bool, int, float))]

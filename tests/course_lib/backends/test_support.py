@@ -6,7 +6,16 @@ import pytest
 import torch
 from torch import fx
 
-from course_lib.backends import Support, argument, argument_is, dtypes, keeps_dtype, one_dtype, rank_at_most, target_name
+from course_lib.backends import (
+    Support,
+    argument,
+    argument_is,
+    dtypes,
+    keeps_dtype,
+    one_dtype,
+    rank_at_most,
+    target_name,
+)
 from course_lib.backends.toy import SUPPORT, ToyTarget
 from course_lib.graph import propagate_shapes
 

@@ -17,7 +17,7 @@ from course_lib.machine import Machine
 FREE = Prices(launch_us=1e-3, handover_us=0)  # so that the smallest part is kept
 SIZES = [(1, 1), (3, 127), (2, 128), (1, 129), (0, 5)]
 
-# Programs of x (rows, columns), y of the same shape, row (columns,) and column (rows, 1), and how many launches they take
+# Programs of x (rows, columns), y of the same shape, row (columns,) and column (rows, 1), and the launches they take
 PROGRAMS = {
     "a chain": (lambda x, y, row, column: torch.relu(x + row) * torch.tanh(y), 1),
     "numbers on either side": (lambda x, y, row, column: (1 - x) * 2 + y / 3, 1),
