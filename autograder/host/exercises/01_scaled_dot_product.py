@@ -11,7 +11,8 @@ import torch
 from autograder.host.kit import compare
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.functions import agrees, gradients_agree
+from autograder.host.kit.functions import gradients_agree
+from autograder.host.kit.standard_misconceptions import Misconception, agrees_or_says
 from autograder.host.kit.tensors import Case, Reply, TensorAnswer
 
 NAMES = ("context", "probabilities")
@@ -30,13 +31,39 @@ def reference(
     True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows that may
     attend to nothing are zero.
     """
-    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / math.sqrt(query.shape[-1])
+    return _attention(query, key, value, mask, scale=1 / math.sqrt(query.shape[-1]), dim=-1)
+
+
+def _attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, *, scale: float, dim: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) * scale
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
-    probabilities = torch.softmax(scores, dim=-1)
+    probabilities = torch.softmax(scores, dim=dim)
     if mask is not None:
         probabilities = torch.where(mask, probabilities, 0.0)
     return torch.einsum("bhqk,bhkd->bhqd", probabilities, value), probabilities
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1.0, dim=-1),
+        "The scores are not scaled; divide query @ key.transpose(-1, -2) by sqrt(head_size) before softmax.",
+    ),
+    Misconception(
+        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1 / q.shape[-1], dim=-1),
+        "The scores are divided by head_size; divide them by its square root.",
+    ),
+    Misconception(
+        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1 / math.sqrt(q.shape[-1]), dim=-2),
+        "Softmax runs over the queries, so columns sum to 1; it should run over the keys, the last dimension.",
+    ),
+    Misconception(
+        lambda q, k, v, mask: _attention(q, k, v, ~mask, scale=1 / math.sqrt(q.shape[-1]), dim=-1),
+        "The mask is the wrong way round: True means that a position may be attended to.",
+    ),
+)
 
 
 def inputs(
@@ -164,7 +191,12 @@ EXERCISE = Exercise(
     masked=("course_lib.models",),
     wall_s=30,
     checks=(
-        Check("context and probabilities equal the fp64 reference", "values", 2, agrees(reference, _small, NAMES)),
+        Check(
+            "context and probabilities equal the fp64 reference",
+            "values",
+            2,
+            agrees_or_says(reference, _small, NAMES, MISCONCEPTIONS),
+        ),
         Check("scores are scaled by 1/sqrt(head_size)", "scale", 1.5, _scale_is_inverse_root),
         Check("masked positions get probability 0", "masks", 1.5, _masks_hide),
         Check(

@@ -7,6 +7,7 @@ from typing import Any
 
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kit.standard_misconceptions import Misconception, explained_value
 from autograder.host.kit.values import ValueAnswer
 
 Row = dict[str, Any]
@@ -93,6 +94,30 @@ HINTS = {
 }
 
 
+MISCONCEPTIONS = {
+    "two_users": (
+        Misconception(
+            lambda rows: [r["name"] for r in rows if sum(s["args"].count(r["name"]) for s in rows) == 2],
+            "Each use was counted: a node that reads another twice is one user, not two.",
+        ),
+    ),
+    "dead": (
+        Misconception(
+            lambda rows: [
+                r["name"] for r in rows if not _readers(rows, r["name"]) and r["op"] not in ("placeholder", "output")
+            ],
+            "Only nodes without readers were taken: one that is read by dead nodes alone is dead, too.",
+        ),
+    ),
+    "longest_path": (
+        Misconception(
+            lambda rows: max(_longest(rows) - 1, 0), "Edges were counted; count the nodes, both ends included."
+        ),
+        Misconception(len, "All nodes were counted; count those on the longest chain from an input to the output."),
+    ),
+}
+
+
 def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Callable[[ValueAnswer, Draw], None]:
     """A check that the answer's entry ``part`` is right for every one of ``graphs``."""
 
@@ -105,9 +130,10 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
                 )
             expected = _truth(rows, part)
             if type(found[part]) is not type(expected) or found[part] != expected:
+                hint = explained_value(found[part], rows, MISCONCEPTIONS.get(part, ())) or HINTS[part]
                 raise CheckFailedError(
                     f"For a graph of {len(rows)} nodes {part} is {_short(found[part])}; "
-                    f"expected {_short(expected)}. {HINTS[part]}"
+                    f"expected {_short(expected)}. {hint}"
                 )
 
     return run

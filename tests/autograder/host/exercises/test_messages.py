@@ -40,6 +40,41 @@ def test_a_misconception_about_attention_is_named_and_other_checks_still_count(
     assert 0 < record.points < record.max_points
 
 
+NAMED = [
+    ("scale by d", "01_scaled_dot_product", RIGHT | {"scale": "/ query.shape[-1]"}, "values", "by its square root"),
+    ("no scale", "01_scaled_dot_product", RIGHT | {"scale": ""}, "values", "not scaled"),
+    ("softmax over queries", "01_scaled_dot_product", RIGHT | {"dim": "-2"}, "values", "runs over the queries"),
+]
+
+
+@pytest.mark.parametrize(("name", "exercise_id", "change", "category", "words"), NAMED, ids=[n[0] for n in NAMED])
+def test_a_wrong_formula_that_is_known_is_named_where_values_differ(name, exercise_id, change, category, words):
+    exercise = find(exercise_id)
+    parts = {"setup": exercise.setup, "answer": ATTENTION.format(**change)}
+    record = judge(exercise, parts, sandbox=open_sandbox(), seed=11)
+    assert words in next(c for c in record.checks if c.category == category).message
+
+
+GRAPH_READER = """
+def read_graph(rows):
+    reads = [name for row in rows for name in row["args"]]
+    return {
+        "two_users": [row["name"] for row in rows if reads.count(row["name"]) == 2],
+        "dead": [r["name"] for r in rows if r["name"] not in reads and r["op"] not in ("placeholder", "output")],
+        "longest_path": len(rows),
+    }
+"""
+
+
+def test_misconceptions_about_graphs_are_named():
+    exercise = find("04_read_a_graph", hidden=True)
+    record = judge(exercise, {"answer": GRAPH_READER}, sandbox=open_sandbox(), seed=11)
+    said = " ".join(c.message for c in record.checks)
+    assert "Each use was counted" in said
+    assert "read by dead nodes alone is dead, too" in said
+    assert "All nodes were counted" in said
+
+
 BROKEN = [
     ("a syntax error", "def scaled_dot_product(:\n", "student_error", "SyntaxError"),
     (
