@@ -68,8 +68,9 @@ def _gelu_tanh_gradient(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor)
     return grad * (0.5 * (1 + tanh) + 0.5 * z * (1 - tanh * tanh) * inner)
 
 
-def _bias_dropout_add(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor, p: float) -> torch.Tensor:
-    return residual + F.dropout(x + bias, p, training=True)
+def bias_dropout_add(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor, p: float) -> torch.Tensor:
+    """Return the branch with its bias, dropped out, plus the residual; without dropout where p is 0."""
+    return residual + F.dropout(x + bias, p, training=p > 0)
 
 
 def gelu_by_hand(compiler: Callable[[Program], Program]) -> Program:
@@ -112,7 +113,7 @@ def _activations(compiler: Callable[[Program], Program]) -> list[Operator]:
 
 
 def _dropped(compiler: Callable[[Program], Program]) -> Program:
-    add = compiler(_bias_dropout_add)
+    add = compiler(bias_dropout_add)
 
     def program(x: torch.Tensor, b: torch.Tensor, r: torch.Tensor, w: torch.Tensor, lb: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(add(x, b, r, P), w.shape, w, lb, EPS)

@@ -96,8 +96,8 @@ def _random_states() -> list[Restore]:
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         cuda = torch.cuda.get_rng_state_all()
         restores.append(lambda: torch.cuda.set_rng_state_all(cuda))
-    if "numpy" in sys.modules:
-        numpy = sys.modules["numpy"]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
         state = numpy.random.get_state()
         restores.append(lambda: numpy.random.set_state(state))
     return restores

@@ -1,20 +1,28 @@
-"""The GPU check, tried out on the CPU: it runs every test, writes a record, and says so when one fails."""
+"""The GPU check, tried out on the CPU: every section runs, fails, crashes and hangs without costing the others."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from benchmarks.gpu.running import Result
+from benchmarks.gpu.section import Section, sections
+from benchmarks.gpu.sections import layer, timer
+from benchmarks.gpu.sections import tests as gpu_tests
 from tests.architecture.source_tree import ROOT
 
+SECTIONS = ("machine", "tests", "timer", "kernels", "layer")
 # A GPU machine may have none of these.
 ABSENT = """
 import sys
-sys.modules.update(dict.fromkeys(["pytest", "nbgrader", "jupyterlab", "transformers", "rich", "graphviz"]))
+sys.modules.update(dict.fromkeys(["nbgrader", "jupyterlab", "transformers", "rich", "graphviz", "numpy"]))
 """
 # One in a thousand wrong, except in double precision, which is what the tests compare with.
 SPOILT = """
@@ -22,44 +30,178 @@ import torch.nn.functional as F
 right = F.silu
 F.silu = lambda x: right(x) * (1 if x.dtype.itemsize == 8 else 1.001)
 """
+# What happens to a section: it takes the process with it, it raises, it never ends; the others sleep through nothing.
+FATES = """
+import os, sys, time
+if "benchmarks.gpu.child" in sys.orig_argv and {name!r} in sys.orig_argv:
+    {act}
+"""
 
 
-def gpu_check(*arguments: str, prologue: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the script as on a bare machine, after `prologue`."""
-    script = str(ROOT / "benchmarks" / "gpu_check.py")
-    start = f"import runpy, sys; sys.argv = {[script, *arguments]!r}; runpy.run_path({script!r}, run_name='__main__')"
-    return subprocess.run(
-        [sys.executable, "-c", f"{ABSENT}\n{prologue}\n{start}"], capture_output=True, text=True, check=False
+def gpu_check(folder: Path, *arguments: str, startup: str = "") -> tuple[int, dict[str, Any], str]:
+    """Run the script where each process begins with `startup`; return exit status, record and table."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text(ABSENT + startup, encoding="utf-8")
+    answer = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "gpu_check.py"), "--dry-run", "--results", str(folder), *arguments],
+        env={**os.environ, "PYTHONPATH": str(folder), "TRITON_INTERPRET": "0", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    assert answer.returncode in (0, 1), answer.stderr
+    assert "nothing was measured on a GPU" in answer.stdout
+    record = json.loads(next(folder.glob("dry-run-*.json")).read_text(encoding="utf-8"))
+    return answer.returncode, record, next(folder.glob("dry-run-*.md")).read_text(encoding="utf-8")
 
 
-def test_a_bare_machine_runs_every_test_and_gets_a_record(tmp_path):
-    answer = gpu_check("--dry-run", "--results", str(tmp_path))
+def test_sections_are_found_by_their_files_and_run_in_order() -> None:
+    assert tuple(sections()) == SECTIONS
+    files = {file.stem for file in (ROOT / "benchmarks" / "gpu" / "sections").glob("[a-z]*.py")}
+    assert set(SECTIONS) == files
 
-    assert answer.returncode == 0, answer.stderr
-    record = json.loads(next(tmp_path.glob("cpu-*.json")).read_text(encoding="utf-8"))
-    assert len(record["tests"]) >= 12
-    assert set(record["tests"].values()) == {"passed"}
-    assert record["timer"]["checks"]
-    assert record["kernels"]["left_out"] == []
-    assert {one["program"] for one in record["kernels"]["measured"]} == {"eager", "compile", "peer", "kernel"}
-    assert all(one["median_us"] > 0 for one in record["kernels"]["measured"])
-    table = next(tmp_path.glob("cpu-*.md")).read_text(encoding="utf-8")
-    for operator in {one["operator"] for one in record["kernels"]["measured"]}:
+
+def test_a_bare_machine_runs_every_section_and_gets_a_record(tmp_path: Path) -> None:
+    status, record, table = gpu_check(tmp_path)
+
+    assert status == 0, table
+    assert record["dry_run"]
+    notes = {name: part["notes"] for name, part in record["sections"].items()}
+    assert {part["ending"] for part in record["sections"].values()} == {"done"}
+    outcomes = [told for file in notes["tests"].values() for told in file.values()]
+    assert len(outcomes) >= 12
+    assert set(outcomes) == {"passed"}
+    assert notes["timer"]["checks"]
+    kernels = notes["kernels"]["report"]
+    assert kernels["left_out"] == notes["layer"]["left_out"] == []
+    assert {one["program"] for one in kernels["measured"]} == {"eager", "compile", "peer", "kernel"}
+    assert len(notes["layer"]["measured"]) == 8  # four ways, two modes
+    for operator in {one["operator"] for one in kernels["measured"]}:
         assert table.count(f"| {operator} | 64 × 32 float32 |") == 2  # forward and backward
+    assert table.count("nothing here says anything about a GPU") == 2
 
 
-def test_an_operator_that_is_wrong_fails_the_check(tmp_path):
-    answer = gpu_check("--dry-run", "--results", str(tmp_path), prologue=SPOILT)
+@pytest.mark.parametrize(
+    ("act", "ending"),
+    [
+        ("os.abort()", "crashed by SIGABRT"),
+        ("raise SystemExit('out of memory')", "ended with exit status 1"),
+        ("time.sleep(600)", "stopped after"),
+    ],
+    ids=["crash", "error", "hang"],
+)
+def test_a_section_that_ends_badly_costs_the_others_nothing(act: str, ending: str, tmp_path: Path) -> None:
+    startup = FATES.format(name="timer", act=act)
+    status, record, table = gpu_check(tmp_path, "--only", "machine", "timer", "--budget", "25", startup=startup)
 
-    assert answer.returncode == 1, answer.stderr
-    record = json.loads(next(tmp_path.glob("cpu-*.json")).read_text(encoding="utf-8"))
-    assert any(outcome.startswith("failed: ") for outcome in record["tests"].values())
+    assert status == 1
+    assert record["sections"]["machine"]["ending"] == "done"
+    assert record["sections"]["timer"]["ending"].startswith(ending)
+    assert f"- Timer: {ending}" in table
+    assert "## Machine" in table
+
+
+def test_what_a_section_found_before_it_crashed_is_kept(tmp_path: Path) -> None:
+    spoilt = """
+import sys
+if "kernels" in sys.orig_argv:
+    import os
+    from benchmarks import kernel_times
+    right = kernel_times.times
+    def times(plan, operator, *others):
+        if operator.name == "bias_silu":
+            os.abort()
+        return right(plan, operator, *others)
+    kernel_times.times = times
+"""
+    status, record, table = gpu_check(tmp_path, "--only", "kernels", startup=spoilt)
+
+    assert status == 1
+    measured = record["sections"]["kernels"]["notes"]["report"]["measured"]
+    assert {one["operator"] for one in measured} == {"bias_gelu", "bias_gelu_tanh"}
+    assert "| bias_gelu_tanh |" in table
+    assert "crashed by SIGABRT" in table
+
+
+def test_a_section_that_cannot_be_imported_costs_the_others_nothing(tmp_path: Path) -> None:
+    startup = "sys.modules['benchmarks.layer_cases'] = None"
+    status, record, table = gpu_check(tmp_path, "--only", "machine", "layer", startup=startup)
+
+    assert status == 1
+    assert record["sections"]["machine"]["ending"] == "done"
+    assert "- layer: cannot be imported (ModuleNotFoundError" in table
+
+
+def test_no_section_begins_when_no_time_is_left(tmp_path: Path) -> None:
+    status, record, _ = gpu_check(tmp_path, "--budget", "1")
+    assert status == 1
+    assert {part["ending"] for part in record["sections"].values()} == {"not run: no time was left"}
+
+
+def test_an_operator_that_is_wrong_fails_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SPOILT, encoding="utf-8")
+    for name, value in {"PYTHONPATH": str(tmp_path), "GPU_CHECK_DEVICE": "cpu", "TRITON_INTERPRET": "0"}.items():
+        monkeypatch.setenv(name, value)
+    found = gpu_tests.outcomes(ROOT / "tests" / "gpu" / "test_bias_operators.py", 120.0)
+
+    assert found["test_values_agree_with_double_precision_on_the_cpu"].startswith("failed: AssertionError")
+    assert "passed" in found.values()
+    notes = {"test_bias_operators": found}
+    assert len(gpu_tests.failures(notes)) == sum(told != "passed" for told in found.values())
+    assert gpu_tests.failures(notes)[0] in gpu_tests.as_markdown(notes)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about a machine without CUDA")
-def test_a_machine_without_cuda_is_told_so():
-    answer = gpu_check()
+def test_a_machine_without_cuda_is_told_so() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "gpu_check.py")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert answer.returncode == 3
     assert "no CUDA device" in answer.stderr
+
+
+def test_all_budgets_together_are_about_eight_minutes_and_the_whole_is_less() -> None:
+    from benchmarks.gpu_check import BUDGET_S
+
+    assert BUDGET_S < 8 * 60
+    assert max(section.budget_s for section in sections().values()) < BUDGET_S / 2
+
+
+def test_a_timer_that_fails_on_cuda_fails_the_check() -> None:
+    checks = [{"name": "side stream", "passed": False, "measured": 0.0, "unit": "µs", "told": "is seen"}]
+    assert timer.failures({"dry": False, "checks": checks}) == ["side stream is 0 µs; is seen"]
+    assert timer.failures({"dry": True, "checks": checks}) == []
+    assert "**failed**" in timer.as_markdown({"checks": checks})
+
+
+def test_a_test_that_was_skipped_has_not_passed() -> None:
+    notes = {"test_a": {"one": "passed", "two": "skipped: no device"}}
+    assert gpu_tests.failures(notes) == ["test_a::two skipped: no device"]
+    assert gpu_tests.failures({}) == ["no test was run"]
+
+
+def layer_notes(eager_us: float, kernel_us: float) -> dict[str, Any]:
+    """Return notes of a layer whose ideal ratio is 2, in evaluation."""
+    shared = {"mode": "evaluation", "bytes_moved": 10}
+    eager = {"program": "eager", "median_us": eager_us, "ideal_us": 100.0, **shared}
+    kernel = {"program": "kernel", "median_us": kernel_us, "ideal_us": 50.0, **shared}
+    speeds = {"device": "cuda", "copy_gb_per_s": 4300.0, "product_tflop_per_s": 780.0}
+    return {**speeds, "shape": "64 × 512 × 768 bfloat16", "measured": [eager, kernel], "left_out": []}
+
+
+@pytest.mark.parametrize(("kernel_us", "sentences"), [(62.0, 1), (63.0, 2)])
+def test_a_layer_is_to_reach_80_percent_of_its_ideal_ratio(kernel_us: float, sentences: int) -> None:
+    notes = layer_notes(100.0, kernel_us)
+    assert len(layer.missed(notes)) == sentences  # one is about training, which was not measured
+    assert layer.missed(notes)[-1] == "layer, training: not measured"
+    assert "| evaluation | 100 | – | – | " in layer.as_markdown(notes)
+    assert layer.missed({**notes, "device": "cpu"}) == []
+
+
+def test_notes_that_a_section_cannot_read_are_said_and_kept() -> None:
+    broken = Section("Broken", 1, 1.0, lambda around: None, lambda notes: str(notes["absent"]))
+    result = Result("broken", broken, "stopped after 3 s", 3.0, {"some": 1}, "last words")
+    assert "cannot be written (KeyError" in result.markdown
+    assert "last words" in result.markdown
+    assert result.to_json()["notes"] == {"some": 1}
+    assert result.failures == ["Broken: stopped after 3 s; what it had found by then is kept"]

@@ -1,4 +1,4 @@
-"""Everything in this folder needs a GPU: marked here, because the tests also run where pytest is not installed."""
+"""Everything in this folder needs a GPU, unless GPU_CHECK_DEVICE says that it is to be tried out on the CPU."""
 
 from __future__ import annotations
 

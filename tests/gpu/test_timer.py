@@ -1,7 +1,4 @@
-"""The timer on a GPU: its own check passes, and its clocks agree where they should.
-
-Without fixtures, marks or parameters, because `benchmarks/gpu_check.py` runs these where pytest is not installed.
-"""
+"""The timer on a GPU: its own check passes, and its clocks agree where they should. Not yet run on CUDA."""
 
 from __future__ import annotations
 

@@ -1,0 +1,127 @@
+"""Run sections in processes of their own, each within its budget, and keep what each left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu.section import Section
+
+ROOT = Path(__file__).resolve().parents[2]
+STOPPING_S = 5.0  # what is left of a budget when a section is told that its time is over
+LINES_OF_A_CRASH = 12
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one section."""
+
+    name: str
+    section: Section
+    ending: str  # "done", or what went wrong
+    elapsed_s: float
+    notes: Mapping[str, Any]
+    told: str = ""  # the last lines it wrote, if it did not end well
+
+    @property
+    def failures(self) -> list[str]:
+        """Sentences about what failed."""
+        broken = [] if self.ending == "done" else [f"{self.ending}; what it had found by then is kept"]
+        return [f"{self.section.title}: {sentence}" for sentence in (*broken, *self._asked("failures"))]
+
+    @property
+    def missed(self) -> list[str]:
+        """Sentences about targets of speed that were missed."""
+        return self._asked("missed")
+
+    @property
+    def markdown(self) -> str:
+        """The section as text."""
+        try:
+            text = self.section.as_markdown(self.notes) if self.notes else "It left nothing."
+        except Exception as error:  # of notes that are not complete, or of a mistake in a section
+            text = f"Its table cannot be written ({type(error).__name__}: {error}); its notes are in the JSON file."
+        crash = f"\n\n```\n{self.told}\n```" if self.told else ""
+        how = "" if self.ending == "done" else f"**{self.ending}.** "
+        return f"## {self.section.title}\n\n{how}{text.strip()}{crash}\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        kept = {"ending": self.ending, "elapsed_s": round(self.elapsed_s, 1), "told": self.told}
+        return {**kept, "failures": self.failures, "missed": self.missed, "notes": dict(self.notes)}
+
+    def _asked(self, question: str) -> list[str]:
+        try:
+            answer: list[str] = getattr(self.section, question)(self.notes)
+        except Exception as error:  # notes that are not complete
+            return [f"{self.section.title}: its notes cannot be judged ({type(error).__name__}: {error})"]
+        return answer
+
+
+def run_all(sections: Mapping[str, Section], device: str, budget_s: float) -> Iterator[Result]:
+    """Run the sections one after the other, each within its budget and all within `budget_s`."""
+    end_s = time.monotonic() + budget_s
+    with tempfile.TemporaryDirectory() as folder:
+        for name, section in sections.items():
+            given_s = min(section.budget_s, end_s - time.monotonic())
+            if given_s <= STOPPING_S:
+                yield Result(name, section, "not run: no time was left", 0.0, {})
+            else:
+                yield run_one(name, section, device, given_s, Path(folder))
+
+
+def run_one(name: str, section: Section, device: str, budget_s: float, folder: Path) -> Result:
+    """Run one section in a process and return what came of it, whatever that was."""
+    notes, log = folder / f"{name}.json", folder / f"{name}.log"
+    asked_s = max(budget_s - STOPPING_S, budget_s / 2)
+    command = [sys.executable, "-m", "benchmarks.gpu.child", name, device, str(asked_s), str(notes)]
+    start_s = time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=_environment(device), stdout=output, stderr=output, start_new_session=True
+        )
+        ending = _ending(process, budget_s)
+    told = "" if ending == "done" else _last_lines(log)
+    return Result(name, section, ending, time.monotonic() - start_s, _read(notes), told)
+
+
+def _ending(process: subprocess.Popen[bytes], budget_s: float) -> str:
+    try:
+        status = process.wait(budget_s)
+    except subprocess.TimeoutExpired:
+        return f"stopped after {budget_s:.0f} s"
+    finally:
+        with suppress(ProcessLookupError):  # also what the section itself has started
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if status == 0:
+        return "done"
+    return f"crashed by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
+
+
+def _environment(device: str) -> dict[str, str]:
+    interpreter = {"TRITON_INTERPRET": os.environ.get("TRITON_INTERPRET", "1")} if device == "cpu" else {}
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    return {**os.environ, **interpreter, "GPU_CHECK_DEVICE": device, "PYTHONPATH": paths, "PYTHONUNBUFFERED": "1"}
+
+
+def _read(notes: Path) -> dict[str, Any]:
+    if not notes.is_file():
+        return {}
+    found: dict[str, Any] = json.loads(notes.read_text(encoding="utf-8"))
+    return found
+
+
+def _last_lines(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join(line[:300] for line in lines[-LINES_OF_A_CRASH:])

@@ -1,0 +1,85 @@
+"""What a section is, and what it is given to run."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Notes = Mapping[str, Any]
+
+
+def no_sentences(notes: Notes) -> list[str]:
+    """Find nothing to complain about."""
+    return []
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the check."""
+
+    title: str
+    order: int  # the lowest runs first
+    budget_s: float  # of its process, start included; then it is stopped
+    run: Callable[[Run], None]
+    as_markdown: Callable[[Notes], str]  # of the notes, which may be few if the section was stopped
+    failures: Callable[[Notes], list[str]] = no_sentences  # sentences; each fails the whole check
+    missed: Callable[[Notes], list[str]] = no_sentences  # targets of speed that were missed; they fail nothing
+
+
+@dataclass
+class Run:
+    """What a section is told, and where it leaves what it found."""
+
+    device: str  # "cuda", or "cpu" in a dry run
+    path: Path  # of its notes
+    end_s: float  # on the clock of `time.monotonic`
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def dry(self) -> bool:
+        """Whether nothing is to be measured, only tried out."""
+        return self.device == "cpu"
+
+    @property
+    def left_s(self) -> float:
+        """How much time the section has left."""
+        return self.end_s - time.monotonic()
+
+    def note(self, key: str, value: Any) -> None:
+        """Keep something, as plain data; from now on it is not lost, whatever happens."""
+        self.notes[key] = value
+        beside = self.path.with_suffix(".part")
+        beside.write_text(json.dumps(self.notes), encoding="utf-8")
+        beside.replace(self.path)
+
+
+def sections() -> dict[str, Section]:
+    """Return all sections by name, in the order in which they run."""
+    import benchmarks.gpu.sections as package
+
+    names = [found.name for found in pkgutil.iter_modules(package.__path__)]
+    found = {name: _loaded(f"{package.__name__}.{name}") for name in names}
+    return dict(sorted(found.items(), key=lambda item: item[1].order))
+
+
+def _loaded(module: str) -> Section:
+    try:
+        section: Section = importlib.import_module(module).SECTION
+    except Exception as error:  # a section that cannot be imported must not cost the others
+        return _broken(module.rpartition(".")[2], error)
+    return section
+
+
+def _broken(name: str, error: Exception) -> Section:
+    said = f"cannot be imported ({type(error).__name__}: {error})"
+
+    def run(around: Run) -> None:
+        raise error
+
+    return Section(name, 1000, 60.0, run, lambda notes: said, lambda notes: [said])

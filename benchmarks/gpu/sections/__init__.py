@@ -1,0 +1,1 @@
+"""The sections of the GPU check, one a file."""

@@ -1,0 +1,148 @@
+"""A whole BERT layer, fused by this library, beside eager PyTorch, torch.compile and a peer's way.
+
+The ideal is counted, not measured: each launch takes as long as its bytes at the speed of a copy, or its arithmetic at
+the speed of a large matrix product, whichever is longer. Eager's ideal time over the fused layer's is the ideal ratio;
+the target is 80 % of it. Beside it stands the ratio of bytes alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch._functorch.config
+
+from benchmarks import kernel_times
+from benchmarks.gpu.section import Notes, Run, Section
+from benchmarks.layer_cases import build_layer, programs
+from course_lib.graph import Cost, Device, cost, measure_device, predict_launches
+from course_lib.models import TransformerConfig
+from course_lib.timing import time_callable
+
+TARGET = 0.80  # of the ideal ratio
+PROGRAMS = ("eager", "compile", "peer", "kernel")
+MODES = ("evaluation", "training")  # forward; forward and backward
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """On what to measure, and for how long."""
+
+    config: TransformerConfig
+    batch: int
+    sequence: int
+    dtype: torch.dtype
+    copy_bytes: int
+    matrix_size: int
+    sample_s: float
+
+
+def plan_of(around: Run) -> Plan:
+    """Return BERT-base at a batch that fills a large GPU, or a tiny layer for a dry run."""
+    if around.dry:
+        return Plan(TransformerConfig(32, 2, 64), 2, 16, torch.float32, 2**20, 64, 0.005)
+    config = TransformerConfig(768, 12, 3072)
+    return Plan(config, 64, 512, torch.bfloat16, kernel_times.COPY_BYTES, 8192, 0.4)
+
+
+def run(around: Run) -> None:
+    """Measure the four ways in both modes; note each as soon as it is known."""
+    torch._functorch.config.donated_buffer = False  # the backward pass may run again on the same saved tensors
+    plan, compiler = plan_of(around), (kernel_times.dry_plan() if around.dry else kernel_times.cuda_plan()).compiler
+    machine = measure_device(
+        device=around.device, dtype=plan.dtype, copy_bytes=plan.copy_bytes, matrix_size=plan.matrix_size
+    )
+    around.note("device", around.device)
+    around.note("copy_gb_per_s", machine.bandwidth_bytes_per_s / 1e9)
+    around.note("product_tflop_per_s", machine.flops_per_s[plan.dtype] / 1e12)
+    dtype = str(plan.dtype).removeprefix("torch.")
+    around.note("shape", f"{plan.batch} × {plan.sequence} × {plan.config.hidden_size} {dtype}")
+    around.note("measured", [])
+    around.note("left_out", [])
+    for mode in MODES:
+        layer = build_layer(plan.config, around.device, plan.dtype, training=mode == "training")
+        x = torch.randn(plan.batch, plan.sequence, plan.config.hidden_size, device=around.device, dtype=plan.dtype)
+        for name, make in programs(layer, x, compiler):
+            if around.left_s < 5:
+                _add(around, "left_out", f"{name}, {mode}: no time was left")
+                continue
+            try:
+                _add(around, "measured", _measured(name, make(), mode, x, around, plan, machine))
+            except Exception as error:  # one way that fails must not lose the others
+                said = (str(error).splitlines() or [""])[0]
+                _add(around, "left_out", f"{name}, {mode}: {type(error).__name__}: {said}")
+
+
+def _add(around: Run, key: str, value: object) -> None:
+    around.note(key, [*around.notes[key], value])
+
+
+def _measured(
+    name: str, program: Any, mode: str, x: torch.Tensor, around: Run, plan: Plan, machine: Device
+) -> dict[str, Any]:
+    call = step_of(program, mode, x)
+    counted = counted_cost(name, call)
+    timing = time_callable(call, device=around.device, warmup_s=plan.sample_s / 5, budget_s=plan.sample_s)
+    found = {"program": name, "mode": mode, "median_us": timing.median_us, "spread_us": timing.spread_us}
+    found |= {"samples": len(timing.times_us), "notes": list(timing.notes)}
+    if counted is not None:
+        found |= {"launches": counted.launches, "bytes_moved": counted.bytes_moved, "flops": counted.flops}
+        found["ideal_us"] = predict_launches(counted, machine, plan.dtype)
+    return found
+
+
+def step_of(program: Any, mode: str, x: torch.Tensor) -> Callable[[], object]:
+    """Return one forward run, or one forward and backward run with all gradients."""
+    if mode == "evaluation":
+        return torch.no_grad()(lambda: program(x))
+    given, grad = x.clone().requires_grad_(), torch.randn_like(x)
+    parameters = [given, *program.parameters()]
+    return lambda: torch.autograd.grad(program(given), parameters, grad, allow_unused=True)
+
+
+def counted_cost(name: str, call: Callable[[], object]) -> Cost | None:
+    """Return what one run costs; None for programs whose compiled kernels cannot be seen one by one."""
+    return None if name in ("compile", "peer") else cost(call, ())
+
+
+def ratios(notes: Notes, mode: str) -> dict[str, float]:
+    """Return eager over kernel: measured, ideal, and of bytes; empty if one of them is missing."""
+    by_program = {one["program"]: one for one in notes.get("measured", []) if one["mode"] == mode}
+    if not {"eager", "kernel"} <= by_program.keys():
+        return {}
+    keys = {"measured": "median_us", "ideal": "ideal_us", "bytes": "bytes_moved"}
+    return {name: by_program["eager"][key] / by_program["kernel"][key] for name, key in keys.items()}
+
+
+def missed(notes: Notes) -> list[str]:
+    """Return a sentence for each mode in which the fused layer is slower than it should be; the target is for CUDA."""
+    if notes.get("device") != "cuda":
+        return []
+    found = []
+    for mode in MODES:
+        ratio = ratios(notes, mode)
+        if not ratio:
+            found.append(f"layer, {mode}: not measured")
+        elif ratio["measured"] < TARGET * ratio["ideal"]:
+            reached = ratio["measured"] / ratio["ideal"]
+            found.append(f"layer, {mode}: {ratio['measured']:.2f} times as fast, {reached:.0%} of the ideal ratio")
+    return found
+
+
+def as_markdown(notes: Notes) -> str:
+    """Return a row for each mode, a column for each program."""
+    lines = [f"| {notes['shape']} | {' | '.join(f'{name} µs' for name in PROGRAMS)} | eager ÷ kernel | ideal | bytes |"]
+    lines.append(f"|{'---|' * (len(PROGRAMS) + 4)}")
+    for mode in MODES:
+        times = {one["program"]: f"{one['median_us']:.0f}" for one in notes["measured"] if one["mode"] == mode}
+        ratio = ratios(notes, mode)
+        of_ideal = [f"{ratio[key]:.2f}" if ratio else "–" for key in ("measured", "ideal", "bytes")]
+        lines.append(f"| {mode} | {' | '.join([*(times.get(name, '–') for name in PROGRAMS), *of_ideal])} |")
+    speeds = f"Copy {notes['copy_gb_per_s']:.0f} GB/s, matrix product {notes['product_tflop_per_s']:.2f} TFLOP/s."
+    dry = [] if notes["device"] == "cuda" else ["", "A dry run: nothing here says anything about a GPU."]
+    return "\n".join([*lines, "", speeds, *dry, "", *(f"- left out: {line}" for line in notes["left_out"])])
+
+
+SECTION = Section("A whole BERT layer", order=50, budget_s=110, run=run, as_markdown=as_markdown, missed=missed)

@@ -1,0 +1,43 @@
+"""The machine: without it, a time means nothing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import torch
+
+from benchmarks.gpu.section import Notes, Run, Section
+from course_lib.timing import environment
+
+
+def run(around: Run) -> None:
+    """Note the device, the versions and the clocks."""
+    if around.device == "cuda":
+        properties = torch.cuda.get_device_properties(0)
+        torch.zeros(1, device="cuda")  # from now on this process uses the device, so the environment asks for it
+        around.note("device", properties.name)
+        around.note("capability", f"{properties.major}.{properties.minor}")
+        around.note("memory", f"{properties.total_memory / 2**30:.0f} GiB")
+    else:
+        around.note("device", f"cpu, {environment().processor}")
+    around.note("triton", _version("triton"))
+    around.note("environment", environment().to_json())
+    around.note("problems", list(environment().problems))
+    around.note("text", str(environment()))
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def as_markdown(notes: Notes) -> str:
+    """Return a line for each fact."""
+    facts = [f"- {name}: {notes[name]}" for name in ("device", "capability", "memory", "triton") if name in notes]
+    facts += [f"- {line}" for line in notes.get("text", "").splitlines()]
+    return "\n".join(facts + [f"- **unfair to time: {problem}**" for problem in notes.get("problems", [])])
+
+
+SECTION = Section("Machine", order=10, budget_s=45, run=run, as_markdown=as_markdown)

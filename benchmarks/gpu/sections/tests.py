@@ -1,0 +1,60 @@
+"""All tests in tests/gpu, each file in a process of its own: a kernel that writes astray spoils a CUDA context."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree  # of a file that pytest wrote
+from pathlib import Path
+
+from benchmarks.gpu.running import ROOT
+from benchmarks.gpu.section import Notes, Run, Section
+
+
+def run(around: Run) -> None:
+    """Run each file of tests and note what came of each test."""
+    for file in sorted((ROOT / "tests" / "gpu").glob("test_*.py")):
+        around.note(file.stem, outcomes(file, around.left_s))
+
+
+def outcomes(file: Path, left_s: float) -> dict[str, str]:
+    """Return by test "passed", "skipped: why" or "failed: why"; if pytest does not get that far, why not."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", str(file)]
+        try:
+            answer = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=max(left_s, 1.0)
+            )
+        except subprocess.TimeoutExpired:
+            return {"(all)": "failed: no time was left"}
+        if not report.is_file():
+            last = (answer.stderr or answer.stdout).strip().splitlines()[-1:] or ["it said nothing"]
+            return {"(all)": f"failed: pytest ended with {answer.returncode}: {last[0][:300]}"}
+        return {case.get("name", "?"): _outcome(case) for case in ElementTree.parse(report).iter("testcase")}
+
+
+def _outcome(case: ElementTree.Element) -> str:
+    for kind in ("failure", "error", "skipped"):
+        found = case.find(kind)
+        if found is not None:
+            said = " ".join((found.get("message") or "").split())[:300]
+            return f"{'skipped' if kind == 'skipped' else 'failed'}: {said}"
+    return "passed"
+
+
+def failures(notes: Notes) -> list[str]:
+    """Return a sentence for each test that did not pass; a test that was skipped has not passed either."""
+    found = [f"{file}::{name} {told}" for file, tests in notes.items() for name, told in tests.items()]
+    return [each for each in found if not each.endswith(" passed")] or ([] if notes else ["no test was run"])
+
+
+def as_markdown(notes: Notes) -> str:
+    """Return how many passed, and a line for each that did not."""
+    failed = [f"- {sentence}" for sentence in failures(notes)]
+    passed = sum(told == "passed" for tests in notes.values() for told in tests.values())
+    return "\n".join([f"{passed} passed, {len(failed)} did not.", "", *failed])
+
+
+SECTION = Section("Tests", order=20, budget_s=130, run=run, as_markdown=as_markdown, failures=failures)
