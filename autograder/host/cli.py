@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from autograder.host.batch_command import add_batch
 from autograder.host.exercises import UnknownExerciseError, all_exercises, find
@@ -70,6 +71,12 @@ def _parser() -> argparse.ArgumentParser:
             "--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level"
         )
         command.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
+    _add_questions(commands)
+    return parser
+
+
+def _add_questions(commands: Any) -> None:
+    """The commands that grade nobody."""
     exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
     exercises.add_argument("--json", action="store_true")
     exercises.set_defaults(run=_exercises)
@@ -83,7 +90,6 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("sandbox", help="which isolation this machine has, and what was probed").set_defaults(
         run=_sandbox
     )
-    return parser
 
 
 def _grade(options: argparse.Namespace) -> int:
