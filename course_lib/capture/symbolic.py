@@ -71,7 +71,6 @@ def trace(
     except Exception as error:  # a program can fail in any way while it runs on proxies
         raise explain_failure("fx", name, error) from error
     _drop_fixed_inputs(graph, concrete_args or {})
-    _drop_quoted_annotations(graph)
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
 
 
@@ -84,13 +83,6 @@ def _drop_fixed_inputs(graph: fx.Graph, concrete_args: Mapping[str, object]) -> 
     for node in graph.find_nodes(op="placeholder"):
         if node.target in fixed:
             _erase_with_users(graph, node)
-
-
-def _drop_quoted_annotations(graph: fx.Graph) -> None:
-    """Forget annotations that are text, as all are in some files: torch.fx cannot pickle a graph that has them."""
-    for node in graph.nodes:
-        if isinstance(node.type, str):
-            node.type = None
 
 
 def _is_plain(value: object) -> bool:

@@ -14,8 +14,14 @@ def picklable(gm: fx.GraphModule) -> fx.GraphModule:
 
     To read a graph module back, torch.fx runs its code through a tracer of the class that captured it, made without
     arguments. Some tracers need arguments, and that of `make_fx` computes on parameters instead of noting what is
-    computed. Stack traces survive; other metadata does not, so run `propagate_shapes` again.
+    computed. Stack traces survive; other metadata does not, so run `propagate_shapes` again. Nor do annotations that
+    are text, as all are in files that begin with `from __future__ import annotations`.
     """
+    quoted = [node for node in gm.graph.nodes if isinstance(node.type, str)]
+    for node in quoted:
+        node.type = None  # torch.fx would look for an object of this name
+    if quoted:
+        gm.recompile()
     gm._tracer_cls = RereadingTracer
     gm.graph._tracer_cls = RereadingTracer  # copies take the class from here
     return gm

@@ -1,5 +1,6 @@
 """From graph to graph: find what can be computed by one operator, prove that it may be, and replace it."""
 
+from course_lib.fusion.checked import CheckedFusion
 from course_lib.fusion.fusing import fuse
 from course_lib.fusion.fusion_pass import FusionPass, GraphPass
 from course_lib.fusion.matching import Match
@@ -13,6 +14,7 @@ from course_lib.fusion.values import TensorFacts, tensor_facts
 from course_lib.fusion.verifying import Finding, Report, verify
 
 __all__ = [  # noqa: RUF022  # in plain order, constants among the rest
+    "CheckedFusion",
     "Finding",
     "FusionPass",
     "FusionResult",

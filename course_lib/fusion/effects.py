@@ -8,6 +8,7 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import read_call
+from course_lib.fusion.checked import CheckedFusion
 from course_lib.fusion.constants import Constant
 from course_lib.fusion.mutation import mutates
 from course_lib.fusion.owned import module_of
@@ -41,7 +42,9 @@ def is_random(node: fx.Node) -> bool:
     if call is not None and call.operator.name == "dropout":
         return not (call["training"] is False or (call["p"] == 0 and not isinstance(call["p"], bool)))
     if node.op == "call_module":
-        return type(module_of(node)).__name__.startswith(_RANDOM_MODULES) or "Dropout" in type(module_of(node)).__name__
+        if isinstance(module := module_of(node), CheckedFusion):
+            return any(is_random(inner) for inner in module.written.graph.nodes)
+        return type(module).__name__.startswith(_RANDOM_MODULES) or "Dropout" in type(module).__name__
     name = _name(node).rstrip("_")
     return name in _RANDOM or "dropout" in name or (node.op == "call_function" and _is_seeded(node.target))
 

@@ -13,6 +13,7 @@ from course_lib.fusion.new_nodes import describe_new_nodes
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
 from course_lib.fusion.rewriting import check, copy_of, finish, keep_out_of_state, keep_state, made_anew
+from course_lib.fusion.values import remember_symbols
 from course_lib.graph import Cost, cost, propagate_shapes
 from course_lib.graph.shapes import fake_like
 
@@ -36,7 +37,8 @@ def fuse(
     `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
     backends or from `torch._dynamo.export`; or a `Captured`; or what `torch.export.export` gives. The program is never
     changed, also when something fails; the graph shares its parameters and modules. `example_inputs` decide shapes
-    and types, and the graph is right for inputs of these. A backend's graph takes its parameters as inputs
+    and types, and the graph is right for inputs of these. Where an exported program has sizes that are symbols, what
+    depends on them is decided when the graph runs, see `checked.py`. A backend's graph takes its parameters as inputs
     too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
@@ -47,7 +49,9 @@ def fuse(
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
-    gm = propagate_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
+    gm = copy_of(_graph_of(program, example_inputs))
+    remember_symbols(gm.graph)
+    propagate_shapes(gm, example_inputs)
     anew = made_anew(gm, program)
     before = cost_of_one_run(gm, example_inputs)
     matches: dict[str, int] = {}

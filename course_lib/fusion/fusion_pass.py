@@ -1,5 +1,6 @@
 """The frame of a pass, in the words of torch.fx: one fusion is a pattern, a guard and a replacement, in one file."""
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
@@ -8,12 +9,14 @@ from torch import fx
 from torch.fx.passes.infra.pass_base import PassBase
 
 from course_lib.fusion.calls import operator_of
+from course_lib.fusion.checked import CheckedFusion
+from course_lib.fusion.excerpt import excerpt
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.mutation import mutating_nodes
 from course_lib.fusion.operators import Operator
 from course_lib.fusion.result import FusionResult, Rejected, refusal
-from course_lib.fusion.rewriting import copy_of, erase, finish, put_in_place_of
+from course_lib.fusion.rewriting import copy_of, erase, finish, new_module, put_in_place_of
 from course_lib.fusion.rules import Objection, closeness
 
 
@@ -52,9 +55,13 @@ class FusionPass(GraphPass):
     - `guard(match)`: an `Objection` if the fused computation would not be the same, beyond the rules that hold for
       all passes, see `guards.py`.
     - `replacement(match)`: a function of the same parameters, which is what will be computed.
+
+    Where the guard objects because a shape is unknown, the match is fused under a check when it runs, see `checked.py`,
+    unless `checks_at_run_time` is false.
     """
 
     patterns: ClassVar[Sequence[Callable[..., object]]]
+    checks_at_run_time: bool = True
 
     def guard(self, match: Match) -> Objection | None:
         """Return why this match must be left alone, or None."""
@@ -82,8 +89,33 @@ class FusionPass(GraphPass):
                     break
                 refusals.append((objection, match))
             else:
-                rejected += self._refusal(refusals)
+                if self._fuse_under_a_check(refusals):
+                    num_matches += 1
+                else:
+                    rejected += self._refusal(refusals)
         return num_matches, rejected
+
+    def known_only(self) -> "FusionPass":
+        """Return this pass, but one that leaves alone what it knows too little of."""
+        twin = copy.copy(self)
+        twin.checks_at_run_time = False
+        return twin
+
+    def _fuse_under_a_check(self, refusals: list[tuple[Objection, Match]]) -> bool:
+        """Let the first match that was refused for a lack of shapes be looked at again when it runs, if it can be."""
+        objection, match = next((pair for pair in refusals if pair[0].rule == "shape unknown"), (None, None))
+        cut = excerpt(match) if match is not None and self.checks_at_run_time else None
+        if objection is None or match is None or cut is None:
+            return False
+        written, operands = cut
+        checked = CheckedFusion(written, self, [node.name for node in match.nodes], objection.reason)
+        owner = match.anchor.graph.owning_module
+        assert owner is not None, "a pass works on the graph of a GraphModule"
+        call = new_module(owner, f"checked_{self.name}", checked)
+        named = {f"operand_{number}": operand for number, operand in enumerate(operands)}
+        put_in_place_of(match.anchor, lambda **proxies: call(*proxies.values()), named)
+        erase(match.nodes)
+        return True
 
     def _rewrite(self, match: Match) -> None:
         put_in_place_of(match.anchor, self.replacement(match), match.operands)

@@ -9,7 +9,7 @@ from torch import fx
 from course_lib.fusion.matching import Match
 from course_lib.fusion.owned import Owned
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.values import TensorFacts, tensor_facts
+from course_lib.fusion.values import SYMBOLIC, TensorFacts, tensor_facts
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,15 @@ def tensor_operands(match: Match, *names: str) -> TensorOperands | Objection:
             return Objection("bias shape" if name == "bias" else "shape", f"{name} is {value!r}, which is no tensor")
         known = facts_of(match, value)
         if known is None:
-            reason = f"the shape of {value} is not known; run propagate_shapes(gm, example_inputs) first"
-            return Objection("shape unknown", reason)
+            return Objection("shape unknown", _why_unknown(value))
         facts[name] = known
     return TensorOperands(facts)
+
+
+def _why_unknown(value: fx.Node | Owned) -> str:
+    if isinstance(value, fx.Node) and SYMBOLIC in value.meta:
+        return f"{value} has another shape in each run"
+    return f"the shape of {value} is not known; run propagate_shapes(gm, example_inputs) first"
 
 
 def facts_of(match: Match, value: fx.Node | Owned) -> TensorFacts | None:

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import fx, nn
 
@@ -43,8 +44,8 @@ def owned_arguments(path: str, module: nn.Module) -> tuple[str, dict[str, object
 
     A subclass is read as its base class, so that a pass can say why it leaves it alone.
     """
-    found = _known_class(type(module))
-    if found is None or not _is_known_to_be(module):
+    found = _known_module(module)
+    if found is None:
         return None
     name, attributes = found
     return name, {attribute: _attribute(path, module, attribute) for attribute in attributes}
@@ -52,19 +53,21 @@ def owned_arguments(path: str, module: nn.Module) -> tuple[str, dict[str, object
 
 def operator_name_of(module: nn.Module) -> str | None:
     """Return the name of the operator that a module calls, or None."""
-    found = _known_class(type(module))
-    return found[0] if found is not None and _is_known_to_be(module) else None
+    found = _known_module(module)
+    return None if found is None else found[0]
+
+
+def _known_module(module: nn.Module) -> tuple[str, tuple[str, ...]] | None:
+    if getattr(module, "padding_mode", "zeros") != "zeros":  # such a convolution pads first, which is another operator
+        return None
+    kind: Any = type(module)
+    return _known_class(kind)
 
 
 @functools.cache
-def _known_class(kind: type[nn.Module]) -> tuple[str, tuple[str, ...]] | None:
+def _known_class(kind: Any) -> tuple[str, tuple[str, ...]] | None:
     found = next((entry for cls, entry in MODULES.items() if issubclass(kind, cls)), None)
     return None if found is None else (found[0], tuple(found[1].split()))
-
-
-def _is_known_to_be(module: nn.Module) -> bool:
-    # A convolution with another padding mode pads first, which is another operator.
-    return getattr(module, "padding_mode", "zeros") == "zeros"
 
 
 def module_of(node: fx.Node) -> nn.Module:

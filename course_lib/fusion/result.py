@@ -1,14 +1,18 @@
 """What a pass gives back: a new graph, and an account of what was fused and what was not."""
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
+from course_lib.fusion.checked import CheckedFusion
 from course_lib.fusion.rules import Objection, remedy
 from course_lib.graph import Cost
+from course_lib.graph.naming import operator_name
+from course_lib.graph.tables import arguments
 
 
 @dataclass(frozen=True)
@@ -60,15 +64,54 @@ class FusionResult:
         """Whether the graph differs from the one that was given."""
         return self.num_matches > 0
 
+    @property
+    def checked(self) -> Mapping[str, CheckedFusion]:
+        """What is fused under a check when it runs, because a shape was not known; by the name of its node."""
+        calls = self.graph_module.graph.find_nodes(op="call_module")
+        found = {node.name: self.graph_module.get_submodule(str(node.target)) for node in calls}
+        return {name: module for name, module in found.items() if isinstance(module, CheckedFusion)}
+
     def explain(self) -> str:
-        """Return, for every near miss, where it is, why it was left alone, and what would let it fuse."""
+        """Return, for every near miss, where it is, why it was left alone, and what would let it fuse.
+
+            >>> from course_lib.fusion import fuse
+            >>> x = torch.zeros(2, 3)
+            >>> print(fuse(lambda x, b: torch.nn.functional.gelu(torch.add(x, b, alpha=2)), (x, x[0])).explain())
+            1 place looks like something that can be fused, and was left as it is:
+            <BLANKLINE>
+            bias_gelu left add, gelu alone.
+              what is there: add = torch.add(x, b, alpha=2)
+                             gelu = torch.nn.functional.gelu(add)
+              ...
+              why (alpha): add has alpha=2; only alpha=1 can be fused.
+              what would help: Write the factor as a multiplication of its own, or use alpha=1.
+
+        Places that are alike but for the names of their nodes are told once, with a count. Then comes what is fused
+        only when it runs, under a check.
+        """
+        return "\n\n".join([self._headline(), *self._near_misses(), *map(_explain_check, self.checked.items())])
+
+    def _headline(self) -> str:
         if not self.rejected:
             return "Nothing that looks like a pattern was left alone."
-        return "\n".join(_explain(refusal) for refusal in self.rejected)
+        places = "1 place looks" if len(self.rejected) == 1 else f"{len(self.rejected)} places look"
+        left = "was left as it is" if len(self.rejected) == 1 else "were left as they are"
+        return f"{places} like something that can be fused, and {left}:"
+
+    def _near_misses(self) -> list[str]:
+        alike: dict[object, list[Rejected]] = {}
+        for one in self.rejected:
+            said = functools.reduce(lambda text, name: re.sub(rf"\b{name}\b", "…", text), one.nodes, one.reason)
+            alike.setdefault((one.pass_name, one.rule, one.source, len(one.nodes), said), []).append(one)
+        nodes = {node.name: node for node in self.graph_module.graph.nodes}
+        return [_explain(group, nodes) for group in alike.values()]
 
     def __str__(self) -> str:
         fused = f"{self.num_matches} fused, {len(self.rejected)} left alone"
-        return "\n".join([fused, *self._by_pass(), *self._cost(), *(f"  {refusal}" for refusal in self.rejected)])
+        checked = [f"  under a check when the graph runs: {len(self.checked)}"] if self.checked else []
+        return "\n".join(
+            [fused, *self._by_pass(), *checked, *self._cost(), *(f"  {refusal}" for refusal in self.rejected)]
+        )
 
     __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
 
@@ -85,11 +128,30 @@ class FusionResult:
         ]
 
 
-def _explain(refusal: Rejected) -> str:
+def _explain(group: Sequence[Rejected], nodes: Mapping[str, torch.fx.Node]) -> str:
+    refusal, *others = group
+    there = [f"{name} = {_call(nodes[name])}" for name in refusal.nodes if name in nodes]
     lines = [
         f"{refusal.pass_name or 'a pass'} left {', '.join(refusal.nodes)} alone.",
+        "  what is there: " + "\n                 ".join(there) if there else "",
         f"  where: {refusal.source}" if refusal.source else "",
         f"  why ({refusal.rule}): {refusal.reason}.",
         f"  what would help: {refusal.remedy}" if refusal.remedy else "",
+        f"  and {len(others)} more like it, such as {', '.join(others[0].nodes)}" if others else "",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _call(node: torch.fx.Node) -> str:
+    called = str(node.target) if node.op == "call_module" else operator_name(node)
+    return f"{called}({arguments(node)})"
+
+
+def _explain_check(entry: tuple[str, CheckedFusion]) -> str:
+    name, module = entry
+    lines = [
+        f"{module.fusion.name} fuses {', '.join(module.names)} when the graph runs, if their operands allow it.",
+        f"  why then: {module.reason}.",
+        f"  where it stands: {name}; else the operators run as they were written",
+    ]
+    return "\n".join(lines)

@@ -13,6 +13,7 @@ from course_lib.fusion.constants import Constant
 from course_lib.fusion.effects import between
 from course_lib.fusion.mutation import mutations_of
 from course_lib.fusion.owned import Owned
+from course_lib.fusion.values import SYMBOLIC
 
 
 def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
@@ -92,7 +93,7 @@ def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operand
             graph.erase_node(node)
         else:
             node.meta.update(
-                {key: anchor.meta[key] for key in ("stack_trace", "nn_module_stack") if key in anchor.meta}
+                {key: anchor.meta[key] for key in ("stack_trace", "nn_module_stack", SYMBOLIC) if key in anchor.meta}
             )
     if new in added:
         new.meta = dict(anchor.meta)  # shape and type of the result are those of the anchor's

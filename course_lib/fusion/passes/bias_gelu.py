@@ -24,8 +24,8 @@ def fuse_bias_gelu(gm: fx.GraphModule) -> FusionResult:
     """Return a copy of `gm` in which each `gelu(x + bias)` that may be fused is one call of `bias_gelu`.
 
     Shapes decide which operand is the bias, so run `course_lib.graph.propagate_shapes` first, or let
-    `course_lib.fusion.fuse` do both. The copy shares parameters and modules with `gm`, which is left as it was. Raises
-    `FusionError` if `gm` is no graph module.
+    `course_lib.fusion.fuse` do both; where they are not known, they decide when the graph runs. The copy shares
+    parameters and modules with `gm`, which is left as it was. Raises `FusionError` if `gm` is no graph module.
     """
     return BiasGelu().call(gm)
 

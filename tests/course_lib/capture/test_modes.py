@@ -249,7 +249,7 @@ def test_a_failure_names_mode_program_and_line(mode):
 
 
 class WithState(nn.Module):
-    """Computes on a parameter alone, and on a buffer alone."""
+    """Computes on a parameter and a buffer alone, as is done where weights are put together."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ class WithState(nn.Module):
         self.register_buffer("offset", torch.ones(3))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * torch.exp(self.weight) + torch.exp(self.offset)
+        return x * torch.exp(self.weight + self.offset)
 
 
 @pytest.mark.parametrize("mode", FX_MODES)

@@ -181,10 +181,12 @@ def test_two_dtypes_are_left_alone() -> None:
     _assert_left_alone(gm, "dtype")
 
 
-def test_without_shapes_nothing_is_proven() -> None:
+def test_without_shapes_they_are_asked_for_when_the_graph_runs() -> None:
     gm = fx.symbolic_trace(lambda x, b: F.gelu(x + b))
-    result = _assert_left_alone(gm, "shape unknown")
-    assert "propagate_shapes" in result.rejected[0].reason
+    result = fuse_bias_gelu(gm)
+    assert [module.reason for module in result.checked.values()] == [
+        "the shape of x is not known; run propagate_shapes(gm, example_inputs) first"
+    ]
 
 
 def test_shapes_from_pytorchs_own_propagation_are_enough() -> None:
