@@ -54,7 +54,7 @@ grade: system-packages $(READY)  ## grade every collected submission in work/sub
 	@$(PYTHON) -m autograder batch
 
 .PHONY: bench
-bench: $(READY)  ## long measurements on the CPU: passes, generated programs, capture modes, verdicts on speed
+bench: $(READY)  ## long measurements on the CPU: passes, generated programs, capture modes, verdicts on speed, exercises
 	@echo "==> What each pass saves, and what the passes take"
 	@$(PYTHON) -m benchmarks.fusion_passes
 	@echo "==> Passes on generated programs"
@@ -67,6 +67,8 @@ bench: $(READY)  ## long measurements on the CPU: passes, generated programs, ca
 	@$(PYTHON) -m benchmarks.batch_throughput
 	@echo "==> Grading that is killed 20 times"
 	@$(PYTHON) -m benchmarks.batch_kills
+	@echo "==> Quality of the exercises: standard controls, and mutants of the reference solutions"
+	@$(PYTHON) -m autograder quality
 
 .PHONY: gpu-check
 gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json
