@@ -25,8 +25,8 @@ from autograder.host.session import Session
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
 from course_lib.timing.summaries import median_interval
 
-SHOWN = Plan(max_pairs=15, budget_s=0.4)
-"""For a CPU, whose ratio is shown and earns nothing: an interval, not a verdict."""
+SHOWN = Plan(max_pairs=15, budget_s=0.3, window_us=600.0, tries=1)
+"""For a CPU, whose ratio is shown and earns nothing: an interval soon, not a verdict."""
 SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing about a GPU."
 
 

@@ -48,10 +48,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """When a trial ends: as soon as ``enough`` says so, after ``max_pairs``, or after ``budget_s``."""
+    """When a trial ends: as soon as ``enough`` says so, after ``max_pairs``, or after ``budget_s``.
+
+    ``tries`` is the number of rounds a side in each pair, 0 for as many as the machine needs.
+    """
 
     max_pairs: int = 200
     budget_s: float = 20.0
+    window_us: float = WINDOW_US
+    tries: int = 0
     enough: Callable[[Sequence[Pair]], bool] = lambda pairs: False
 
 
@@ -95,7 +100,7 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     """
     both_clean = candidate.is_clean and baseline.is_clean
     with ahead([side.session.worker_pid for side in (candidate, baseline)] if both_clean else []):
-        trial = _calibrated(candidate, baseline, job)
+        trial = _calibrated(candidate, baseline, job, plan)
         _take_pairs(trial, candidate, baseline, job, plan)
     if not candidate.is_clean:
         candidate.close()
@@ -103,11 +108,12 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     return trial
 
 
-def _calibrated(candidate: Side, baseline: Side, job: Job) -> Trial:
+def _calibrated(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     """A trial without pairs: what follows from the baseline, before the answer has run at all."""
-    trial = Trial(_size(baseline, job))
+    trial = Trial(_size(baseline, job, plan.window_us))
     baseline.open(trial.problems)
-    trial.tries, usual_us = _usual(trial, baseline, job)
+    needed, usual_us = _usual(trial, baseline, job)
+    trial.tries = plan.tries or needed
     # measured in a bad moment it would make up a speedup: subtracting too little only moves ratios towards 1
     most_us = MOST_EMPTY * usual_us
     trial.empty_us = trial.bare_us = min(baseline.empty_us(_drawn(job, trial)), most_us)
@@ -145,14 +151,14 @@ def _drawn(job: Job, trial: Trial) -> list[Problem]:
     return [job.draw() for _ in range(trial.problems)]
 
 
-def _size(baseline: Side, job: Job) -> int:
+def _size(baseline: Side, job: Job, window_us: float) -> int:
     """How many problems make a round of the baseline long enough."""
     baseline.open(1)
     problems = [job.draw()]
     times_us = [baseline.window(problems).time_us for _ in range(2 * WARM_UPS)][WARM_UPS:]
     one_us = net_us(min(times_us), baseline.empty_us(problems))
     bytes_each = sum(t.nbytes for t in (*problems[0], *baseline.forms))
-    return problems_for(WINDOW_US, one_us, max(1, min(MOST_PROBLEMS, MOST_BYTES // max(bytes_each, 1))))
+    return problems_for(window_us, one_us, max(1, min(MOST_PROBLEMS, MOST_BYTES // max(bytes_each, 1))))
 
 
 def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:

@@ -50,8 +50,10 @@ def grade_answers(
     )
 
 
-def grade_exercise(exercise: Exercise, answers: Mapping[str, str], *, sandbox: Sandbox, seed: int) -> ExerciseRecord:
-    """Grade one exercise on the answers of its notebook."""
+def grade_exercise(
+    exercise: Exercise, answers: Mapping[str, str], *, sandbox: Sandbox, seed: int, show_speed: bool = False
+) -> ExerciseRecord:
+    """Grade one exercise on the answers of its notebook; ``show_speed`` measures it also where it earns nothing."""
     text = answers.get(exercise.id)
     if text is None:
         return not_found(
@@ -61,7 +63,8 @@ def grade_exercise(exercise: Exercise, answers: Mapping[str, str], *, sandbox: S
         return not_found(exercise, "Not answered yet.")
     parts = {"setup": exercise.setup}
     parts |= {f"answer {needed}": answers[needed] for needed in exercise.needs if needed in answers}
-    return judge(exercise, parts | {f"answer {exercise.id}": text}, sandbox=sandbox, seed=seed)
+    parts[f"answer {exercise.id}"] = text
+    return judge(exercise, parts, sandbox=sandbox, seed=seed, show_speed=show_speed)
 
 
 def is_unanswered(text: str, entry_point: str) -> bool:

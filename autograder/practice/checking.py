@@ -15,7 +15,7 @@ from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.practice.errors import NoSourceError, NotForGradingError, UnknownExerciseError
 from autograder.practice.history import remember
 from autograder.practice.result import Score
-from autograder.practice.source import cell_source
+from autograder.practice.source import cell_source, require_gradable
 
 NO_SANDBOX_LEVEL = 5
 NOT_A_TRY = (ExerciseStatus.NOT_FOUND, ExerciseStatus.GRADER_ERROR)
@@ -28,7 +28,8 @@ def check(exercise_id: str, answer: object) -> Score:
 
     Inputs are drawn afresh at each call. The result counts nowhere: marks come from the grader, which adds hidden
     checks. Raises `UnknownExerciseError` for an id that does not exist, `NoSourceError` if ``answer`` is not a function
-    you wrote, and `NotForGradingError` inside ``nbgrader autograde``.
+    you wrote, `NotGradableError` if its cell leans on the notebook, and `NotForGradingError` inside
+    ``nbgrader autograde``.
     """
     if os.environ.get("NBGRADER_EXECUTION") == "autograde":
         raise NotForGradingError(
@@ -39,7 +40,7 @@ def check(exercise_id: str, answer: object) -> Score:
     except NotAnExerciseError as error:
         raise UnknownExerciseError(str(error)) from None
     sandbox = _sandbox()
-    record = grade_exercise(exercise, _answers(exercise, answer), sandbox=sandbox, seed=new_seed())
+    record = grade_exercise(exercise, _answers(exercise, answer), sandbox=sandbox, seed=new_seed(), show_speed=True)
     if record.status not in NOT_A_TRY:
         remember(record)
     return Score(record, (*_hidden_note(exercise), *_sandbox_note(sandbox, record)))
@@ -54,6 +55,7 @@ def _sandbox() -> Sandbox:
 def _answers(exercise: Exercise, answer: object) -> dict[str, str]:
     """The text of the answer's cell, and of those that the exercise needs, as far as this session has run them."""
     answers = {exercise.id: cell_source(answer)}
+    require_gradable(answers[exercise.id])
     session = vars(sys.modules["__main__"])
     for needed in exercise.needs:
         try:

@@ -19,5 +19,9 @@ class NoSourceError(PracticeError):
     """The text of the answer cell cannot be found, so there is nothing to hand to the grader."""
 
 
+class NotGradableError(PracticeError):
+    """The answer's cell holds something that runs in a notebook only, and would fail in the grader."""
+
+
 class NotForGradingError(PracticeError):
     """`check` was called by nbgrader's own execution, where its result would count as evidence."""

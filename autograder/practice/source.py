@@ -6,13 +6,17 @@ an answer that works only because of some other cell is found out here.
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import linecache
 from types import CodeType
 from typing import Any
 
-from autograder.practice.errors import NoSourceError
+from autograder.practice.errors import NoSourceError, NotGradableError
+
+MAGIC = "get_ipython"  # IPython writes the commands % and ! as calls of this function
+PRACTICE = {"check", "progress"}
 
 
 def cell_source(answer: object) -> str:
@@ -34,6 +38,25 @@ def cell_source(answer: object) -> str:
             "Define it in a notebook cell or in a file, run that, and call check again."
         )
     return source
+
+
+def require_gradable(text: str) -> None:
+    """Raise `NotGradableError` for a cell that leans on the notebook: commands with % or !, or a call of `check`."""
+    try:
+        calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        called = {function.id for function in calls if isinstance(function, ast.Name)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # the report says so, with the line
+    if MAGIC in called:
+        raise NotGradableError(
+            "The answer's cell holds a command of the notebook (a line with % or !), which the grader does not know. "
+            "Move it to a cell of its own, run the answer again, and call check again."
+        )
+    if called & PRACTICE:
+        raise NotGradableError(
+            f"The answer's cell also calls {min(called & PRACTICE)}, which the grader does not know. "
+            "Keep the answer in its cell, and call check in the one below."
+        )
 
 
 def _code_of(answer: object) -> CodeType | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.report import speed as speed_words
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.markup import Html, element, joined
 from autograder.host.report.wording import (
@@ -38,6 +39,8 @@ _NARROW = "text-align:right;vertical-align:top;padding:4px 0 4px 12px;border:0;w
 _HEADING = "display:flex;flex-wrap:wrap;gap:4px 16px;align-items:baseline"
 _BADGE = "display:inline-block;padding:0 8px;border-radius:6px;white-space:nowrap"
 _QUIET = "opacity:.75"
+_LINE = f"position:relative;height:12px;margin:4px 0;border-radius:4px;background:rgba({_GREY},.2)"
+_ON_LINE = "position:absolute;top:0;height:12px;border-radius:2px"
 _TINTS = {
     CheckStatus.PASSED: _GREEN,
     CheckStatus.FAILED: _RED,
@@ -123,6 +126,36 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
     if record.measured:
         measured = _list(list(record.measured.items()))
         yield element("div", f"measured: {measured}", style=f"margin-top:8px;{_QUIET}")
+    if record.speed is not None:
+        yield _speed(record.speed)
+
+
+def _speed(speed: SpeedRecord) -> Html:
+    """The ratio on a line, with its interval as a band and marks where it is asked to be."""
+    at = speed_words.places(speed)
+    marks = [
+        _mark(at["same"], _GREY, "1: as fast as the baseline"),
+        _mark(at["passing"], _AMBER, f"{speed.passing:g}: passes"),
+        _mark(at["full"], _GREEN, f"{speed.full:g}: earns all points"),
+        _mark(at["ideal"], _GREY, f"{speed.ideal:g}: what the fewest bytes allow"),
+        _mark(at["ratio"], _BLUE, f"{speed.ratio:.2f}: yours", width=4),
+    ]
+    band = f"left:{100 * at['low']:.1f}%;width:{100 * (at['high'] - at['low']):.1f}%;background:rgba({_BLUE},.35)"
+    line = element("div", element("div", style=f"{_ON_LINE};{band}"), *marks, style=_LINE, aria_hidden="true")
+    verdict = element("span", f" · {speed_words.VERDICTS[speed.verdict]}", style=_QUIET)
+    return element(
+        "div",
+        joined("measured speed: ", element("strong", speed_words.headline(speed)), verdict),
+        line,
+        element("div", f"{speed_words.asked(speed)} · {speed_words.details(speed)}", style=_QUIET),
+        element("div", speed.reason, style=f"{_QUIET};{_WRAPPED}"),
+        style="margin-top:10px",
+    )
+
+
+def _mark(place: float, colour: str, title: str, width: int = 2) -> Html:
+    style = f"{_ON_LINE};left:calc({100 * place:.1f}% - {width / 2:g}px);width:{width}px;background:rgba({colour},.9)"
+    return element("div", style=style, title=title)
 
 
 def _list(quantities: Sequence[tuple[str, float]]) -> str:

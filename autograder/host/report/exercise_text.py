@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus
+from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.report import speed as speed_words
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.safe_text import one_line, printable
 from autograder.host.report.wording import (
@@ -21,6 +22,7 @@ from autograder.host.report.wording import (
 
 WIDTH = 100
 BAR_CHARACTERS = 24
+LINE_CHARACTERS = 40
 
 
 def exercise_text(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hidden: bool = False) -> str:
@@ -67,6 +69,20 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
         yield f"      minimum {_bar(minimum / longest)}"
     for key, value in (*others, *record.measured.items()):
         yield f"  {quantity(one_line(key), value)}"
+    if record.speed is not None:
+        yield from _speed(record.speed)
+
+
+def _speed(speed: SpeedRecord) -> Iterator[str]:
+    yield f"  measured speed: {speed_words.headline(speed)} · {speed_words.VERDICTS[speed.verdict]}"
+    at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in speed_words.places(speed).items()}
+    line = ["·"] * LINE_CHARACTERS
+    line[at["low"] : at["high"] + 1] = "═" * (at["high"] + 1 - at["low"])
+    for name, sign in (("same", "1"), ("passing", "p"), ("full", "f"), ("ideal", "i"), ("ratio", "█")):
+        line[at[name]] = sign
+    yield f"      0 {''.join(line)}  █ yours, 1 baseline, p passes, f full, i ideal"
+    for words in (speed_words.asked(speed), speed_words.details(speed), speed.reason):
+        yield _indented(words, 6)
 
 
 def _bar(share: float) -> str:

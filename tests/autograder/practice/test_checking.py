@@ -68,6 +68,7 @@ def test_our_own_solution_passes_every_visible_check(exercise: str, run_cell: Ca
     score = check(exercise, run_cell(solution(exercise), setup=found.setup)[found.entry_point])
     assert score == sum(c.points for c in found.checks), str(score)
     assert score.record.status is ExerciseStatus.GRADED
+    assert (score.record.speed is not None) == (found.speed is not None)
     assert [(a.exercise, a.points) for a in attempts()] == [(exercise, float(score))]
 
 
@@ -104,6 +105,20 @@ def test_an_unknown_exercise_is_one_sentence_with_the_nearest_ids(run_cell: Call
 def test_a_result_in_the_place_of_the_function_is_refused_with_what_to_write() -> None:
     with pytest.raises(NoSourceError, match="without brackets"):
         check(EXERCISE, {"inputs": []})
+
+
+def test_what_is_no_function_of_this_cell_is_answered_in_a_sentence(run_cell: Callable[..., dict[str, Any]]) -> None:
+    class_text = "class read_graph_pass:\n    def run(self, rows):\n        return {}\n"
+    for text, name in ((class_text, "read_graph_pass"), ("f = lambda rows: {}\n", "f")):
+        score = check(EXERCISE, run_cell(text)[name])
+        assert score == 0
+        assert "defines no function `read_graph`" in str(score)
+
+
+def test_a_cell_that_was_run_again_is_checked_as_it_is_now(run_cell: Callable[..., dict[str, Any]]) -> None:
+    first = run_cell(HALF.replace('"placeholder"', '"nothing"'))["read_graph"]
+    second = run_cell(HALF)["read_graph"]
+    assert check(EXERCISE, first) < check(EXERCISE, second)
 
 
 def test_nbgrader_must_not_take_practice_for_evidence(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from autograder.practice.errors import NoSourceError
-from autograder.practice.source import cell_source
+from autograder.practice.errors import NoSourceError, NotGradableError
+from autograder.practice.source import cell_source, require_gradable
 
 CELL = """\
 import functools
@@ -78,3 +78,22 @@ def test_a_function_without_kept_text_is_refused_with_what_to_do() -> None:
     exec("def lost(): return 1", names)
     with pytest.raises(NoSourceError, match=r"lost .* Define it in a notebook cell"):
         cell_source(names["lost"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("get_ipython().run_line_magic('timeit', 'answer(1)')\ndef answer(x):\n    return x\n", "a line with % or !"),
+        ("get_ipython().system('ls')\n", "a line with % or !"),
+        ("def answer(x):\n    return x\n\ncheck('04_read_a_graph', answer)\n", "in the one below"),
+        ("check('04_read_a_graph', lambda rows: {})\n", "in the one below"),
+    ],
+)
+def test_a_cell_that_runs_in_a_notebook_only_is_refused_with_what_to_do(text: str, words: str) -> None:
+    with pytest.raises(NotGradableError, match=words):
+        require_gradable(text)
+
+
+@pytest.mark.parametrize("text", ["def answer(x:\n", "def answer(x):\n    return x.check()\n", ""])
+def test_other_cells_are_left_to_the_grader(text: str) -> None:
+    require_gradable(text)

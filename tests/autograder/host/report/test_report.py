@@ -1,6 +1,7 @@
 """What reports say, what they must not say, and that no student's text gets out of its place."""
 
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from sample_class import (
     submission,
 )
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    ExerciseRecord,
+    ExerciseStatus,
+    SandboxRecord,
+    SpeedRecord,
+    SubmissionRecord,
+)
 from autograder.host.report import class_html, class_text, exercise_html, exercise_text, summarise, this_environment
 from autograder.host.report.markup import Html, element
 
@@ -145,3 +154,42 @@ def test_an_empty_class_still_makes_a_report() -> None:
     summary = summarise([])
     assert "0 students" in class_text(summary, title="t", environment=this_environment())
     assert class_html(summary, title="t", environment=this_environment())
+
+
+SPEED = SpeedRecord(
+    verdict="shown",
+    reason="Shown, not graded: <b>a CPU</b>.",
+    ratio=1.48,
+    ratio_low=1.44,
+    ratio_high=1.53,
+    pairs=15,
+    attempts=1,
+    answer_us=246.0,
+    baseline_us=1364.0,
+    passing=1.3,
+    full=1.65,
+    ideal=2.0,
+    device="cpu",
+)
+
+
+@pytest.mark.parametrize("ratio", [0.01, 1.48, 400.0])
+def test_a_measured_speed_is_shown_with_its_interval_and_what_was_asked_for(ratio):
+    speed = replace(SPEED, ratio=ratio, ratio_low=0.9 * ratio, ratio_high=1.1 * ratio)
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=speed)
+    text, page = exercise_text(record), exercise_html(record)
+
+    for shown in (text, page):
+        assert f"{ratio:.2f} times as fast as the baseline (95 %: {0.9 * ratio:.2f} to {1.1 * ratio:.2f})" in shown
+        assert "shown, not graded" in shown
+        assert "1.3 passes, 1.65 earns all, 2 is what the fewest bytes allow" in shown
+        assert "246 µs a call against 1.36 ms, 15 pairs, cpu" in shown
+    assert "<b>a CPU" not in page
+    assert max(len(line) for line in text.splitlines()) <= 110
+
+
+def test_a_measured_speed_survives_the_journal():
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=replace(SPEED, flags=("look",)))
+    whole = SubmissionRecord("01", "somebody", "0" * 64, SandboxRecord(1), (record,))
+
+    assert SubmissionRecord.from_json(whole.to_json()) == whole

@@ -1,0 +1,57 @@
+"""A measured speed in words and numbers: the same for the page and the terminal."""
+
+from __future__ import annotations
+
+from autograder.host.records import SpeedRecord, SpeedVerdict
+
+VERDICTS = {
+    SpeedVerdict.PASS: "fast enough",
+    SpeedVerdict.FAIL: "not fast enough",
+    SpeedVerdict.INCONCLUSIVE: "too close to call",
+    SpeedVerdict.ENVIRONMENT: "not judged, because of the machine",
+    SpeedVerdict.SHOWN: "shown, not graded",
+}
+CONFIDENCE = "95 %"
+
+
+def headline(speed: SpeedRecord) -> str:
+    """The ratio with its interval, e.g. ``1.48 times as fast as the baseline (95 %: 1.44 to 1.53)``."""
+    interval = f"{CONFIDENCE}: {speed.ratio_low:.2f} to {speed.ratio_high:.2f}"
+    return f"{speed.ratio:.2f} times as fast as the baseline ({interval})"
+
+
+def details(speed: SpeedRecord) -> str:
+    """What the ratio rests on."""
+    pairs = f"{speed.pairs} pairs" + (f" in {speed.attempts} attempts" if speed.attempts > 1 else "")
+    return f"{time(speed.answer_us)} a call against {time(speed.baseline_us)}, {pairs}, {speed.device}"
+
+
+def asked(speed: SpeedRecord) -> str:
+    """What would be enough, and what is possible."""
+    return f"{speed.passing:g} passes, {speed.full:g} earns all, {speed.ideal:g} is what the fewest bytes allow"
+
+
+def time(time_us: float) -> str:
+    """A time with a unit that suits it.
+
+    >>> time(41.53), time(1234.0), time(2_500_000.0)
+    ('41.5 µs', '1.23 ms', '2.5 s')
+    """
+    units = ((1e6, "s"), (1e3, "ms"), (0.0, "µs"))
+    factor, unit = next(each for each in units if time_us >= each[0])
+    return f"{time_us / (factor or 1.0):.3g} {unit}"
+
+
+def places(speed: SpeedRecord) -> dict[str, float]:
+    """Where the marks stand on a line from 0 to 1, which reaches a little beyond the largest of them."""
+    marks = {
+        "same": 1.0,
+        "passing": speed.passing,
+        "full": speed.full,
+        "ideal": speed.ideal,
+        "ratio": speed.ratio,
+        "low": speed.ratio_low,
+        "high": speed.ratio_high,
+    }
+    end = 1.05 * max(min(max(speed.ratio_high, speed.ratio), 2 * speed.ideal), speed.ideal)
+    return {name: min(max(mark, 0.0) / end, 1.0) for name, mark in marks.items()}
