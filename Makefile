@@ -63,6 +63,8 @@ bench: $(READY)  ## long measurements on the CPU: passes, generated programs, ca
 	@$(PYTHON) -m benchmarks.capture_comparison
 	@echo "==> Verdicts on speed where the true ratio is known"
 	@$(PYTHON) -m benchmarks.timing_decisions
+	@echo "==> What isolation costs, by level"
+	@$(PYTHON) -m benchmarks.sandbox_overhead
 	@echo "==> Grading a class of 300"
 	@$(PYTHON) -m benchmarks.batch_throughput
 	@echo "==> Grading that is killed 20 times"

@@ -30,7 +30,8 @@ def serve(fd: int, *, preload: bool) -> None:
     if preload:
         import torch  # noqa: F401 - what all this is for
 
-        import autograder.worker.main  # noqa: F401 - imports torch and the protocol, and does nothing
+        # What the worker imports in any case; none of it does more than import torch and the protocol.
+        from autograder.worker import functions, main, passes, rebuilt, source  # noqa: F401
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
@@ -47,7 +48,7 @@ def serve(fd: int, *, preload: bool) -> None:
 
 def _serve_one(control: socket.socket) -> bool:
     """Fork for one message; False when the host has closed the socket."""
-    message, descriptors, _, _ = socket.recv_fds(control, 64, DESCRIPTORS)
+    message, descriptors, _, _ = socket.recv_fds(control, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
     if not message:
         return False
     try:

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from autograder.worker.confinement.orders import from_json
 
 GO, STARTED, FAILED, ENDED = b"go", b"started", b"failed", b"ended "
 CONFINED = b"c"
+# Just below the throw-away users, and nobody's, as they are: the killer of one job may kill that of another, who then
+# tries again, but no process that is not ours.
+KILLERS_UID = 60_799
 BREATH_S = 0.2
 """How often orphans are buried while the worker runs."""
 
@@ -67,6 +71,7 @@ def _keep(job: Job, leash: socket.socket) -> None:
         leash.close()
         os.close(hears)
         _become_the_worker(job, orders, tells)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     pidfd = os.pidfd_open(worker)
     for descriptor in (tells, job.channel, job.output):
         os.close(descriptor)
@@ -109,6 +114,7 @@ def _end_all_others(uid: int | None) -> None:
                 _kill_all_of(uid)
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass
+            time.sleep(0.001)  # what was killed takes a moment to die
 
 
 def _kill_all_of(uid: int) -> None:
@@ -116,7 +122,9 @@ def _kill_all_of(uid: int) -> None:
     killer = os.fork()
     if killer == 0:
         with suppress(OSError):
-            os.setresuid(uid, uid, uid)
+            # May signal them, for that depends on the effective user, and cannot be stopped by them, for that depends
+            # on the real and the saved one.
+            os.setresuid(KILLERS_UID, uid, KILLERS_UID)
             os.kill(-1, signal.SIGKILL)
         os._exit(0)
     os.waitpid(killer, 0)
@@ -159,6 +167,7 @@ def _become_the_second_process(tells: int) -> None:
     if second == 0:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python does something about
     os.closerange(0, tells + 1)
     while True:
         dead, status = os.waitpid(-1, 0)
@@ -169,8 +178,6 @@ def _become_the_second_process(tells: int) -> None:
 
 def _run(orders: Orders) -> NoReturn:
     """Run the program as a fresh interpreter would, up to and including what it does at its exit."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "autograder"]:
-        del sys.modules[name]
     sys.path[0] = orders.path
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()

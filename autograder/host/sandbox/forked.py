@@ -130,7 +130,7 @@ class Forked(Enclosure):
         assert self._leash is not None, "a leash is held"
         if not readable(self._leash.fileno(), START_S):
             raise StartError(f"the worker was not confined within {START_S:g} s")
-        said, received, _, _ = socket.recv_fds(self._leash, 64, 1)
+        said, received, _, _ = socket.recv_fds(self._leash, 64, 1, socket.MSG_CMSG_CLOEXEC)
         return said, received
 
 

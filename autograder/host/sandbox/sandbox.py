@@ -40,12 +40,14 @@ class Sandbox(ABC):
         zygote, which takes a twentieth of the time; where that fails it is started cold, equally isolated, and a note
         says so.
         """
-        if self.zygotes is not None:
-            try:
-                return self._fork(self.zygotes, WORKER, limits, masked)
-            except SandboxError as error:
-                self.start_cold(str(error))
-        return self._start(WORKER, limits, masked)
+        if self.zygotes is None:
+            return self._start(WORKER, limits, masked)
+        try:
+            return self._fork(self.zygotes, WORKER, limits, masked)
+        except SandboxError as error:
+            worker = self._start(WORKER, limits, masked)  # where this fails too, it was not the zygote
+            self.start_cold(str(error))
+            return worker
 
     def start_cold(self, reason: str) -> None:
         """From now on start every worker cold, and say why in the notes."""

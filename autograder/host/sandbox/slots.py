@@ -8,6 +8,7 @@ import socket
 from autograder.host.sandbox.errors import SandboxError
 
 # 60706 to 61183 belong to nobody: neither to Debian's policy nor to systemd's dynamic users (systemd.io/UIDS-GIDS).
+# 60799 is the user of those who kill workers (zygote_keeper.py).
 FIRST_UID = 60_800
 COUNT = 256
 

@@ -60,7 +60,7 @@ class Zygote:
         if not readable(self._control.fileno(), patience_s):
             raise StartError(f"the zygote did not answer within {patience_s:g} s")
         try:
-            said, received, _, _ = socket.recv_fds(self._control, 256, max(descriptors, 1))
+            said, received, _, _ = socket.recv_fds(self._control, 256, 1, socket.MSG_CMSG_CLOEXEC)
         except OSError:
             said, received = b"", []
         if said != answer or len(received) != descriptors:

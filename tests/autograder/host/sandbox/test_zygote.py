@@ -24,7 +24,7 @@ from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, open
 JOBS = 200
 WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)
 ANSWER = "def entry(question):\n    return question"
-# Every page of a worker's own memory that was ever written, searched for texts that come over the channel in two halves, so that the
+# Every page of a worker's own memory that was ever written, searched for texts that come in two halves, so that the
 # search does not find what it looks for in its own hands.
 SEARCH = """
 import ctypes, re, socket
