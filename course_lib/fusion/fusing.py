@@ -49,24 +49,20 @@ def fuse(
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
-    gm = copy_of(_graph_of(program, example_inputs))
-    remember_symbols(gm.graph)
-    propagate_shapes(gm, example_inputs)
+    gm = _with_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
     anew = made_anew(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    matches: dict[str, int] = {}
-    rejected: list[Rejected] = []
-    for one in selected:
-        count, refusals = _run(one, gm)
-        matches[one.name] = matches.get(one.name, 0) + count
-        rejected += refusals
+    matches, rejected = _run_all(selected, gm)
     total = sum(matches.values())
-    if total:
-        finish(gm)
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
         keep_out_of_state(gm, anew)
-    return FusionResult(gm, total, tuple(rejected), matches, before, after)
+    return FusionResult(gm, total, rejected, matches, before, after)
+
+
+def _with_shapes(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.GraphModule:
+    remember_symbols(gm.graph)
+    return propagate_shapes(gm, example_inputs)
 
 
 def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
@@ -101,6 +97,19 @@ def _captured(program: nn.Module | Callable[..., object], example_inputs: Sequen
     if isinstance(program, nn.Module):
         keep_state(gm, program)
     return gm
+
+
+def _run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:
+    """Run the passes on our copy in order; return how much each did, and what they leave alone."""
+    matches: dict[str, int] = {}
+    rejected: list[Rejected] = []
+    for one in passes:
+        count, refusals = _run(one, gm)
+        matches[one.name] = matches.get(one.name, 0) + count
+        rejected += refusals
+    if any(matches.values()):
+        finish(gm)
+    return matches, tuple(rejected)
 
 
 def _run(one: GraphPass, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
