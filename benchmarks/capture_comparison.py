@@ -1,29 +1,27 @@
 """Which capture mode takes which program: the gallery, our models and Hugging Face's BERT, tried live.
 
-    python benchmarks/capture_comparison.py
+    python -m benchmarks.capture_comparison [--quick]
 
-Nothing is timed. The tables are printed, and written to benchmarks/results/capture_comparison.md.
+Nothing is timed. ``--quick`` tries three programs of the gallery and the smallest model. `benchmarks.record` keeps what
+is printed in benchmarks/results.
 """
 
 from __future__ import annotations
 
+import argparse
 import platform
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a machine without the package installed runs this too
+from course_lib.capture import Comparison, compare_modes, overview
+from course_lib.models import workload
+from course_lib.models.gallery import GALLERY
 
-from course_lib.capture import Comparison, compare_modes, overview  # noqa: E402  # found by the line above
-from course_lib.models import workload  # noqa: E402
-from course_lib.models.gallery import GALLERY  # noqa: E402
-
-RESULT = ROOT / "benchmarks" / "results" / "capture_comparison.md"
+QUICK_PROGRAMS = 3
 # name -> arguments that torch.fx has to be told, since it cannot see that they are missing
 MODELS: dict[str, dict[str, object]] = {
     "perceptron": {},
@@ -44,9 +42,10 @@ def gallery() -> Iterator[Comparison]:
         yield replace(compared, name=name)
 
 
-def models() -> Iterator[Comparison]:
+def models(names: Sequence[str]) -> Iterator[Comparison]:
     """Compare our models in their tiny size, on a second batch of the same size."""
-    for name, fixed in MODELS.items():
+    for name in names:
+        fixed = MODELS[name]
         model, inputs = workload(name).build()
         _, probe = workload(name).build(seed=1)
         yield replace(compare_modes(model, inputs, [probe], concrete_args=fixed), name=name)
@@ -79,16 +78,17 @@ def bert(*, return_dict: bool) -> torch.nn.Module:
 
 
 def main() -> None:
-    """Print the tables and write them down."""
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="three programs and the smallest model")
+    quick = parser.parse_args().quick
     torch.manual_seed(0)
     machine = f"torch {torch.__version__}, Python {platform.python_version()}"
-    bert = list(hugging_face())
-    parts = ["The gallery", str(overview(list(gallery()))), "Our models", str(overview(list(models())))]
-    parts += ["Hugging Face", *map(str, bert)]
-    text = "\n\n".join([f"Capture modes compared ({machine})", *parts])
-    print(text)
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(f"```\n{text}\n```\n", encoding="utf-8")
+    print(f"Capture modes compared ({machine})\n\nThe gallery\n")
+    print(overview(list(islice(gallery(), QUICK_PROGRAMS if quick else None))))
+    print(f"\nOur models\n\n{overview(list(models(['perceptron'] if quick else list(MODELS))))}")
+    if not quick:
+        print("\n\n".join(["\nHugging Face", *map(str, hugging_face())]))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 """What each pass saves, counted, and how long the passes take on graphs of 12, 24 and 48 layers.
 
-    python -m benchmarks.fusion_passes
+    python -m benchmarks.fusion_passes [--quick]
 
 The counted cost is that of one forward run of eager operators, see `course_lib.graph.cost`: launches and bytes moved.
-Times are those of `fuse` on an encoder that was captured before, with all default passes.
+Times are those of `fuse` on an encoder that was captured before, with all default passes: by torch.fx, where a module
+of torch.nn is one node, and exported and decomposed, where 12 layers are about 1,000 nodes. If the time per node stays
+what it is from 12 layers to 48, the time is linear. CPU time is that of this process; other work on the machine adds
+to it. At last comes the CPU time that importing all public packages of the library takes beyond importing torch.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -74,24 +78,61 @@ def print_costs() -> None:
         print(f"{name:36}{launches:>12}{moved:>18}{before.bytes_moved / after.bytes_moved:>8.2f}")
 
 
-def print_times() -> None:
+def print_times(depths: Sequence[int]) -> None:
     """Print how long all default passes take on encoders of several depths."""
-    print(f"\n{'layers':>8}{'nodes':>8}{'fused':>8}{'fuse, s':>10}{'CPU, s':>10}")
+    print(f"\n{'graph':12}{'layers':>8}{'nodes':>8}{'fused':>8}{'CPU, s':>10}{'CPU, ms/node':>14}")
     tokens = torch.zeros(2, 16, dtype=torch.int64)
-    for layers in (1, *LAYERS):
-        config = TransformerConfig(
-            hidden_size=32, num_heads=4, intermediate_size=64, num_layers=layers, vocab_size=100, max_positions=64
-        )
-        captured = capture(TransformerEncoder(config), concrete_args={"mask": None})
-        start, busy = time.perf_counter(), time.process_time()
-        result = fuse(captured, (tokens,))
-        took, busy = time.perf_counter() - start, time.process_time() - busy
-        if layers in LAYERS:  # the first run also imports
-            print(f"{layers:>8}{len(captured.graph.nodes):>8}{result.num_matches:>8}{took:>10.2f}{busy:>10.2f}")
+    for kind, captured in (("torch.fx", _traced), ("decomposed", _decomposed)):
+        for layers in (1, *depths):
+            graph = captured(_encoder(layers), tokens)
+            busy = time.process_time()
+            result = fuse(graph, (tokens,))
+            busy = time.process_time() - busy
+            if layers in depths:  # the first run also imports
+                nodes = len(graph.graph.nodes)
+                shown = f"{busy:>10.2f}{1e3 * busy / nodes:>14.2f}"
+                print(f"{kind:12}{layers:>8}{nodes:>8}{result.num_matches:>8}{shown}")
+
+
+def _encoder(layers: int) -> TransformerEncoder:
+    sizes = {"hidden_size": 32, "num_heads": 4, "intermediate_size": 64, "vocab_size": 100, "max_positions": 64}
+    return TransformerEncoder(TransformerConfig(num_layers=layers, **sizes))
+
+
+def _traced(model: TransformerEncoder, tokens: Tensor) -> fx.GraphModule:
+    return capture(model, concrete_args={"mask": None}).graph_module
+
+
+def _decomposed(model: TransformerEncoder, tokens: Tensor) -> fx.GraphModule:
+    graph = torch.export.export(model, (tokens,)).run_decompositions().module()
+    assert isinstance(graph, fx.GraphModule), "an exported program is a graph"
+    return graph
+
+
+def print_import_time() -> None:
+    """Print what importing the library takes beyond torch, the least of several runs of each."""
+    alone, together = (min(import_seconds(names) for _ in range(3)) for names in (("torch",), public_packages()))
+    print(f"\nimporting course_lib: {together - alone:.2f} CPU s beyond torch ({alone:.2f})")
+
+
+def public_packages() -> tuple[str, ...]:
+    """Return the packages of the library that a notebook imports, torch first."""
+    names = sorted(f"course_lib.{module.name}" for module in pkgutil.iter_modules(course_lib.__path__) if module.ispkg)
+    return ("torch", *names)
+
+
+def import_seconds(names: Sequence[str]) -> float:
+    """Return the CPU time, in seconds, that a fresh interpreter needs to import modules."""
+    code = f"import time, {', '.join(names)}; print(time.process_time())"
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    return float(run.stdout)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    parser = argparse.ArgumentParser(description="What each pass saves, and how long the passes take.")
+    parser.add_argument("--quick", action="store_true", help="graphs of two layers only")
     print_costs()
-    print_times()
+    print_times((2,) if parser.parse_args().quick else LAYERS)
+    print_import_time()

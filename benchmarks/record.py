@@ -1,0 +1,66 @@
+"""Run a measurement, show what it prints, and keep that with the machine as benchmarks/results/NAME.md.
+
+    python -m benchmarks.record NAME [--results FOLDER] [arguments of benchmarks/NAME.py]
+
+A run with ``--quick`` only shows that all of it works, so it is kept only where ``--results`` says. Exit status: that
+of the measurement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from course_lib.timing import environment
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:
+    """Run a measurement and return its exit status and what it printed, which is shown meanwhile."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    printed = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            printed.append(line)
+    return process.returncode, "".join(printed)
+
+
+def as_markdown(name: str, arguments: Sequence[str], machine: str, status: int, printed: str) -> str:
+    """Return what is kept: how to repeat it, on what machine it was run and how busy that was, and what it printed."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    command = " ".join(["python -m benchmarks.record", name, *arguments])
+    facts = "\n".join(f"- {line}" for line in machine.splitlines())
+    after = f"- load when it ended: {environment().load_average or 0:.1f}; exit status {status}"
+    return f"# {name}, {date}\n\n`{command}`\n\n{facts}\n{after}\n\n```\n{printed.strip()}\n```\n"
+
+
+def main() -> int:
+    """Run, show and keep; return the exit status of the measurement."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", choices=sorted(file.stem for file in (ROOT / "benchmarks").glob("[a-z]*.py")))
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help="keep it there, also a quick run")
+    options, arguments = parser.parse_known_args()
+    torch.set_num_threads(1)  # as the measurements do; it is what is written down
+    machine = str(environment())
+    status, printed = run(options.name, arguments)
+    folder = options.results or (None if "--quick" in arguments else RESULTS)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{options.name}.md"
+        path.write_text(as_markdown(options.name, arguments, machine, status, printed), encoding="utf-8")
+        print(f"Written to {path}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
