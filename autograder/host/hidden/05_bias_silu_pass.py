@@ -43,10 +43,16 @@ def _by_hand_functions(x: Tensor, b: Tensor) -> Tensor:
     return torch.mul(h, F.sigmoid(h))
 
 
+def _by_hand_methods(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return h.mul(torch.sigmoid(input=h))
+
+
 BY_HAND = [
     of("h = x + b; h * torch.sigmoid(h)", _by_hand),
     of("h = torch.add(x, b); h.sigmoid() * h", _by_hand_reversed),
     of("h = x + b; torch.mul(h, F.sigmoid(h))", _by_hand_functions),
+    of("h = x + b; h.mul(torch.sigmoid(input=h))", _by_hand_methods),
 ]
 
 
@@ -67,6 +73,32 @@ def _other_gate(x: Tensor, b: Tensor) -> Tensor:
     return (h * torch.sigmoid(x)) + F.silu(x + b)
 
 
+def _other_sums(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x * b) + F.silu(x - b) + F.silu(x + b)
+
+
+def _other_gates(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return (h + torch.sigmoid(h)) * F.silu(x + b)
+
+
+def _gate_of_another_kind(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return h * torch.tanh(h) + F.silu(x + b)
+
+
+class OtherModule(nn.Module):
+    """Two activations as modules, one of them SiLU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.ReLU(), nn.SiLU()
+
+    def forward(self, x: Tensor, b: Tensor) -> Tensor:
+        """Map (rows, 8) and (8,) to (rows, 8)."""
+        return self.first(x + b) + self.second(x + b)
+
+
 def _number(x: Tensor, b: Tensor) -> Tensor:
     return F.silu(x + 1.0) * F.silu(x + b)
 
@@ -75,6 +107,7 @@ def _other_activation(x: Tensor, b: Tensor) -> Tensor:
     return F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)
 
 
+SQUARE = (TensorSpec((WIDTH, WIDTH)), TensorSpec((WIDTH, WIDTH)), BIAS)
 DTYPES = (ROWS, TensorSpec((WIDTH,), torch.float64), BIAS)
 LOOK_ALIKES = [
     of("F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b)", _alpha, 1, "With alpha=2 the sum is x + 2 b."),
@@ -87,6 +120,11 @@ LOOK_ALIKES = [
         (ROWS, TensorSpec((4, 1)), BIAS),
     ),
     of("F.silu(x + d) * F.silu(x + b)", _column, 1, "d is float64: the sum is float64, and x is not.", DTYPES),
+    of("F.silu(x + y) * F.silu(x + b), all square", _two_matrices, 1, "y has two dimensions: it is no bias.", SQUARE),
+    of("F.silu(x * b) + F.silu(x - b) + F.silu(x + b)", _other_sums, 1, "Only one of them is a sum."),
+    of("h = x + b; (h + torch.sigmoid(h)) * F.silu(x + b)", _other_gates, 1, "SiLU is a product with the gate."),
+    of("h = x + b; h * torch.tanh(h) + F.silu(x + b)", _gate_of_another_kind, 1, "The gate of SiLU is a sigmoid."),
+    Program("`nn.ReLU()(x + b) + nn.SiLU()(x + b)`", OtherModule, (ROWS, BIAS), 1, visible.OTHERS),
     of("h = x + b; h * torch.sigmoid(x) + F.silu(x + b)", _other_gate, 1, "The gate reads x, not the sum."),
     of("F.silu(x + 1.0) * F.silu(x + b)", _number, 1, "1.0 is a number, not a bias vector."),
     of("F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)", _other_activation, 1, "Only one of the activations is SiLU."),
