@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
-from course_lib.fusion import FusionResult, fuse, verify
+from course_lib.fusion import PASSES, FusionResult, GraphPass, fuse, verify
+from course_lib.fusion.passes import LayerNormToBatchNorm
 from tests.course_lib.fusion.generated_programs import Program, generate
 
 
@@ -27,15 +30,53 @@ def try_out(number: int) -> Outcome:
     program = generate(number)
     try:
         with torch.no_grad():
-            program.module(*(value.clone() for value in program.inputs))
-    except (RuntimeError, TypeError):  # an edit may mix types that PyTorch does not mix
+            copy.deepcopy(program.module)(*(value.clone() for value in program.inputs))
+    except (RuntimeError, TypeError, ValueError):  # an edit may mix types that PyTorch does not mix
         return Outcome(number, program, refused=True)
-    result = fuse(program.module, program.inputs)
+    passes = _passes(program)
+    result = fuse(program.module, program.inputs, passes, level="lossy")
     fused = result.num_matches_by_pass[program.seed.name] > 0
     return Outcome(number, program, False, fused, _difference(program, result), result.explain())
 
 
+def _passes(program: Program) -> list[GraphPass]:
+    """Return what runs by default, and the pass that the seed is for, in the order of the library."""
+    calibration = [program.inputs] if program.mode == "eval" else []
+    chosen = [cls for cls in PASSES.values() if cls.by_default or cls.name == program.seed.name]
+    return [LayerNormToBatchNorm(calibration=calibration) if cls is LayerNormToBatchNorm else cls() for cls in chosen]
+
+
 def _difference(program: Program, result: FusionResult) -> str:
     modes, dtypes = (program.mode,), (torch.float64,)
-    report = verify(program.module, result.graph_module, program.inputs, modes=modes, dtypes=dtypes)
+    lossy = result.num_matches_by_pass.get(LayerNormToBatchNorm.name, 0) > 0
+    reference = _with_batch_norm(program) if lossy else program.module
+    report = verify(reference, result.graph_module, program.inputs, modes=modes, dtypes=dtypes)
     return "" if report.passed else f"{report}\n{result.graph_module.code}"
+
+
+class _Rows(nn.BatchNorm1d):
+    """BatchNorm over the last dimension; the first input that it evaluates on gives it its statistics."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002  # PyTorch's name
+        rows = input.flatten(0, -2)
+        if not self.training and not self.num_batches_tracked:
+            assert self.running_mean is not None
+            assert self.running_var is not None
+            self.running_mean.copy_(rows.mean(0).detach())
+            self.running_var.copy_(rows.var(0, correction=0).detach())
+            self.num_batches_tracked.fill_(1)  # type: ignore[union-attr]  # it keeps statistics
+        return super().forward(rows).reshape(input.shape)
+
+
+def _with_batch_norm(program: Program) -> nn.Module:
+    """Return what a program means once its LayerNorm is a BatchNorm."""
+    twin = copy.deepcopy(program.module)
+    norm = twin.norm
+    assert isinstance(norm, nn.LayerNorm)
+    rows = _Rows(norm.normalized_shape[0], norm.eps).double().train(norm.training)
+    rows.weight, rows.bias = norm.weight, norm.bias
+    twin.norm = rows
+    if program.mode == "eval":
+        with torch.no_grad():
+            twin(*(value.clone() for value in program.inputs))
+    return twin
