@@ -14,12 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from course_lib.fusion.calls import Call
+from course_lib.fusion.calls import Call, operator_of
 from course_lib.fusion.constants import number_of
 from course_lib.fusion.formulas.expansion import Expanded, Expansion
 from course_lib.fusion.formulas.polynomial import ONE, Monomial
 from course_lib.fusion.formulas.reading import Reading, float16_objection, operands_before, results_after
 from course_lib.fusion.formulas.reductions import Reduction, deviation, mean, size_of, variance
+from course_lib.fusion.operators import Operator, operators
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.values import tensor_facts
 
@@ -39,9 +40,23 @@ class Scale:
 def layer_norm(call: Call) -> Iterator[Reading]:
     """Yield each LayerNorm around a call of a root, or of a standard deviation: that with weight and bias first."""
     for scale in _deviations(call) if call.operator.name == "std" else _roots(call):
-        expansion = Expansion((scale.spread.of, scale.node))
+        expansion = Expansion((scale.spread.of, scale.node, *_means_of(scale.spread)))
         found = [_reading(scale, result, expansion.of(result)) for result in results_after(scale.node)]
         yield from reversed([reading for reading in found if reading is not None])
+
+
+def _means_of(spread: Reduction) -> Iterator[fx.Node]:
+    """Yield the nodes that are the mean of what the variance is taken of, over the same dimensions."""
+    reducing = [user for user in spread.of.users if operator_of(user) in _reducing()]
+    near = [*reducing, *(user for one in reducing for user in one.users)]
+    for node in dict.fromkeys([*near, *(user for one in near for user in one.users)]):
+        found = mean(node)
+        if found is not None and (found.of, found.dims) == (spread.of, spread.dims):
+            yield node
+
+
+def _reducing() -> tuple[Operator, ...]:
+    return tuple(operators()[name] for name in ("mean", "sum", "var_mean"))
 
 
 def _roots(call: Call) -> Iterator[Scale]:

@@ -1,0 +1,61 @@
+"""Three hundred generated formulas: none computes anything else once fused, and those that must be found are."""
+
+import importlib
+import itertools
+
+import pytest
+import torch
+
+from course_lib.fusion.passes import out_of_place
+from tests.course_lib.fusion.formula_programs import EDITS, FORMULAS, generate_formula
+from tests.course_lib.fusion.formula_trials import try_formula
+
+activations = importlib.import_module("course_lib.fusion.formulas.activations")  # whose name is also a function's
+layer_norm = importlib.import_module("course_lib.fusion.formulas.layer_norm")
+
+PROGRAMS, PARTS = 300, 10
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_generated_formula_computes_anything_else_once_fused(part: int) -> None:
+    outcomes = [try_formula(number) for number in range(part, PROGRAMS, PARTS)]
+    assert [outcome.wrong for outcome in outcomes if outcome.wrong] == []
+    missed = [outcome for outcome in outcomes if outcome.program.must_fuse and not outcome.fused]
+    assert [(outcome.number, outcome.program.source, outcome.explanation) for outcome in missed] == []
+
+
+def test_the_programs_are_the_same_each_time_and_of_every_kind() -> None:
+    programs = [generate_formula(number) for number in range(PROGRAMS)]
+    assert [program.source for program in programs] == [generate_formula(n).source for n in range(PROGRAMS)]
+    assert {program.edit for program in programs} == {"", *EDITS}
+    assert {program.formula for program in programs} == set(FORMULAS)
+    assert len({program.source for program in programs}) > PROGRAMS * 0.9
+
+
+def _no_tolerance(dtype: torch.dtype) -> float:
+    return 0.1
+
+
+def _any_variance(node: object, spread: object) -> None:
+    return None
+
+
+def _nobody_sees(call: object) -> None:
+    return None
+
+
+# Without the check, the programs come out wrong.
+CHECKS = {
+    "literals": (activations, "tolerance", _no_tolerance, "("),
+    "biased": (layer_norm, "_objection_to_variance", _any_variance, "unbiased=True"),
+    "memory": (out_of_place, "_objection_to_memory", _nobody_sees, "x.add_(1)"),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_programs_notice_when_a_check_is_missing(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, name, instead, written = CHECKS[check]
+    edited = (number for number in range(0, 9 * PROGRAMS, 3) if written in generate_formula(number).source)
+    numbers = list(itertools.islice(edited, 12))
+    monkeypatch.setattr(module, name, instead)
+    assert any(try_formula(number).wrong for number in numbers)
