@@ -13,12 +13,15 @@ from autograder.host.sandbox.confined import Confined
 from autograder.host.sandbox.devices import CPU, Device, find_device
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.levels import PROMISES, Level
+from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.plain import Plain
 from autograder.host.sandbox.probe import Finding, probe
 from autograder.host.sandbox.sandbox import Sandbox
 
 PROBED = (Level.ISOLATED_AND_LIMITED, Level.ISOLATED, Level.CONFINED, Level.CONFINED_SAME_USER)
 TRUST = "--i-trust-this-code"
+KERNEL = "import torch\nassert torch.ones(1024, device='cuda').sum().item() == 1024\n"
+KERNEL_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ def _attempt(level: Level, device: Device = CPU) -> Attempt:
         return Attempt(None, failure=str(error))
     if successes := _successes(findings):
         return Attempt(None, findings, f"At level {level} student code could {successes}.")
+    if device.cuda and (failure := _fails_to_compute(sandbox)):
+        return Attempt(None, findings, f"At level {level} the device {device.name} runs no kernel ({failure}).")
     if level in (Level.ISOLATED_AND_LIMITED, Level.ISOLATED):
         _try_the_zygote(sandbox)
     return Attempt(sandbox, findings)
@@ -88,6 +93,15 @@ def _build(level: Level, device: Device) -> Sandbox:
     if level == Level.ISOLATED_AND_LIMITED and hierarchy is None:
         raise SandboxError("No control group can be made here.")
     return Bubblewrap(hierarchy, device)
+
+
+def _fails_to_compute(sandbox: Sandbox) -> str:
+    """Run a kernel inside, because tools that only list devices work where computing does not; not yet run on CUDA."""
+    with sandbox._start(KERNEL, Limits(wall_s=KERNEL_S)) as worker:
+        ending = worker.end(grace_s=KERNEL_S)
+    if ending.exit_code == 0:
+        return ""
+    return (ending.output.strip().splitlines() or [ending.detail or ending.reason])[-1]
 
 
 def _try_the_zygote(sandbox: Sandbox) -> None:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from autograder.host.sandbox.devices import CPU, Device
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import WorkerProcess
@@ -25,8 +26,14 @@ class Sandbox(ABC):
     level: int
     zygotes: Zygotes | None = None
     """Where workers are forked from; None where each is started cold."""
+    _device: Device = CPU
     _notes: tuple[str, ...] = ()
     _cold_because: str = ""
+
+    @property
+    def has_cuda(self) -> bool:
+        """Whether its workers have a GPU."""
+        return self._device.cuda
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -82,6 +82,59 @@ def test_the_own_group_is_found_below_its_mount(
     assert cgroup._own_directories() == {name: Path("/sys/fs/cgroup", path) for name, path in expected.items()}
 
 
+class FakeHierarchy:
+    """A directory with the files of version 2, which refuses controllers to a group that holds processes."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, *, controllers: str = "cpu memory pids") -> None:
+        self.root = root
+        (root / "cgroup.controllers").write_text(controllers)
+        (root / "cgroup.subtree_control").write_text("")
+        (root / "cgroup.procs").write_text("41\n42\n")
+        write = Path.write_text
+
+        def write_text(place: Path, text: str) -> int:
+            if place.name == "cgroup.procs" and place.parent != root:
+                left = set((root / "cgroup.procs").read_text().split()) - {text}
+                write(root / "cgroup.procs", "\n".join(sorted(left)))
+                return write(place, (place.read_text() if place.exists() else "") + text + "\n")
+            if place.name == "cgroup.subtree_control":
+                if (root / "cgroup.procs").read_text():
+                    raise OSError(16, "Device or resource busy")
+                text = text.replace("+", "")
+            return write(place, text)
+
+        monkeypatch.setattr(Path, "write_text", write_text)
+        monkeypatch.setattr(cgroup, "_own_directories", lambda: {"": root})
+
+
+def test_processes_in_a_delegated_group_make_room_for_groups_with_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeHierarchy(tmp_path, monkeypatch)
+
+    assert list(cgroup._candidates()) == [Hierarchy(2, (tmp_path,))]
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "memory pids"
+    assert set((fake.root / "autograder-hosts" / "cgroup.procs").read_text().split()) == {"41", "42"}
+
+
+def test_nothing_is_moved_where_the_controllers_are_not_to_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeHierarchy(tmp_path, monkeypatch, controllers="cpu io")
+
+    assert list(cgroup._candidates()) == []
+    assert (fake.root / "cgroup.procs").read_text() == "41\n42\n"
+    assert not (fake.root / "autograder-hosts").exists()
+
+
+def test_nothing_is_moved_in_a_group_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeHierarchy(tmp_path, monkeypatch)
+    monkeypatch.setattr(cgroup.os, "geteuid", lambda: os.getuid() + 1)
+
+    assert list(cgroup._candidates()) == []
+    assert (fake.root / "cgroup.procs").read_text() == "41\n42\n"
+
+
 def test_a_group_of_this_machine_is_made_and_removed() -> None:
     hierarchy = find_hierarchy()
     if hierarchy is None:
