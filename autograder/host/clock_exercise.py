@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,8 @@ import torch
 from autograder.host import arena
 from autograder.host.artifacts import Artifact
 from autograder.host.clock import Side
-from autograder.host.clock_memory import Problem
+from autograder.host.clock_device_memory import DeviceMemory
+from autograder.host.clock_memory import HostMemory, Memory, Problem
 from autograder.host.clock_trial import Job, Plan, Trial, run_trial
 from autograder.host.clock_verdict import assess, enough
 from autograder.host.kit.draw import Draw
@@ -25,6 +28,7 @@ from autograder.host.session import Session
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
 from course_lib.timing.summaries import median_interval
 
+SHARE_OF_DEVICE = 16  # of its free memory, what one round takes: both sides, private copies and fp64 need the rest
 SHOWN = Plan(max_pairs=15, budget_s=0.3, window_us=600.0, tries=1)
 """For a CPU, whose ratio is shown and earns nothing: an interval soon, not a verdict."""
 SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing about a GPU."
@@ -45,6 +49,7 @@ class Contest:
     draw: Draw
     artifact: Artifact | None = None
     student: Callable[[], Session] | None = None
+    device: str = "cpu"
 
     def trial(self, plan: Plan) -> Trial:
         """One trial in fresh processes."""
@@ -58,12 +63,19 @@ class Contest:
 
     def job(self) -> Job:
         """Fresh inputs from a generator that nobody else can seed, and the program itself as the reference."""
-        generator = torch.Generator().manual_seed(self.draw.integer(0, 2**63 - 1))
+        generator = torch.Generator(self.device).manual_seed(self.draw.integer(0, 2**63 - 1))
+        program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(self.device))
 
         def draw() -> Problem:
-            return tuple(torch.empty(s.shape, dtype=s.dtype).normal_(generator=generator) for s in self._inputs)
+            empty = (torch.empty(s.shape, dtype=s.dtype, device=self.device) for s in self._inputs)
+            return tuple(t.normal_(generator=generator) for t in empty)
 
-        return Job(draw, lambda problem: tuple(t.detach() for t in as_tuple(self.program.reference(*problem))))
+        def reference(problem: Problem) -> Problem:
+            return tuple(t.detach() for t in as_tuple(program.reference(*problem)))
+
+        if self.device == "cpu":
+            return Job(draw, reference)
+        return Job(draw, reference, most_bytes=torch.cuda.mem_get_info()[0] // SHARE_OF_DEVICE)
 
     @property
     def _inputs(self) -> Any:
@@ -84,13 +96,20 @@ class Contest:
         if self.artifact is not None:
             return self._of_graph(self.artifact)
         assert self.student is not None, "either a graph or a student's function"
-        return Side(self.student(), self._forms(), into=self.speed.into, is_strict=True, is_clean=False)
+        session, into = self.student(), self.speed.into
+        return Side(session, self._forms(), into=into, is_strict=True, is_clean=False, memory=self._memory)
 
     def _of_graph(self, artifact: Artifact) -> Side:
         load = {"mode": "graph", "graph": artifact.graph, "paths": list(artifact.tensors), "training": False}
         tensors = [arena.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
-        return Side(session, self._forms(), is_strict=self.student is not None)
+        return Side(session, self._forms(), is_strict=self.student is not None, memory=self._memory)
+
+    def _memory(self, forms: Sequence[torch.Tensor]) -> Memory:
+        if self.device == "cpu":
+            return HostMemory(forms)
+        problems = len(forms) // len(self._forms())
+        return DeviceMemory(forms, [torch.zeros(s.shape, dtype=s.dtype) for s in self._inputs] * problems)
 
     def _forms(self) -> list[torch.Tensor]:
         problem = [torch.zeros(s.shape, dtype=s.dtype) for s in self._inputs]
@@ -107,18 +126,18 @@ def measure(of: Contest) -> tuple[SpeedRecord, float]:
     thresholds = of.speed.thresholds
     result = assess(lambda: of.trial(Plan(enough=enough(thresholds))), of.control, thresholds)
     verdict = SpeedVerdict(str(result.verdict))
-    return _record(of.speed, result.passing, result.trial, verdict, result.attempts, result.flags), result.share
+    return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result.share
 
 
 def show(of: Contest) -> SpeedRecord:
     """Measure a ratio and its interval, for the student to see; it earns nothing."""
     trial = of.trial(SHOWN)
     decision = decide_speedup(trial.pairs, of.speed.thresholds.passing)
-    return _record(of.speed, decision, trial, SpeedVerdict.SHOWN, 1, ())
+    return _record(of, decision, trial, SpeedVerdict.SHOWN, 1, ())
 
 
 def _record(
-    speed: Speed, decision: Decision, trial: Trial, verdict: SpeedVerdict, attempts: int, flags: tuple[str, ...]
+    of: Contest, decision: Decision, trial: Trial, verdict: SpeedVerdict, attempts: int, flags: tuple[str, ...]
 ) -> SpeedRecord:
     low, high = median_interval([p.ratio for p in trial.pairs], CONFIDENCE)
     shown = verdict is SpeedVerdict.SHOWN
@@ -132,9 +151,9 @@ def _record(
         attempts=attempts,
         answer_us=trial.answer_us,
         baseline_us=trial.baseline_us,
-        passing=speed.thresholds.passing,
-        full=speed.thresholds.full,
-        ideal=speed.ideal_ratio,
-        device="cpu",
+        passing=of.speed.thresholds.passing,
+        full=of.speed.thresholds.full,
+        ideal=of.speed.ideal_ratio,
+        device=of.device,
         flags=flags,
     )

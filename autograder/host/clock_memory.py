@@ -65,7 +65,7 @@ class HostMemory:
 
     def __init__(self, forms: Sequence[torch.Tensor]) -> None:
         self._forms = list(forms)
-        self._first = _places([f.nbytes for f in forms])
+        self._first = places([f.nbytes for f in forms])
         self._size = self._first.pop()
         self._fd = os.memfd_create("outputs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self._fd, self._size)
@@ -118,7 +118,7 @@ class HostMemory:
         return torch.remainder(drawn, self._size)
 
 
-def _places(sizes: Sequence[int]) -> list[int]:
+def places(sizes: Sequence[int]) -> list[int]:
     """Where each of the blocks begins, aligned, and where all of them end."""
     places, at = [], 0
     for size in sizes:

@@ -24,8 +24,7 @@ from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
 from course_lib.timing.sequential import least_pairs
 
 WINDOW_US = 2_000.0  # a round of the baseline is at least so long: scheduling and messages are then small beside it
-MOST_PROBLEMS = 64
-MOST_BYTES = 64 << 20  # of a round's inputs and outputs together
+MOST_PROBLEMS = 1024
 WARM_UPS = 3
 LEAST_PAIRS = least_pairs(ALPHA)
 ALONE = 5  # groups of rounds of the baseline, before an answer is loaded and after it is gone
@@ -44,6 +43,7 @@ class Job:
 
     draw: Callable[[], Problem]
     reference: Callable[[Problem], Problem]
+    most_bytes: int = 64 << 20  # of a round's inputs and outputs together
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _size(baseline: Side, job: Job, window_us: float) -> int:
     times_us = [baseline.window(problems).time_us for _ in range(2 * WARM_UPS)][WARM_UPS:]
     one_us = net_us(min(times_us), baseline.empty_us(problems))
     bytes_each = sum(t.nbytes for t in (*problems[0], *baseline.forms))
-    return problems_for(window_us, one_us, max(1, min(MOST_PROBLEMS, MOST_BYTES // max(bytes_each, 1))))
+    return problems_for(window_us, one_us, max(1, min(MOST_PROBLEMS, job.most_bytes // max(bytes_each, 1))))
 
 
 def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:

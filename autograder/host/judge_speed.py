@@ -46,7 +46,7 @@ def time_answer(
     speed = exercise.speed
     if speed is None:
         return Timed()
-    graded = speed.points > 0 and _session(answer).has_cuda
+    graded = speed.points > 0 and sandbox.has_cuda
     if not right:
         return _without_record(speed, graded, CheckStatus.FAILED, "Not timed, because the results are wrong.")
     if not graded and not shown:
@@ -78,17 +78,18 @@ def _contest(
     exercise: Exercise, speed: Speed, answer: Any, load: dict[str, Any], sandbox: Sandbox, draw: Draw
 ) -> Contest:
     """What goes under the clock: a graph that the host rebuilt, or the student's function in fresh processes."""
+    device = "cuda" if sandbox.has_cuda else "cpu"
     if exercise.kind is Kind.GRAPH:
         assert isinstance(answer, PassAnswer), "a pass has answered"
         artifact = answer.transform(traced(speed.program, draw))
         answer.student.close()
-        return contest(speed, draw, sandbox, exercise.wall_s, artifact=artifact)
+        return contest(speed, draw, sandbox, exercise.wall_s, artifact=artifact, device=device)
     _session(answer).close()
 
     def student() -> Session:
         return Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
 
-    return contest(speed, draw, sandbox, exercise.wall_s, student=student)
+    return contest(speed, draw, sandbox, exercise.wall_s, student=student, device=device)
 
 
 def _session(answer: Any) -> Session:

@@ -18,6 +18,8 @@ import torch
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
+from autograder.worker import shared_memory
+from autograder.worker.devices import device_tensors
 from autograder.worker.tensors import NotATensorError, to_torch
 
 Reply = tuple[dict[str, Any], list[RawTensor]]
@@ -60,14 +62,21 @@ class Rounds:
     def lend(self, message: Message) -> Reply:
         """Keep the host's memory for outputs, in portions of one problem."""
         _keep_freed_memory()
-        tensors, each = [to_torch(raw) for raw in message.tensors], message.body["each"]
+        each = message.body["each"]
+        if "block" in message.body:
+            tensors, self.inputs = device_tensors(message.body["block"], shared_memory.of_device.pop())
+            if isinstance(self.function, torch.nn.Module):
+                self.function.to(tensors[0].device)
+        else:
+            tensors = [to_torch(raw) for raw in message.tensors]
         self.outputs = [tensors[i : i + each] for i in range(0, len(tensors), each)]
         self.stand_ins = [[torch.zeros_like(out) for out in outs] for outs in self.outputs]
         return {"lent": len(tensors)}, []
 
     def hold(self, message: Message) -> Reply:
         """Keep the inputs of the next round."""
-        self.inputs = [to_torch(raw) for raw in message.tensors]
+        if message.tensors:  # on a GPU they lie where they always do
+            self.inputs = [to_torch(raw) for raw in message.tensors]
         return {"held": len(self.inputs)}, []
 
     def run(self, message: Message) -> Reply:
@@ -84,6 +93,8 @@ class Rounds:
             self.results = [self.function(*problem) for problem in problems]
         if body["deliver"]:
             self._deliver()
+        if any(t.is_cuda for t in self.inputs):
+            torch.cuda.synchronize()
         return {"done": len(problems)}, []
 
     def fetch(self, message: Message) -> Reply:

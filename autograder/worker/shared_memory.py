@@ -9,7 +9,11 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import stat
 from collections.abc import Iterator, Sequence
+
+of_device: list[int] = []
+"""Descriptors of a GPU's memory that came with requests and wait for whoever maps them."""
 
 
 @contextlib.contextmanager
@@ -18,7 +22,12 @@ def mapped(fds: Sequence[int]) -> Iterator[memoryview | None]:
     if not fds:
         yield None
         return
-    size = os.fstat(fds[0]).st_size
+    status = os.fstat(fds[0])
+    if not stat.S_ISREG(status.st_mode):  # a GPU's memory, which the driver maps
+        of_device.append(fds[0])
+        yield memoryview(b"")
+        return
+    size = status.st_size
     region = mmap.mmap(fds[0], size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE) if size else None
     os.close(fds[0])
     yield memoryview(region) if region is not None else memoryview(b"")
