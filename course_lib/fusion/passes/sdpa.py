@@ -50,6 +50,14 @@ _PATTERNS: tuple[Callable[..., Tensor], ...] = (
     lambda q, k, v, i, j, d, factor, mask: _attend(_product(q, k, i, j) * factor + mask, v, d),
     lambda q, k, v, i, j, d, divisor: _attend(_product(q, k, i, j) / divisor, v, d),
     lambda q, k, v, i, j, d, factor: _attend(_product(q, k, i, j) * factor, v, d),
+    lambda q, k, v, i, j, d, divisor, mask, p, on: _drop(_product(q / divisor, k, i, j) + mask, v, d, p, on),
+    lambda q, k, v, i, j, d, factor, mask, p, on: _drop(_product(q * factor, k, i, j) + mask, v, d, p, on),
+    lambda q, k, v, i, j, d, divisor, p, on: _drop(_product(q / divisor, k, i, j), v, d, p, on),
+    lambda q, k, v, i, j, d, factor, p, on: _drop(_product(q * factor, k, i, j), v, d, p, on),
+    lambda q, k, v, i, j, d, divisor, mask: _attend(_product(q / divisor, k, i, j) + mask, v, d),
+    lambda q, k, v, i, j, d, factor, mask: _attend(_product(q * factor, k, i, j) + mask, v, d),
+    lambda q, k, v, i, j, d, divisor: _attend(_product(q / divisor, k, i, j), v, d),
+    lambda q, k, v, i, j, d, factor: _attend(_product(q * factor, k, i, j), v, d),
 )
 # fmt: on
 

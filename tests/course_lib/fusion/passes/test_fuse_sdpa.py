@@ -25,6 +25,8 @@ def _attend(scores: Tensor, v: Tensor) -> Tensor:
 SPELLINGS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "divided": lambda q, k, v: _attend(q @ k.transpose(-1, -2) / 2.0, v),
     "multiplied": lambda q, k, v: _attend(0.3 * torch.matmul(q, torch.transpose(k, 2, 3)), v),
+    "the query divided first": lambda q, k, v: _attend((q / math.sqrt(4)) @ k.mT, v),
+    "the query multiplied first": lambda q, k, v: _attend((q * 4**-0.5) @ k.permute(0, 1, 3, 2), v),
     "functional": lambda q, k, v: F.softmax(q.matmul(k.transpose(-2, -1)) / math.sqrt(4), 3).matmul(v),
 }
 
