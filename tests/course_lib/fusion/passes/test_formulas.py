@@ -182,6 +182,17 @@ def test_a_residual_sum_and_attention_are_fused_too() -> None:
     same(_attention, result, qkv)
 
 
+@pytest.mark.parametrize("name", ["NewGELU", "FastGELU", "AccurateGELU", "GELU", "QuickGELU", "Mish", "Laplace"])
+def test_the_activations_of_hugging_face_are_told_apart(name: str) -> None:
+    activations = pytest.importorskip("transformers.activations", reason="Hugging Face's formulas are read")
+    kind = getattr(activations, f"{name}Activation")
+    program = kind(use_gelu_python=True) if name == "GELU" else kind()
+    result = fuse(program, (X,))
+    expected = name.endswith("GELU") and name != "QuickGELU"
+    assert count_operators(result.graph_module).get("torch.nn.functional.gelu", 0) == expected
+    same(program, result, (X,), dtypes=(torch.float32,))
+
+
 def test_a_value_that_is_computed_twice_is_one_after_common_subexpressions() -> None:
     def program(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
         return (x + g) * cdf(x + g)
