@@ -62,6 +62,8 @@ def run(node: fx.Node, values: Mapping[fx.Node, object]) -> object:
         function: Any = node.target
         return function(*args, **kwargs)
     module = module_of(node)
+    if not module.training:
+        return module(*args, **kwargs)
     buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a BatchNorm counts its calls in one
     return torch.func.functional_call(module, buffers, args, kwargs)
 

@@ -32,7 +32,6 @@ REMEDIES: Mapping[str, str] = {
     "affine": "Give the normalisation a weight and a bias.",
     "shared": "Give each call a module of its own, and each module parameters of its own.",
     "one bias": "Give all of the layers a bias, or none; those that are alike are merged.",
-    "device": "Keep the parameters on one device.",
     "frozen": "Ask for gradients in all of the layers or in none, and capture again; those that are alike are merged.",
     "strides": "Copy what is read that way first: x.contiguous().",
     "mask": "Use a mask of the scores' dtype that broadcasts over them and that no gradient is asked for.",

@@ -46,7 +46,6 @@ class _Kind:
     """What projections must have in common to be merged."""
 
     bias: bool  # whether there is one
-    device: torch.device
     gradients: tuple[bool, ...]  # whether one is asked for, of weight and bias
 
 
@@ -115,8 +114,6 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
     pair = f"{one.call.node} and {other.call.node}"
     if one.kind.bias != other.kind.bias:
         return Objection("one bias", f"one of {pair} has a bias and the other has none")
-    if one.kind.device != other.kind.device:
-        return Objection("device", f"the weights of {pair} are on {one.kind.device} and {other.kind.device}")
     return Objection("frozen", f"gradients are asked for in one of {pair} that are not in the other")
 
 
@@ -141,7 +138,7 @@ def _projection(call: Call, writers: Writers) -> _Projection | Objection:
 
 def _described(match: Match, tensors: Sequence[Tensor | None]) -> _Projection:
     known = [tensor for tensor in tensors if tensor is not None]  # all are, after _objection_to_tensors
-    kind = _Kind(len(known) > 1, known[0].device, tuple(tensor.requires_grad for tensor in known))
+    kind = _Kind(len(known) > 1, tuple(tensor.requires_grad for tensor in known))
     return _Projection(match.calls[0], kind, known[0].shape[0])
 
 

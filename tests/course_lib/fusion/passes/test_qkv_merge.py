@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 from course_lib.fusion import FusionResult, fuse, verify
+from course_lib.fusion.passes import QkvMerge
 from course_lib.graph import count_operators
 from course_lib.models import SelfAttention, TransformerConfig
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
@@ -180,22 +182,55 @@ def test_a_whole_bert_of_hugging_face_is_merged_in_its_exported_graph() -> None:
         torch.testing.assert_close(result.graph_module(tokens), model(tokens))
 
 
-def _given_to_a_backend(program: nn.Module) -> tuple[torch.fx.GraphModule, list[object]]:
+def _given_to_a_backend(program: nn.Module, x: Tensor) -> tuple[torch.fx.GraphModule, list[object]]:
     graphs: list[tuple[torch.fx.GraphModule, list[object]]] = []
 
     def backend(gm: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
         graphs.append((gm, inputs))
         return gm
 
-    torch.compile(program, backend=backend)(ROWS)
+    torch.compile(program, backend=backend)(x)
     (graph,) = graphs
     return graph
 
 
 def test_parameters_that_are_inputs_of_the_graph_are_merged() -> None:
-    gm, inputs = _given_to_a_backend(Three())
+    gm, inputs = _given_to_a_backend(Three(), ROWS)
     result = fused(gm, inputs, "qkv_merge")
     same(gm, result, inputs, modes=("eval",))
+
+
+def test_a_whole_bert_of_hugging_face_is_merged_in_the_graph_of_a_backend() -> None:
+    gm, inputs = _given_to_a_backend(_hugging_face_bert(), torch.arange(48).reshape(3, 16))
+    result = fused(gm, inputs, "qkv_merge", 2)
+    torch.testing.assert_close(result.graph_module(*inputs), gm(*inputs))
+
+
+def test_nan_and_infinity_stay_in_the_projection_that_has_them() -> None:
+    program = Three()
+    gm = fused(program, (ROWS,), "qkv_merge").graph_module
+    with torch.no_grad():
+        program.k.weight[0, 0], program.v.weight[1, 1] = math.inf, math.nan
+        torch.testing.assert_close(gm(ROWS), program(ROWS), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_results_have_the_dtype_that_they_had_also_under_autocast(dtype: torch.dtype) -> None:
+    program = Three().to(dtype)
+    x = ROWS.to(dtype)
+    gm = fused(program, (x,), "qkv_merge").graph_module
+    with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.float32):
+        found, expected = gm(x), program(x)
+    torch.testing.assert_close(found, expected)
+
+
+def test_parameters_of_two_dtypes_are_refused() -> None:
+    program = Three()
+    program.k.double()
+    gm = torch.fx.symbolic_trace(program)
+    for node in gm.graph.nodes:  # PyTorch refuses such a program, so nothing but the shapes can be known
+        node.meta["val"] = fuse(Three(), (ROWS,), ()).graph_module.graph.output_node().args[0].meta["val"]  # type: ignore[union-attr]
+    assert {refusal.rule for refusal in QkvMerge().call(gm).rejected} >= {"dtype"}
 
 
 def _with(change: Callable[[Three], object]) -> Callable[[], nn.Module]:
@@ -315,7 +350,7 @@ def test_switching_autocast_between_keeps_them_apart() -> None:
             with torch.autocast("cpu", torch.bfloat16):
                 return q * self.k(x)
 
-    gm, inputs = _given_to_a_backend(Switched())
+    gm, inputs = _given_to_a_backend(Switched(), ROWS)
     result = fuse(gm, inputs, ("qkv_merge",))
     assert result.num_matches == 0
     assert [refusal.rule for refusal in result.rejected] == ["regime"]
@@ -331,8 +366,6 @@ def test_one_projection_of_each_tensor_is_nothing_to_speak_of() -> None:
 
 def test_it_runs_only_when_named_and_shapes_must_be_known() -> None:
     assert "qkv_merge" not in fuse(Three(), (ROWS,)).num_matches_by_pass
-    from course_lib.fusion.passes import QkvMerge
-
     result = QkvMerge().call(torch.fx.symbolic_trace(Three()))
     assert isinstance(result, FusionResult)
     assert {refusal.rule for refusal in result.rejected} == {"shape unknown"}
