@@ -5,7 +5,6 @@ What a worker can do wrong on the channel ends here as one of three exceptions, 
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import select
 import socket
@@ -62,13 +61,6 @@ class Channel:
 
     def wait_ready(self, deadline_s: float) -> Message:
         """The worker's first message: it has imported torch and waits."""
-        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
-        with contextlib.suppress(ConnectionResetError):
-            _, ancillary, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(CREDENTIALS.size), socket.MSG_PEEK)
-            for level, kind, data in ancillary:
-                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
-                    self.worker_pid = CREDENTIALS.unpack(data)[0]
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         return self._receive(0, {Kind.READY}, deadline_s)
 
     def request(
@@ -135,8 +127,18 @@ class Channel:
         if unasked:
             raise MalformedAnswerError("The worker sent something before it was asked, or answered twice.")
 
+    def _learn_pid(self, deadline_s: float) -> None:
+        """Look at who sent what comes next, without taking it; a worker that was quick to be ready is asked again."""
+        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
+        _, ancillary, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(CREDENTIALS.size), socket.MSG_PEEK)
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self.worker_pid = CREDENTIALS.unpack(data)[0]
+
     def _receive(self, nonce: int, kinds: set[Kind], deadline_s: float) -> Message:
         try:
+            if not self.worker_pid:
+                self._learn_pid(deadline_s)
             frame = receive_frame(self._socket, max_bytes=MAX_REPLY_BYTES, deadline_s=deadline_s)
             if frame.nonce != nonce or frame.kind not in kinds:
                 raise ProtocolError("an answer to another question")

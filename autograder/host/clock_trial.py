@@ -69,6 +69,7 @@ class Trial:
     empty_us: float = 0.0
     tries: int = 1  # rounds of either side in a pair, of which the quickest counts
     bare_us: float = 0.0  # of a round without outputs to copy, for an answer that writes them where they belong
+    undisturbed: bool = False  # whether the system let the trial come before all other programs
     alone_us: float = 0.0  # a round of the baseline while no student code was alive, the slower of before and after
 
     @property
@@ -98,13 +99,16 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     Raises `WrongTimedOutputError`, and what the session of either side raises. An answer that takes too long meets the
     time limit of its session; it does not get fewer pairs.
     """
-    both_clean = candidate.is_clean and baseline.is_clean
-    with ahead([side.session.worker_pid for side in (candidate, baseline)] if both_clean else []):
+    with ahead() as first:
+        first.take(baseline.session.worker_pid)
         trial = _calibrated(candidate, baseline, job, plan)
+        if first.raised:
+            first.take(candidate.session.worker_pid)
+        trial.undisturbed = bool(first.raised)
         _take_pairs(trial, candidate, baseline, job, plan)
-    if not candidate.is_clean:
-        candidate.close()
-        trial.alone_us = max(trial.alone_us, _alone_us(trial, baseline, job))
+        if not candidate.is_clean:
+            candidate.close()
+            trial.alone_us = max(trial.alone_us, _alone_us(trial, baseline, job))
     return trial
 
 
