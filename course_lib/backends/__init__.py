@@ -24,7 +24,7 @@ from course_lib.backends.dynamo import Backend
 from course_lib.backends.lowering import Lowered, Refusal, lower
 from course_lib.backends.partitioning import partition
 from course_lib.backends.prices import Prices, Spent
-from course_lib.backends.reports import Report
+from course_lib.backends.reports import Report, report
 from course_lib.backends.splitting import Part, cut_out, split
 from course_lib.backends.support import (
     Condition,
@@ -69,6 +69,7 @@ __all__ = [
     "one_dtype",
     "partition",
     "rank_at_most",
+    "report",
     "split",
     "target_name",
     "tensor_of",

@@ -50,7 +50,7 @@ def decompose(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.GraphM
         said = " ".join(str(error).split())[:300]
         raise BackendError(
             f"The graph cannot run on these example inputs ({type(error).__name__}: {said}). "
-            "Give inputs of the shapes and types that the program takes."
+            "Give inputs of the shapes and types that it takes, parameters too where they are inputs of the graph."
         ) from error
     return _with_state(traced, state)
 

@@ -61,6 +61,10 @@ class PartOutcome:
         """Whether the target computes the part."""
         return not isinstance(self.compiled, Objection)
 
+    def __repr__(self) -> str:
+        what = "compiled when it is called" if self.compiled is None else str(self.compiled)
+        return f"{self.name}, {len(self.operators)} operators: {what}"
+
 
 def outcome_of(part: Part, module: CompiledPart, cache: CompileCache[Compiled] | None) -> PartOutcome:
     """Compile a part for the inputs that its graph has, unless there is no cache because sizes are symbols."""

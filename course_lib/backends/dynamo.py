@@ -55,6 +55,9 @@ class Backend:
         """Return what became of everything that was captured so far."""
         return Report(self.target.name, tuple(self.names), tuple(self.graphs), self.cache.hits, self.cache.misses)
 
+    def __repr__(self) -> str:
+        return f"Backend for {self.target.name}: {len(self.graphs)} graphs so far; see report() for more"
+
     def _lowering(self, name: str) -> Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
         def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
             lowered = lower(gm, example_inputs, self.target, prices=self.prices, cache=self.cache)

@@ -11,7 +11,7 @@ from torch import fx
 from course_lib.backends.aten import decompose, eager_cost, fake_mode_of, has_symbols
 from course_lib.backends.cache import CompileCache
 from course_lib.backends.compiling import Compiled, CompiledPart, PartOutcome, outcome_of
-from course_lib.backends.partitioning import partition
+from course_lib.backends.partitioning import computes, partition
 from course_lib.backends.prices import Prices, Spent
 from course_lib.backends.splitting import Part, cut_out, split
 from course_lib.backends.support import target_name
@@ -42,11 +42,19 @@ class Lowered:
     refusals: tuple[Refusal, ...]
     before: Spent | None  # by the graph as it came, in eager PyTorch; None where sizes are symbols
     after: Spent | None  # by target and eager PyTorch together
+    target: str = "target"
 
     def __call__(self, *inputs: object) -> Any:
         """Compute what the program computes."""
         with torch.no_grad():
             return self.graph_module(*inputs)
+
+    def __repr__(self) -> str:
+        kept = sum(part.kept for part in self.parts)
+        costs = "sizes are symbols"
+        if self.before is not None and self.after is not None:
+            costs = f"{self.before.launches} launches became {self.after.launches}"
+        return f"{self.target}: {kept} of {len(self.parts)} parts kept, {costs}; see report(…) for more"
 
 
 def lower(
@@ -83,7 +91,7 @@ def lower(
     modules = {part: CompiledPart(part.graph_module, target, prices, store) for part in parts}
     outcomes = {part: outcome_of(part, module, None if symbols else store) for part, module in modules.items()}
     lowered = _put_together(core, modules, outcomes)
-    found = Lowered(lowered, tuple(outcomes.values()), _refusals(objections), None, None)
+    found = Lowered(lowered, tuple(outcomes.values()), _refusals(objections), None, None, target.name)
     return found if symbols else _unless_slower(gm, _counted(gm, example_inputs, found), prices)
 
 
@@ -138,10 +146,11 @@ def _check(gm: object, target: object) -> None:
 
 
 def _costs(node: fx.Node) -> bool:
-    """Tell whether a node is an operator on tensors, and not one on sizes, or a choice from several results."""
+    """Tell whether a node is an operator on tensors, and no view, no choice from several results, nothing on sizes."""
     value = node.meta.get("val")
     on_sizes = isinstance(value, (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
-    return node.op.startswith("call_") and not on_sizes and node.target is not operator.getitem
+    chooses = node.target is operator.getitem
+    return node.op.startswith("call_") and not on_sizes and not chooses and computes(node)
 
 
 class _Rest(fx.Interpreter):

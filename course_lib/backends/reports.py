@@ -78,6 +78,14 @@ class Report:
         return list(zip(self.names, self.graphs, strict=True))
 
 
+def report(*graphs: Lowered) -> Report:
+    """Return an account of graphs that `lower` gave, with a name for each: "graph", or "graph_0" and so on."""
+    names = ("graph",) if len(graphs) == 1 else tuple(f"graph_{number}" for number in range(len(graphs)))
+    found = [part.found_in_cache for graph in graphs for part in graph.parts if part.compiled is not None]
+    target = ", ".join(dict.fromkeys(graph.target for graph in graphs)) or "no target"
+    return Report(target, names, graphs, sum(found), len(found) - sum(found))
+
+
 def _before_after(graph: Lowered, what: str) -> str:
     def number(spent: Spent | None) -> str:
         return "unknown" if spent is None else f"{getattr(spent, what):,}"
@@ -92,9 +100,9 @@ def _operators(part: PartOutcome) -> str:
 
 def _outcome(part: PartOutcome) -> Sequence[str]:
     if isinstance(part.compiled, Executable):
-        from_cache = "from the cache; " if part.found_in_cache else ""
+        remarks = [part.compiled.remark, "from the cache" if part.found_in_cache else ""]
         moved = f"{part.compiled.bytes_moved:,}"
-        return "target", str(part.compiled.launches), moved, from_cache + part.compiled.remark
+        return "target", str(part.compiled.launches), moved, ", ".join(filter(None, remarks))
     if isinstance(part.compiled, Objection):
         return "eager", "", "", f"{part.compiled.rule}: {part.compiled.reason}"
     return "target", "", "", "compiled when it is called"

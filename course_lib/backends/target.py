@@ -29,7 +29,7 @@ class Target(ABC):
     @property
     def identity(self) -> object:
         """What a cache tells targets apart by; two that compile alike may give something equal."""
-        return id(self)
+        return self  # and not its id, which another object may have later
 
     @abstractmethod
     def objection(self, node: fx.Node) -> Objection | None:

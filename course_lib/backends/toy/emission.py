@@ -6,7 +6,7 @@ import torch
 from torch import fx
 
 from course_lib.backends.support import target_name
-from course_lib.backends.toy.kernels import Work, group_into_kernels, register_shape
+from course_lib.backends.toy.kernels import Work, group_into_kernels
 from course_lib.backends.toy.operators import (
     INSTRUCTIONS,
     REDUCTIONS,
@@ -15,17 +15,18 @@ from course_lib.backends.toy.operators import (
     matrices_of,
     number_of,
     operands_of,
-    reduced_dimensions,
 )
 from course_lib.backends.toy.registers import allocate
 from course_lib.backends.toy.values import Values
-from course_lib.machine import Access, Buffer, Instruction, Kernel, Operand, Program, Register, whole
+from course_lib.backends.toy.views import with_cheap_views
+from course_lib.machine import Access, Instruction, Kernel, Operand, Program, Register, whole
 
 
 def write_program(part: fx.GraphModule, registers: int) -> Program:
     """Return a program for a part whose operators the machine takes and whose nodes have shapes."""
-    values = Values(part.graph)
-    grouped = group_into_kernels(part.graph, values)
+    graph = with_cheap_views(part).graph
+    values = Values(graph)
+    grouped = group_into_kernels(graph, values)
     stored = _values_for_memory(values, grouped)
     kernels = [
         Kernel(work.space, work.columns or (), allocate(_Emission(work, nodes, values, stored).run(), registers))
@@ -71,7 +72,7 @@ class _Emission:
         for node in sorted(self._nodes, key=lambda node: kind_of(node) is not Kind.MATMUL):  # the product comes first
             self._computed[node] = self._compute(node)
             if node in self._stored:
-                access = _as_in_register(node, self._values.buffer(node))
+                access = _broadcast(whole(self._values.buffer(node)), len(self._work.space))
                 self._written.append(Instruction("store", operands=(self._computed[node],), memory=(access,)))
         return self._written
 
@@ -134,16 +135,6 @@ def _broadcast(access: Access, rank: int) -> Access:
     missing = (1,) * (rank - len(access.shape))
     strides = (0 if size == 1 else stride for size, stride in zip(access.shape, access.strides, strict=True))
     return Access(access.buffer, (*missing, *access.shape), (*(0 for _ in missing), *strides), access.offset)
-
-
-def _as_in_register(node: fx.Node, buffer: Buffer) -> Access:
-    """Return how to walk through a buffer to write the value of a node, whose register keeps reduced dimensions."""
-    shape = register_shape(node)
-    if len(shape) == len(buffer.shape):
-        return whole(buffer)
-    left = iter(buffer.strides)
-    reduced = reduced_dimensions(node)
-    return Access(buffer.name, shape, tuple(0 if dim in reduced else next(left) for dim in range(len(shape))))
 
 
 def _is_number(node: fx.Node) -> bool:

@@ -1,8 +1,8 @@
 """Which operators of a part share a launch.
 
-Operators share one if they work on the same space, no cycle arises, and no value would have to be read in another
-shape than it has in its register. A kernel holds at most one matrix product, which comes first, and all its
-reductions run over the same dimensions, the columns.
+Operators share one if they work on the same space and no cycle arises. A view between two of them keeps them apart,
+for the second would have to read a value in another shape than it has in its register. A kernel holds at most one
+matrix product, which comes first, and all its reductions run over the same dimensions, the columns.
 """
 
 import math
@@ -26,18 +26,11 @@ class Work:
     columns: tuple[int, ...] | None = None  # None as long as nothing is reduced
     matmuls: int = 0
 
-    @property
-    def row(self) -> Shape:
-        """The shape of values that have one element for each row."""
-        return tuple(1 if dim in (self.columns or ()) else size for dim, size in enumerate(self.space))
-
     def joined(self, other: "Work") -> "Work | None":
         """Return what both work on together, or None if that is no space of one kernel.
 
         Elementwise work on a shape that broadcasts to the space is done in passing, for every element anew.
         """
-        if self.matmuls + other.matmuls > 1:
-            return None
         if self.space == other.space:
             if None not in (self.columns, other.columns) and self.columns != other.columns:
                 return None
@@ -52,12 +45,6 @@ def work_of(node: fx.Node) -> Work:
     if kind_of(node) is Kind.REDUCTION:
         return Work(_shape(node.all_input_nodes[0]), reduced_dimensions(node))
     return Work(_shape(node), matmuls=int(kind_of(node) is Kind.MATMUL))
-
-
-def register_shape(node: fx.Node) -> Shape:
-    """Return the shape of a value in a register, where a reduced dimension stays, with size 1."""
-    work = work_of(node)
-    return work.row if work.columns is not None else work.space
 
 
 def group_into_kernels(graph: fx.Graph, values: Values) -> list[tuple[Work, list[fx.Node]]]:
@@ -106,13 +93,7 @@ def _repeats_to(shape: Shape, space: Shape) -> bool:
 
 def _needs_memory(node: fx.Node, together: set[fx.Node]) -> bool:
     """Tell whether a node reads something computed in the same kernel that it cannot read from a register."""
-    for made in together.intersection(node.all_input_nodes):
-        if kind_of(node) is Kind.MATMUL:
-            return True
-        shape, register = _shape(made), register_shape(made)
-        if (1,) * (len(register) - len(shape)) + shape != register:
-            return True
-    return False
+    return kind_of(node) is Kind.MATMUL and not together.isdisjoint(node.all_input_nodes)
 
 
 def _shape(node: fx.Node) -> Shape:

@@ -103,6 +103,7 @@ def test_a_report_shows_parts_refusals_launches_bytes_and_the_cache():
     with torch.no_grad():
         torch.compile(model, backend=backend)(*inputs)
     report = backend.report()
+    assert repr(backend) == "Backend for toy machine, 8 registers: 1 graphs so far; see report() for more"
     text = str(report)
     lines = {line.split()[0]: line for line in text.splitlines() if line}
     assert "cache: 6 hits, 4 misses" in text

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import fx, nn
 
-from course_lib.backends import Backend, CompileCache, Executable, Prices, Target, lower
+from course_lib.backends import Backend, CompileCache, Executable, Prices, Target, lower, report
 from course_lib.backends.toy import ToyTarget
 from course_lib.capture import capture
 from course_lib.errors import BackendError
@@ -109,6 +109,48 @@ def test_a_change_in_place_of_an_input_reaches_the_caller():
     torch.testing.assert_close(result, program(before, y))
 
 
+def test_a_change_in_place_of_an_intermediate_value_costs_no_launch():
+    def program(x):
+        y = x * 2
+        y.add_(1)
+        y[:, 0].zero_()
+        return torch.relu(y)
+
+    x = torch.randn(4, 4)
+    torch.testing.assert_close(lower(fx.symbolic_trace(program), (x,), ToyTarget())(x), program(x))
+
+    def plain(x):
+        y = x * 2
+        y.add_(1)
+        return torch.relu(y)
+
+    lowered = lower(fx.symbolic_trace(plain), (x,), ToyTarget())
+    torch.testing.assert_close(lowered(x), plain(x))
+    assert lowered.after.launches == 1
+
+
+def test_what_lower_gives_can_be_read():
+    gm, inputs = chained(8, 8)
+    lowered = lower(gm, inputs, ToyTarget(Machine(4)))
+    shown = str(report(lowered))
+    assert repr(lowered).startswith("toy machine, 4 registers: 1 of 1 parts kept, 3 launches became 1")
+    assert "add, relu, mul" in shown
+    assert "2 registers, 0 spills" in shown
+    assert "kernel over [8, 8]" in repr(lowered.parts[0])
+    model, (x,) = workload("bert_layer").build()
+    assert report(lowered, lowered).names == ("graph_0", "graph_1")
+    again = lower(capture(model, (x,), mode="make_fx").graph_module, (x,), ToyTarget())
+    assert again.refusals == ()
+
+
+def test_graphs_that_differ_in_a_number_share_nothing():
+    cache, target, x = CompileCache(), ToyTarget(), torch.randn(4, 4)
+    for factor in (2, 3, 2.0, True):
+        gm = fx.symbolic_trace(lambda x, factor=factor: torch.relu(x * factor + 1), concrete_args={"factor": factor})
+        torch.testing.assert_close(lower(gm, (x,), target, cache=cache)(x), torch.relu(x * factor + 1))
+    assert len(cache) == 4
+
+
 def test_equal_parts_are_compiled_once():
     layers = nn.Sequential(*(TransformerLayer(TransformerConfig(16, 2, 32, norm_first=True)) for _ in range(3))).eval()
     x = torch.randn(2, 4, 16)
@@ -126,6 +168,14 @@ def test_equal_parts_are_compiled_once():
     assert cache.misses == missed + 4
     cache.clear()
     assert (len(cache), cache.hits, cache.misses) == (0, 0, 0)
+
+
+def test_two_machines_share_no_program():
+    cache = CompileCache()
+    gm, inputs = chained(8, 8)
+    for machine in (Machine(4), Machine(8)):
+        lower(gm, inputs, ToyTarget(machine), cache=cache)(*inputs)
+        assert machine.counts.launches == 1
 
 
 def test_inputs_of_another_kind_are_compiled_again():

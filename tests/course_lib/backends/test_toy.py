@@ -41,6 +41,8 @@ PROGRAMS = {
     "constants": (lambda x, y, row, column: torch.where(x > 0, torch.full_like(x, 3.0), torch.zeros_like(y)), 1),
     "other types": (lambda x, y, row, column: (x > 0).to(x.dtype) * y + x.double().to(x.dtype), 1),
     "powers": (lambda x, y, row, column: torch.rsqrt(x**2 + 1) + torch.sqrt(y.abs()), 1),
+    "a small value read twice": (lambda x, y, row, column: (x + torch.exp(row * 2), torch.exp(row * 2) + 1), 2),
+    "a small value and a large one": (lambda x, y, row, column: (lambda small: (x + small, small))(row * 2), 1),
     "the input itself": (lambda x, y, row, column: (x, x.t(), torch.relu(x + y)), 1),
 }  # fmt: skip
 
@@ -127,6 +129,17 @@ def test_a_linear_layer_on_three_dimensions_takes_its_activation_along():
     lowered = check(lambda x, w, b, r: F.layer_norm(F.gelu(F.linear(x, w, b)) + r, (16,)), inputs)
     assert launches_of(lowered) == 1
     assert lowered.before.launches == 4
+
+
+def test_a_product_that_is_needed_in_two_shapes_is_kept_in_the_first():
+    inputs = torch.randn(10, 8), torch.randn(8, 6), torch.randn(2, 5, 6), torch.randn(1, 6)
+
+    def program(x, w, r, b):
+        product = torch.relu(x @ w + b)
+        return product.view(2, 5, 6) + r, torch.tanh(product)
+
+    assert launches_of(check(program, inputs)) == 2
+    assert launches_of(check(lambda x, w, r, b: torch.relu(x @ w + b).view(2, 5, 6) + r, inputs)) == 1
 
 
 def test_attention_scores_take_their_softmax_along():
