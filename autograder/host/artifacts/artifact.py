@@ -49,7 +49,7 @@ class Artifact:
 
 
 def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
-    """Check and rebuild the graph in a worker's reply; ``max_nodes`` bounds the host's work.
+    """Check and rebuild the graph in a worker's reply; ``max_nodes`` bounds its nodes, modules and tensors.
 
     Raises `MalformedAnswerError` when the reply has another form than a worker's, and `ArtifactRefusedError` when the
     graph is not allowed.
@@ -66,9 +66,12 @@ def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
             f"the graph carries {size:,} bytes of tensors; at most {MAX_TENSOR_BYTES:,} are accepted."
         )
     graph = body["graph"]
-    nodes = graph.get("nodes") if isinstance(graph, dict) else None
-    if isinstance(nodes, list) and len(nodes) > max_nodes:
-        raise ArtifactRefusedError(f"the graph has {len(nodes):,} nodes; at most {max_nodes:,} are accepted here.")
+    for what in ("nodes", "modules", "tensors"):
+        entries = graph.get(what) if isinstance(graph, dict) else None
+        if isinstance(entries, list | dict) and len(entries) > max_nodes:
+            raise ArtifactRefusedError(
+                f"the graph has {len(entries):,} {what}; at most {max_nodes:,} are accepted here."
+            )
     tensors = dict(zip(paths, map(arena.to_torch, reply.tensors), strict=True))
     try:
         from_data(graph, tensors)

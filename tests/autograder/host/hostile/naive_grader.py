@@ -2,8 +2,8 @@
 
 Each function is one of them; it returns a score. They exist so that every hostile answer can prove that it fools
 someone, and nothing outside the tests uses them. Run as a script, this file is a server: it imports torch once and
-forks for each request, a line `GRADER EXERCISE FILE FORGED`, so that a proof takes milliseconds. The reply is what
-happened: full marks, no marks, hangs, breaks.
+forks for each request, a line `GRADER EXERCISE FILE FORGED SECONDS`, so that a proof takes milliseconds. The reply is
+what happened: full marks, no marks, hangs, breaks.
 """
 
 import atexit
@@ -34,7 +34,6 @@ from tests.autograder.host.hostile.naive_notebook import absent, kernel, page, p
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
-PATIENCE_S = 2.5
 ENTRY = {"01": "scaled_dot_product", "04": "read_graph", "05": "fuse_bias_silu", "no": "change"}  # by the folder's name
 
 
@@ -299,13 +298,13 @@ def outcome(output, status):
 
 def serve():
     for line in sys.stdin:
-        grader, exercise, path, forged = line.split()
+        grader, exercise, path, forged, seconds = line.split()
         folder = tempfile.mkdtemp()  # no TemporaryDirectory: its finaliser would run in the children, too
-        print(json.dumps(graded(grader, exercise, path, forged, folder)), flush=True)
+        print(json.dumps(graded(grader, exercise, path, forged, folder, float(seconds))), flush=True)
         shutil.rmtree(folder)
 
 
-def graded(grader, exercise, path, forged, folder):
+def graded(grader, exercise, path, forged, folder, patience_s):
     printed = Path(folder, "printed")
     child = os.fork()
     if child == 0:
@@ -323,7 +322,7 @@ def graded(grader, exercise, path, forged, folder):
         atexit._run_exitfuncs()
         sys.stdout.flush()
         os._exit(0)
-    status = wait(child)
+    status = wait(child, patience_s)
     time.sleep(0.3 if "fork" in path else 0.0)  # what forked may go on
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
@@ -333,9 +332,9 @@ def graded(grader, exercise, path, forged, folder):
     }
 
 
-def wait(child):
+def wait(child, patience_s):
     """The child's status, None if it had to be killed."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
