@@ -40,6 +40,13 @@ class LayerNormToBatchNorm(FusionPass):
 
     `calibration` are inputs of the program, one sequence a batch, from which each BatchNorm gets its statistics. A
     model in evaluation mode needs them; one in training mode may do without, and finds them while it trains.
+
+        >>> from course_lib.fusion import fuse
+        >>> x = torch.tensor([[0.0, 2.0], [4.0, 8.0]])
+        >>> program = nn.Sequential(nn.LayerNorm(2)).eval()
+        >>> result = fuse(program, (x,), (LayerNormToBatchNorm(calibration=[(x,)]),), level="lossy")
+        >>> result.graph_module(x).round().tolist()  # each column on its own, where LayerNorm takes each row
+        [[-1.0, -1.0], [1.0, 1.0]]
     """
 
     name = "layer_norm_to_batch_norm"

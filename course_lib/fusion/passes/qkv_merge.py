@@ -60,7 +60,15 @@ class _Projection:
 
 
 class QkvMerge(GraphPass):
-    """The pass `qkv_merge`: two or more projections of one tensor. Those that differ in kind are merged by kind."""
+    """The pass `qkv_merge`: two or more projections of one tensor. Those that differ in kind are merged by kind.
+
+    >>> from course_lib.fusion import fuse
+    >>> def program(x, query, key):
+    ...     return F.linear(x, query) * F.linear(x, key)
+    >>> result = fuse(program, (torch.zeros(40, 4), torch.zeros(4, 4), torch.zeros(4, 4)), ("qkv_merge",))
+    >>> result.num_matches, result.cost_before.bytes_moved, result.cost_after.bytes_moved
+    (1, 4608, 4224)
+    """
 
     name = "qkv_merge"
     by_default = False
