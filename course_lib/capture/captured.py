@@ -10,7 +10,7 @@ from course_lib.capture.source import SourceLine
 from course_lib.errors import CaptureError
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Captured:
     """A program as a graph, or as several.
 
@@ -18,27 +18,34 @@ class Captured:
     >>> captured = Captured(mode="fx", captured_by="a person", code="", run=torch.relu, ir="relu")
     >>> captured(torch.tensor(-1.0))
     tensor(0.)
+    >>> captured
+    Captured in mode 'fx' by a person: no torch.fx graph; read .code or .ir
     """
 
     mode: str
     captured_by: str  # the part of PyTorch that did it, such as "torch.jit.trace"
-    code: str = field(repr=False)  # the graph as Python, or as the code that TorchScript prints
-    ir: str = field(repr=False)  # the graph as text, node by node
-    run: Callable[..., Any] = field(repr=False)  # takes what the program takes, and runs what was captured
-    graphs: Mapping[str, fx.GraphModule] = field(default_factory=dict, repr=False)  # name -> graph; the main one first
-    script: Any = field(default=None, repr=False)  # the `ScriptModule` or `ScriptFunction` of "trace" and "script"
-    exported: Any = field(default=None, repr=False)  # the `torch.export.ExportedProgram` of "export"
-    module: nn.Module | None = field(default=None, repr=False)  # holds the parameters and flags that `run` uses
-    guards: tuple[str, ...] = field(
-        default=(), repr=False
-    )  # what must hold of the inputs for the graph to be used, where that is checked
+    code: str  # the graph as Python, or as the code that TorchScript prints
+    ir: str  # the graph as text, node by node
+    run: Callable[..., Any]  # takes what the program takes, and runs what was captured
+    graphs: Mapping[str, fx.GraphModule] = field(default_factory=dict)  # name -> graph; the main one first
+    script: Any = None  # the `ScriptModule` or `ScriptFunction` of "trace" and "script"
+    exported: Any = None  # the `torch.export.ExportedProgram` of "export"
+    module: nn.Module | None = None  # holds the parameters and flags that `run` uses
+    guards: tuple[str, ...] = ()  # what must hold of the inputs for the graph to be used, where that is checked
     breaks: tuple[str, ...] = ()  # why a program became several graphs
-    warnings: tuple[str, ...] = field(default=(), repr=False)  # what PyTorch said while it captured, kept unprinted
-    lines: Mapping[str, SourceLine] = field(default_factory=dict, repr=False)  # node -> line it came from, where known
+    warnings: tuple[str, ...] = ()  # what PyTorch said while it captured, kept unprinted
+    lines: Mapping[str, SourceLine] = field(default_factory=dict)  # node -> line it came from, where known
 
     def __call__(self, *inputs: object, **keyword_inputs: object) -> Any:
         """Run what was captured."""
         return self.run(*inputs, **keyword_inputs)
+
+    def __repr__(self) -> str:
+        nodes = sum(len(graph.graph.nodes) for graph in self.graphs.values())
+        graphs = f"{len(self.graphs)} torch.fx graph{'s' * (len(self.graphs) != 1)} of {nodes} nodes"
+        held = graphs if self.graphs else "no torch.fx graph; read .code or .ir"
+        breaks = f", {len(self.breaks)} graph break{'s' * (len(self.breaks) != 1)}" if self.breaks else ""
+        return f"Captured in mode {self.mode!r} by {self.captured_by}: {held}{breaks}"
 
     @property
     def graph_module(self) -> fx.GraphModule:

@@ -12,6 +12,7 @@
 | "lazy" | each call records anew, and equal recordings share compiled code |
 """
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,6 +46,7 @@ CAPTURERS: Mapping[str, Capturer] = {
 }
 MODES = ("trace", "script", "fx", "make_fx", "dynamo", "export", "aot", "lazy")
 NEED_NO_INPUTS = ("script", "fx")
+PLAIN = (bool, int, float, str)  # defaults that can become a part of the graph
 
 
 def capture(
@@ -64,10 +66,13 @@ def capture(
         >>> capture(torch.nn.ReLU(), (torch.zeros(2),), mode="export").captured_by
         'torch.export.export'
 
-    The module's docstring tells what each mode does. `example_kwarg_inputs` are inputs by name, as in
-    `{"input_ids": tokens}`, beside those by place or in their stead. Modes "fx" and "script" need neither. For "fx",
-    `leaf_modules` names classes, or paths such as "layers.0", that stay one node each, and `concrete_args` fixes
-    arguments by name: `{"mask": None}` captures the program without a mask, and the graph has no such input. For
+    `mode` is "fx", "trace" and "script" (both TorchScript), "make_fx", "dynamo", "export", "aot" or "lazy"; the
+    docstring of `course_lib.capture.capturing` tells what happens in each. `example_kwarg_inputs` are inputs by name,
+    as in `{"input_ids": tokens}`, beside those by place or in their stead.
+
+    Modes "fx" and "script" need neither. For "fx", `leaf_modules` names classes, or paths such as "layers.0", that stay
+    one node each, and `concrete_args` fixes arguments by name: `{"mask": None}` captures the program without a mask,
+    and the graph has no such input. Arguments that example inputs leave out are fixed so at their defaults. For
     "export", `dynamic_shapes` is that of `torch.export`. Except with "lazy", which copies, the result shares
     parameters with `model`. The model, the inputs and the random states are left as they were.
 
@@ -78,7 +83,9 @@ def capture(
     inputs, keyword_inputs = fresh_inputs((tuple(example_inputs), dict(example_kwarg_inputs or {})))
     capturers: dict[str, Capturer] = {
         **CAPTURERS,
-        "fx": lambda model, inputs, named: capture_fx(model, leaf_modules, concrete_args),
+        "fx": lambda model, inputs, named: capture_fx(
+            model, leaf_modules, {**left_out(model, inputs, named), **(concrete_args or {})}
+        ),
         "export": lambda model, inputs, named: capture_export(model, inputs, named, dynamic_shapes),
     }
     with preserving(model), warnings.catch_warnings(record=True) as caught:
@@ -87,6 +94,20 @@ def capture(
     for graph_module in captured.graphs.values():
         picklable(graph_module)
     return replace(captured, warnings=tuple(f"{said.category.__name__}: {said.message}" for said in caught))
+
+
+def left_out(model: Program, inputs: Sequence[object], keyword_inputs: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments that a call with these inputs leaves at their defaults; none for a call without inputs."""
+    forward = model.forward if isinstance(model, nn.Module) else model
+    if not (inputs or keyword_inputs):
+        return {}
+    try:
+        signature = inspect.signature(forward)
+        given = signature.bind(*inputs, **keyword_inputs).arguments
+    except (TypeError, ValueError):  # no signature, or a call that fails for itself
+        return {}
+    known = {name: one.default for name, one in signature.parameters.items() if name not in given}
+    return {name: default for name, default in known.items() if default is None or type(default) in PLAIN}
 
 
 def _check(model: object, mode: str, *, fx_only: bool, export_only: object) -> None:

@@ -45,6 +45,11 @@ class Cost:
     # Bytes moved and floating-point operations of each launch, in order.
     by_launch: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
+    def __str__(self) -> str:
+        moved = f"{self.bytes_moved:,} bytes moved ({self.bytes_read:,} read, {self.bytes_written:,} written)"
+        least = f"at least {self.minimum_bytes:,} by one kernel, at most {self.peak_bytes:,} alive"
+        return f"{self.launches} launches, {moved}, {least}; {self.flops:,} FLOP"
+
     @property
     def bytes_moved(self) -> int:
         """Bytes read and written together."""

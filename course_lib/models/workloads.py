@@ -61,7 +61,9 @@ def workload(name: str, size: Size = "tiny") -> Workload:
         >>> model(tokens).shape
         torch.Size([2, 16, 100])
 
-    Raises `ModelError` naming those that exist.
+    The names: "perceptron", "feed_forward", "bert_layer", "bert_layer_norm_first", "encoder", "masked_language_model",
+    "rnn", "lstm" and "residual_network", each in the sizes "tiny", for a CPU, and "base". Raises `ModelError` for
+    others.
     """
     found = WORKLOADS.get((name, size))
     if found is None:

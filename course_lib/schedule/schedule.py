@@ -255,6 +255,15 @@ class Schedule:
 def create_schedule(model: nn.Module) -> Schedule:
     """Return a schedule for `model`, which itself is never changed.
 
+        >>> schedule = create_schedule(nn.Sequential(nn.Linear(2, 2), nn.GELU()))
+        >>> linear = schedule["0"].decompose()
+        >>> matches = schedule.trace().find(lambda x, bias: nn.functional.gelu(x + bias))
+        >>> schedule.fuse(matches, compiler="eager").history
+        1. decompose 0: a product, then the sum with the bias
+        2. trace the model: 3 calls
+        3. fuse the model: add, _1 → fused_0, by eager
+        >>> model = schedule.build()
+
     The schedule works on a copy of the model's structure that has the very same Parameters and buffers, so both train
     together and one state dict fits both. Raises `ScheduleError` if the structure cannot be copied.
     """

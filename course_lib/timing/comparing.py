@@ -1,6 +1,7 @@
 """`compare`: which of two callables is faster, and by how much."""
 
 import dataclasses
+import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
@@ -66,7 +67,8 @@ class Comparison:
         times = f"{format_us(self.candidate.median_us)} against {format_us(self.baseline.median_us)}"
         notes = [*(f"candidate: {n}" for n in self.candidate.notes), *(f"baseline: {n}" for n in self.baseline.notes)]
         counted = f"{len(self.ratios)} pairs, {self.candidate.clock} clock, {self.candidate.device}"
-        head = f"{self.ratio:.2f} times as fast ({CONFIDENCE:.0%}: {low:.2f} to {high:.2f}): {times} ({counted})"
+        known = f"{CONFIDENCE:.0%}: {low:.2f} to {high:.2f}" if math.isfinite(high - low) else "too few pairs"
+        head = f"{self.ratio:.2f} times as fast ({known}): {times} ({counted})"
         return "\n".join([head, *notes])
 
     __repr__ = __str__

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.capture import compare_modes, overview
+from course_lib.capture import capture, compare_modes, overview
 from course_lib.capture.capturing import MODES
 from course_lib.capture.observing import difference
 from course_lib.errors import CaptureError
@@ -64,10 +64,23 @@ def test_hugging_face_bert_that_returns_an_object_of_its_own_class():
 def test_our_layer_is_captured_by_every_mode():
     layer = TransformerLayer(TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16)).eval()
     inputs = (torch.randn(2, 5, 8),), [(torch.randn(2, 5, 8),)]
-    comparison = compare_modes(layer, *inputs, concrete_args={"mask": None})
+    comparison = compare_modes(layer, *inputs)
     assert set(comparison.verdicts.values()) == {"captured"}, comparison
-    with_mask_open = compare_modes(layer, *inputs, modes=("fx",))
-    assert "NoneType" in with_mask_open["fx"].why
+    with_mask = capture(layer, (*inputs[0], torch.zeros(5, 5))).graph_module
+    open_mask = capture(layer).graph_module
+    for graph_module, taken in ((comparison["fx"].captured.graph_module, 1), (with_mask, 2), (open_mask, 2)):
+        assert len(graph_module.graph.find_nodes(op="placeholder")) == taken
+
+
+def test_an_argument_that_example_inputs_leave_out_keeps_its_default():
+    def scaled(x, factor=2.0, shift=None):
+        return x * factor if shift is None else x * factor + shift
+
+    x = torch.ones(2)
+    assert torch.equal(capture(scaled, (x,))(x), 2 * x)
+    assert torch.equal(capture(scaled, (x,), concrete_args={"factor": 3.0})(x), 3 * x)
+    assert torch.equal(capture(scaled, example_kwarg_inputs={"x": x, "shift": x})(x, shift=x), 3 * x)
+    assert "shift" in capture(scaled).code
 
 
 class Dropout(nn.Module):

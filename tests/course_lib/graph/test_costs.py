@@ -97,3 +97,8 @@ def test_bytes_moved_are_bytes_read_and_written() -> None:
 
 def test_an_empty_tensor_is_a_launch_without_bytes() -> None:
     assert cost(bias_silu, (torch.zeros(0, N), torch.zeros(N))) == Cost(1, B, 0)
+
+
+def test_a_cost_prints_as_one_sentence() -> None:
+    counted = cost(lambda x: torch.relu(x + 1), (torch.zeros(1000),))
+    assert str(counted).startswith("2 launches, 16,000 bytes moved (8,000 read, 8,000 written), at least 8,000 by one")

@@ -51,3 +51,8 @@ def test_the_perceptron_is_its_formula():
     inner = x @ model.up.weight.T + model.up.bias
     expected = 0.5 * inner * (1 + torch.erf(inner / 2**0.5)) @ model.down.weight.T + model.down.bias
     torch.testing.assert_close(model(x), expected)
+
+
+def test_the_docstring_names_every_workload() -> None:
+    for name in {name for name, _ in WORKLOADS}:
+        assert f'"{name}"' in str(workload.__doc__)

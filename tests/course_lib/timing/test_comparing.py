@@ -109,3 +109,11 @@ def test_a_threshold_lets_it_stop_early():
 def test_what_cannot_be_called_is_refused(candidate, baseline):
     with pytest.raises(TimingError, match=r"compare got a .* expects a callable"):
         compare(candidate, baseline, [1])
+
+
+def test_five_pairs_bound_nothing_and_say_so():
+    time = FakeTime()
+    result = compared(time, time.work(100.0), time.work(150.0), max_pairs=5)
+
+    assert "(too few pairs)" in str(result)
+    assert "inf" not in str(result)
