@@ -137,12 +137,17 @@ def _converse(channel: socket.socket, target: Mapping[str, Any]) -> dict[str, st
 def _why_not_started(sandbox: Sandbox, ending: Ending) -> str:
     needed = (Path(sys.executable).resolve(), Path(sys.prefix, "lib"), course_lib(), PACKAGE / "worker")
     for place in needed if os.geteuid() == 0 else ():
+        if place.exists() and not place.stat().st_mode & stat.S_IROTH:
+            return (
+                f"A worker runs as another user, who may not read {place}; make it readable with"
+                f" `chmod -R go+rX {place}`."
+            )
         # Where nothing is mounted, the way to a file has to be open as well.
-        for each in (place, *(place.parents if sandbox.level == Level.CONFINED else ())):
-            if each.exists() and not each.stat().st_mode & (stat.S_IROTH if each == place else stat.S_IXOTH):
+        for parent in place.parents if sandbox.level == Level.CONFINED else ():
+            if not parent.stat().st_mode & stat.S_IXOTH:
                 return (
-                    f"A worker runs as another user, who may not read {each}; make it readable with"
-                    f" `chmod -R go+rX {each}`."
+                    f"A worker runs as another user, who may not enter {parent}, where {place} lies; use an interpreter"
+                    " and a checkout that every user may read."
                 )
     printed = ending.output.strip().splitlines()[-1:] or [ending.detail or f"it ended with {ending.exit_code}"]
     return f"The interpreter {sys.executable} does not run in the sandbox: {printed[0]}."
