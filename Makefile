@@ -61,6 +61,8 @@ bench: $(READY)  ## long measurements on the CPU: passes, generated programs, ca
 	@$(PYTHON) -m benchmarks.fusion_sweep
 	@echo "==> Capture modes"
 	@$(PYTHON) -m benchmarks.capture_comparison
+	@echo "==> What a backend for the toy machine saves"
+	@$(PYTHON) -m benchmarks.backend_launches
 	@echo "==> Verdicts on speed where the true ratio is known"
 	@$(PYTHON) -m benchmarks.timing_decisions
 	@echo "==> What isolation costs, by level"
