@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import math
 import mmap
@@ -84,4 +85,4 @@ def _span(tensor: torch.Tensor) -> bytes:
         return b""
     extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     flat = tensor.as_strided((extent,), (1,), tensor.storage_offset()).contiguous()
-    return bytes(flat.view(torch.uint8).numpy())
+    return ctypes.string_at(flat.data_ptr(), flat.nbytes)  # numpy may be missing where there is a GPU

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import torch
 
 from autograder.protocol.tensors import RawTensor
@@ -27,5 +29,5 @@ def to_raw(tensor: object, what: str) -> RawTensor:
     if tensor.layout is not torch.strided or tensor.is_quantized:
         raise NotATensorError(f"{what} has layout {tensor.layout}; return an ordinary dense tensor.")
     solid = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
-    data = bytes(solid.reshape(-1).view(torch.uint8).numpy()) if solid.numel() else b""
+    data = ctypes.string_at(solid.data_ptr(), solid.nbytes) if solid.numel() else b""
     return RawTensor(str(solid.dtype).removeprefix("torch."), tuple(solid.shape), tuple(solid.stride()), data)

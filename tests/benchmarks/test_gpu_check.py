@@ -18,7 +18,7 @@ from benchmarks.gpu.sections import layer, timer
 from benchmarks.gpu.sections import tests as gpu_tests
 from tests.architecture.source_tree import ROOT
 
-SECTIONS = ("machine", "tests", "timer", "kernels", "layer")
+SECTIONS = ("machine", "tests", "timer", "kernels", "clock", "layer")
 # A GPU machine may have none of these.
 ABSENT = """
 import sys
