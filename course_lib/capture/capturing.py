@@ -91,6 +91,10 @@ def capture(
     with preserving(model), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         captured = capturers[mode](model, inputs, keyword_inputs)
+    return _finished(captured, caught)
+
+
+def _finished(captured: Captured, caught: Sequence[warnings.WarningMessage]) -> Captured:
     for graph_module in captured.graphs.values():
         picklable(graph_module)
     return replace(captured, warnings=tuple(f"{said.category.__name__}: {said.message}" for said in caught))

@@ -52,7 +52,7 @@ def fuse(
     gm = _with_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
     anew = made_anew(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    matches, rejected = _run_all(selected, gm)
+    matches, rejected = run_all(selected, gm)
     total = sum(matches.values())
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
@@ -99,7 +99,7 @@ def _captured(program: nn.Module | Callable[..., object], example_inputs: Sequen
     return gm
 
 
-def _run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:
+def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:
     """Run the passes on our copy in order; return how much each did, and what they leave alone."""
     matches: dict[str, int] = {}
     rejected: list[Rejected] = []

@@ -6,7 +6,7 @@ from torch import fx
 
 from course_lib.fusion.effects import between, is_random, switches_regime
 from course_lib.fusion.matching import Difference, Match
-from course_lib.fusion.mutation import mutates, mutations_of
+from course_lib.fusion.mutation import Writers, mutates, mutations_of
 from course_lib.fusion.owned import Owned
 from course_lib.fusion.rules import REMEDIES, Objection
 from course_lib.graph.hooks import has_hooks
@@ -118,8 +118,8 @@ def _first_readers(match: Match, value: object) -> Iterator[tuple[fx.Node, list[
         if readers:
             yield readers[0], [value]
     elif isinstance(value, Owned):
-        graph = match.anchor.graph
-        yield match.nodes[0], [node for node in graph.find_nodes(op="get_attr") if node.target == value.path]
+        writers = match.writers if isinstance(match.writers, Writers) else Writers(match.writers)
+        yield match.nodes[0], list(writers.holders(value.path))
 
 
 def _describe(different: Difference) -> str:

@@ -43,6 +43,17 @@ def mutates(node: torch.fx.Node) -> bool:
 class Writers(tuple[torch.fx.Node, ...]):
     """The nodes of a graph that may change a tensor in place, in graph order, and found by the memory they change."""
 
+    attributes: Mapping[str, Sequence[torch.fx.Node]] | None = None  # path -> nodes that name it, where looked for
+
+    def holders(self, path: str) -> Sequence[torch.fx.Node]:
+        """Return the nodes through which a writer could change what a module holds.
+
+        Those that a pass has added since are none of them: what a pass writes changes nothing.
+        """
+        if self.attributes is None:
+            self.attributes = _attributes(self[0].graph) if self else {}
+        return self.attributes.get(path, ())
+
     @functools.cached_property
     def _by_memory(self) -> Mapping[int | None, Sequence[int]]:
         """Positions of writers by the memory that they may change; None is memory that is not known."""
@@ -75,7 +86,16 @@ def mutations_of(
 
 def mutating_nodes(graph: torch.fx.Graph) -> Writers:
     """Return the nodes that may change a tensor in place."""
-    return Writers(node for node in graph.nodes if mutates(node))
+    writers = Writers(node for node in graph.nodes if mutates(node))
+    writers.attributes = _attributes(graph) if writers else {}
+    return writers
+
+
+def _attributes(graph: torch.fx.Graph) -> Mapping[str, Sequence[torch.fx.Node]]:
+    found: dict[str, list[torch.fx.Node]] = {}
+    for node in graph.find_nodes(op="get_attr"):
+        found.setdefault(str(node.target), []).append(node)
+    return found
 
 
 def may_share_memory(a: torch.fx.Node, b: torch.fx.Node) -> bool:

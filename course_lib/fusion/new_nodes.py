@@ -5,6 +5,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from course_lib.fusion.owned import module_of
+from course_lib.graph.shapes import fake_like
 
 
 def describe_new_nodes(gm: fx.GraphModule) -> None:
@@ -15,20 +16,25 @@ def describe_new_nodes(gm: fx.GraphModule) -> None:
     mode = next((value.fake_mode for node in gm.graph.nodes if isinstance(value := _known(node), FakeTensor)), None)
     if mode is None:
         return
+    # What a module holds has one stand-in, however many nodes name it.
+    named = [node for node in gm.graph.find_nodes(op="get_attr") if "val" in node.meta]
+    stand_ins = {id(_held(gm, str(node.target))): node.meta["val"] for node in named}
     for node in gm.graph.nodes:
         if "val" not in node.meta and node.op in ("get_attr", "call_function", "call_module"):
-            _describe(gm, node, mode)
+            _describe(gm, node, mode, stand_ins)
 
 
 def _known(node: fx.Node) -> object:
     return node.meta.get("val")
 
 
-def _describe(gm: fx.GraphModule, node: fx.Node, mode: FakeTensorMode) -> None:
+def _describe(gm: fx.GraphModule, node: fx.Node, mode: FakeTensorMode, stand_ins: dict[int, object]) -> None:
     if not all("val" in operand.meta for operand in node.all_input_nodes):
         return
     if node.op == "get_attr":
-        node.meta["val"] = _stand_in(gm, str(node.target), mode)
+        held = _held(gm, str(node.target))
+        stand_in = fake_like(held.detach(), mode) if isinstance(held, torch.Tensor) else held
+        node.meta["val"] = stand_ins.setdefault(id(held), stand_in)
         return
     args, kwargs = (fx.map_arg(part, _known) for part in (node.args, node.kwargs))  # type: ignore[arg-type]  # values
     function = module_of(node) if node.op == "call_module" else node.target
@@ -36,11 +42,8 @@ def _describe(gm: fx.GraphModule, node: fx.Node, mode: FakeTensorMode) -> None:
         node.meta["val"] = function(*args, **kwargs)  # type: ignore[operator,arg-type]  # a call's own arguments
 
 
-def _stand_in(gm: fx.GraphModule, path: str, mode: FakeTensorMode) -> object:
+def _held(gm: fx.GraphModule, path: str) -> object:
     value: object = gm
     for part in path.split("."):
         value = getattr(value, part)
-    if not isinstance(value, torch.Tensor):
-        return value
-    with mode:
-        return torch.empty_strided(tuple(value.shape), value.stride(), dtype=value.dtype, device=value.device)
+    return value

@@ -1,5 +1,6 @@
 """Change a copy of a graph, and leave it clean."""
 
+import bisect
 import copy
 import itertools
 from collections.abc import Callable, Mapping
@@ -111,9 +112,15 @@ def new_constant(gm: fx.GraphModule, node: fx.Node, module: torch.nn.Module) -> 
 
 
 def _add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
-    number = next(number for number in itertools.count() if not hasattr(gm, f"{name}_{number}"))
-    gm.add_module(f"{name}_{number}", module)
-    return f"{name}_{number}"
+    def is_free(number: int) -> bool:
+        return not hasattr(gm, f"{name}_{number}")
+
+    end = 1  # a number that is free, found in a few steps also where many are taken
+    while not is_free(end - 1):
+        end *= 2
+    path = f"{name}_{bisect.bisect_left(range(end), True, key=is_free)}"
+    gm.add_module(path, module)
+    return path
 
 
 def new_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> Callable[..., fx.Proxy]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from torch import fx
 from torch.utils._pytree import tree_leaves
 
-from course_lib.fusion.effects import between, is_repeatable, switches_regime
+from course_lib.fusion.effects import is_repeatable, switches_regime
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.mutation import may_share_memory, mutations_of
+from course_lib.fusion.mutation import Writers, may_share_memory, mutating_nodes, mutations_of
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rewriting import erase
 from course_lib.fusion.rules import Objection
@@ -28,6 +28,7 @@ class CommonSubexpressions(GraphPass):
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Let each repeated node's users use the first one; count the nodes that went."""
         returned = [leaf for leaf in tree_leaves(gm.graph.output_node().args) if isinstance(leaf, fx.Node)]
+        fixed = _Fixed(mutating_nodes(gm.graph), [node for node in gm.graph.nodes if switches_regime(node)], returned)
         first: dict[Hashable, fx.Node] = {}
         rejected: list[Rejected] = []
         merged = 0
@@ -36,7 +37,7 @@ class CommonSubexpressions(GraphPass):
             earlier = first.setdefault(key, node) if key is not None else node
             if earlier is node:
                 continue
-            objection = _objection(earlier, node, returned)
+            objection = _objection(earlier, node, fixed)
             if objection is None:
                 node.replace_all_uses_with(earlier)
                 erase((node,))
@@ -47,19 +48,29 @@ class CommonSubexpressions(GraphPass):
         return merged, rejected
 
 
-def _objection(earlier: fx.Node, node: fx.Node, returned: Sequence[fx.Node]) -> Objection | None:
+@dataclass(frozen=True)
+class _Fixed:
+    """What stays as it is while nodes are merged."""
+
+    writers: Writers
+    switches: Sequence[fx.Node]
+    returned: Sequence[fx.Node]
+
+
+def _objection(earlier: fx.Node, node: fx.Node, fixed: _Fixed) -> Objection | None:
     """Return why two equal nodes must stay two, or None."""
     if node.op == "get_attr":
         return None  # both name one object, whatever happens to it
-    switch = next((other for other in between(earlier, node) if switches_regime(other)), None)
+    switch = next((other for other in fixed.switches if earlier < other < node), None)
     if switch is not None:
         return Objection("regime", f"{switch} changes how {node} is computed")
-    lying = set(between(earlier, node))
-    changing = [other for other in mutations_of(node.all_input_nodes, after=earlier) if other in lying]
-    changing = changing or mutations_of((earlier,), after=earlier) or mutations_of((node,), after=node)
+    among = fixed.writers
+    changing = [other for other in mutations_of(node.all_input_nodes, after=earlier, among=among) if other < node]
+    changing = changing or mutations_of((earlier,), after=earlier, among=among)
+    changing = changing or mutations_of((node,), after=node, among=among)
     if changing:
         return Objection("mutation", f"{changing[0]} changes an operand or a result of {earlier} and {node} in place")
-    if all(any(may_share_memory(one, output) for output in returned) for one in (earlier, node)):
+    if all(any(may_share_memory(one, output) for output in fixed.returned) for one in (earlier, node)):
         return Objection("is an output", f"{earlier} and {node} are both returned, as two tensors")
     return None
 

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 from course_lib.fusion.constants import Constant
 from course_lib.fusion.effects import is_repeatable
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.mutation import may_share_memory, mutations_of
+from course_lib.fusion.mutation import Writers, may_share_memory, mutating_nodes, mutations_of
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rewriting import new_constant
 from course_lib.fusion.rules import Objection
@@ -32,12 +32,13 @@ class ConstantFolding(GraphPass):
         for node in gm.graph.nodes:
             if _is_constant(node) and constant.issuperset(node.all_input_nodes):
                 constant.add(node)
+        writers = mutating_nodes(gm.graph)
         folded = 0
         rejected: list[Rejected] = []
         for node in gm.graph.nodes:
             if node not in constant or all(user in constant for user in node.users):
                 continue
-            objection = _objection(node)
+            objection = _objection(node, writers)
             if objection is None:
                 _fold(gm, node)
                 folded += 1
@@ -52,13 +53,13 @@ def _is_constant(node: fx.Node) -> bool:
     return is_call and is_repeatable(node) and not node.kwargs.get("requires_grad", False)
 
 
-def _objection(node: fx.Node) -> Objection | None:
+def _objection(node: fx.Node, writers: Writers) -> Objection | None:
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         return None if isinstance(value, (bool, int, float)) else Objection("shape unknown", f"{node} is no tensor")
     if value.numel() * value.element_size() > MAX_BYTES:
         return Objection("traffic", f"{node} has {value.numel():,} elements; it is cheaper to compute than to keep")
-    changing = mutations_of((node,), after=node)
+    changing = mutations_of((node,), after=node, among=writers)
     if changing:
         return Objection("mutation", f"{changing[0]} changes {node} in place, so each run needs a new one")
     outputs = [leaf for leaf in tree_leaves(node.graph.output_node().args) if isinstance(leaf, fx.Node)]

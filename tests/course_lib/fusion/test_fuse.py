@@ -164,6 +164,38 @@ def test_every_pass_is_documented_and_registered_under_its_name() -> None:
         assert cls.level == "exact" or not cls.by_default
 
 
+def test_a_fusion_hides_no_later_one_from_a_parameter_that_both_read() -> None:
+    norm = nn.LayerNorm(6)
+
+    def program(x: Tensor) -> Tensor:
+        for _ in range(12):  # more than there are rounds
+            x = norm(F.gelu(x).mul_(2) + x)
+        return x
+
+    class Program(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = norm
+
+        def forward(self, x: Tensor) -> Tensor:
+            return program(x)
+
+    assert fuse(Program(), (X,), ("residual_layer_norm",)).num_matches == 12
+
+
+def test_places_that_are_alike_are_told_once() -> None:
+    def program(x: Tensor, b: Tensor) -> Tensor:
+        for _ in range(3):
+            x = F.gelu(torch.add(x, b, alpha=2))
+        return x
+
+    text = fuse(program, (X, X[0])).explain()
+    assert text.startswith("3 places look like something that can be fused, and were left as they are:")
+    assert text.count("what would help") == 1
+    assert "what is there: add = torch.add(x, b, alpha=2)" in text
+    assert "and 2 more like it, such as add_1, gelu_1" in text
+
+
 def test_known_defects_of_others_are_not_shared() -> None:
     def scaled(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
         return torch.add(a @ b, c, alpha=2)
