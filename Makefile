@@ -65,6 +65,8 @@ bench: $(READY)  ## long measurements on the CPU: passes, generated programs, ca
 	@$(PYTHON) -m benchmarks.backend_launches
 	@echo "==> Verdicts on speed where the true ratio is known"
 	@$(PYTHON) -m benchmarks.timing_decisions
+	@echo "==> The judge's verdicts on speed, with real workers"
+	@$(PYTHON) -m benchmarks.speed_verdicts
 	@echo "==> What isolation costs, by level"
 	@$(PYTHON) -m benchmarks.sandbox_overhead
 	@echo "==> Grading a class of 300"
