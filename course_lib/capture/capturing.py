@@ -88,13 +88,14 @@ def capture(
         ),
         "export": lambda model, inputs, named: capture_export(model, inputs, named, dynamic_shapes),
     }
+    return _captured(capturers[mode], model, inputs, keyword_inputs)
+
+
+def _captured(capturer: Capturer, model: Program, inputs: Any, keyword_inputs: Any) -> Captured:
+    """Capture, leaving the model as it was; say what PyTorch warned of, and let the graphs be pickled."""
     with preserving(model), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        captured = capturers[mode](model, inputs, keyword_inputs)
-    return _finished(captured, caught)
-
-
-def _finished(captured: Captured, caught: Sequence[warnings.WarningMessage]) -> Captured:
+        captured = capturer(model, inputs, keyword_inputs)
     for graph_module in captured.graphs.values():
         picklable(graph_module)
     return replace(captured, warnings=tuple(f"{said.category.__name__}: {said.message}" for said in caught))
