@@ -53,6 +53,10 @@ def programs() -> dict[str, tuple[Callable[..., object], Sequence[Tensor]]]:
         "sdpa": (lambda q: torch.softmax((q @ q.transpose(-1, -2)) / 8.0, -1) @ q, (heads,)),
         "conv_batch_norm": (nn.Sequential(convolution, batch_norm).eval(), (image,)),
         "linear_batch_norm": (nn.Sequential(linear, row_norm).eval(), (x,)),
+        "qkv_merge": (
+            lambda x, q, k, v: F.linear(x, q) * F.linear(x, k) * F.linear(x, v),
+            (x, *(torch.empty(COLUMNS, COLUMNS) for _ in range(3))),
+        ),
         "common_subexpressions": (lambda x, b: F.gelu(x * b) + torch.relu(x * b), (x, bias)),
         "dead_code": (lambda x, b: (x * b, x + b)[1], (x, bias)),
     }

@@ -1,6 +1,6 @@
 """Try the passes on generated programs, and count wrong results and missed fusions.
 
-    python -m benchmarks.fusion_sweep [--programs COUNT] [--first NUMBER]
+    python -m benchmarks.fusion_sweep [--programs COUNT] [--first NUMBER] [--quick]
 
 Each program is captured, fused by all default passes and the one that its seed is for, and compared with itself by
 `course_lib.fusion.verify` in fp64: values, gradients, strides, aliasing, mutation, masks of dropout, state. Where
@@ -56,11 +56,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Try the passes on generated programs.")
     parser.add_argument("--programs", type=int, default=2000, help="how many")
     parser.add_argument("--first", type=int, default=0, help="number of the first")
+    parser.add_argument("--quick", action="store_true", help="30 programs only")
     options = parser.parse_args()
+    count = 30 if options.quick else options.programs
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     start, busy = time.perf_counter(), time.process_time()
-    outcomes = [try_out(number) for number in range(options.first, options.first + options.programs)]
+    outcomes = [try_out(number) for number in range(options.first, options.first + count)]
     wrong = [outcome for outcome in outcomes if outcome.wrong]
     must = [outcome for outcome in outcomes if outcome.program.must_fuse]
     missed = [outcome for outcome in must if not outcome.fused]
