@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.sandbox import Limits, Sandbox, SandboxError, bubblewrap, describe, open_sandbox, opening
+from autograder.host.sandbox import Limits, Sandbox, SandboxError, bubblewrap, confined, describe, open_sandbox, opening
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.probe import LIMITS, Finding, probe
 
@@ -92,6 +92,7 @@ def test_trust_does_not_lower_the_level_where_there_is_isolation(sandbox: Sandbo
 
 def test_a_machine_without_bubblewrap_is_told_the_package(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap.shutil, "which", lambda name, path: None)
+    monkeypatch.setattr(confined, "landlock_version", lambda: 0)
 
     with pytest.raises(SandboxError, match="apt-get install bubblewrap"):
         open_sandbox()
@@ -106,6 +107,7 @@ def test_a_machine_that_refuses_namespaces_is_told_what_to_allow(
     refusing.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     refusing.chmod(0o755)
     monkeypatch.setattr(bubblewrap, "find_bubblewrap", lambda: str(refusing))
+    monkeypatch.setattr(confined, "landlock_version", lambda: 0)
 
     with pytest.raises(SandboxError, match=r"does not allow new namespaces .*unprivileged_userns_clone"):
         open_sandbox()
