@@ -291,4 +291,10 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(Control("reference", REFERENCE, 12),),
+    equivalent={
+        "line 19: not dead.users and dead in graph.nodes -> not dead.users": "torch.fx forgives a second erasing",
+        "line 21: graph.lint() -> pass": "lint only looks at what was built",
+        "line 22: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "line 43: 2 -> 3": "torch.add takes alpha by name only",
+    },
 )

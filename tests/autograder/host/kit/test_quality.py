@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 
 from autograder.host.exercises import all_exercises
+from autograder.host.exercises.registry import hidden_part
 from autograder.host.kit import quality as surveying
-from autograder.host.kit.exercise import Control
+from autograder.host.kit.exercise import REFERENCE, Control
 from autograder.host.kit.quality import ControlResult, MutantResult, Quality, failing, survey
 from autograder.host.kit.quality_mutants import mutants
 from autograder.host.kit.quality_report import quality_json, quality_text
@@ -100,6 +101,15 @@ def test_mutants_are_programs_all_different_and_none_the_solution():
     assert len(set(texts)) == len(texts) > 10
     assert ast.unparse(ast.parse(SOLUTION)) not in [ast.unparse(ast.parse(text)) for text in texts]
     assert not any("Sum_" in text for text in texts)
+
+
+@pytest.mark.parametrize("exercise_id", all_exercises())
+def test_every_mutant_that_is_called_equivalent_exists_and_has_a_reason(exercise_id):
+    part = hidden_part(exercise_id)
+    reference = next(control.answer for control in part.controls if control.name == REFERENCE)
+
+    assert set(part.equivalent) <= {str(mutant) for mutant in mutants(reference)}
+    assert all(part.equivalent.values())
 
 
 def test_checks_after_the_first_failure_do_not_run():
