@@ -6,13 +6,21 @@ import ast
 
 import pytest
 
+from autograder.host.sandbox.levels import PROMISES
 from tests.autograder.host.hostile import naive_grader
-from tests.autograder.host.hostile.catalogue import CLASSES, HOSTILE, attacks, read, table, table_in_readme
+from tests.autograder.host.hostile.catalogue import CLASSES, HOSTILE, README, attacks, read, table, table_in_readme
 
 
 def test_the_table_in_the_readme_is_what_the_files_say():
     # to renew it: python -m tests.autograder.host.hostile.catalogue
     assert table_in_readme() == table()
+
+
+@pytest.mark.parametrize("level", PROMISES)
+def test_the_readme_has_every_level_with_what_it_needs(level):
+    row = f"| {level.value} {PROMISES[level].title} | {PROMISES[level].needs} |"
+
+    assert row in README.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("cls", CLASSES)
