@@ -133,10 +133,10 @@ def _gelu(w: Writer) -> Value:
 
 def _gelu_tanh(w: Writer) -> Value:
     square = w.any_of("h * h", "h ** 2", "torch.square(h)", "h.pow(2)", "torch.pow(h, 2.0)")
-    cube: Value = w.any_of("(h ** 3)", "torch.pow(h, 3)", "h.pow(exponent=3.0)")
-    if w.draw.random() < 0.4:
-        cube = w.product("h", "h", "h")
     form = w.draw.randrange(3)
+    cube: Value = w.any_of("(h ** 3)", "torch.pow(h, 3)", "h.pow(exponent=3.0)")
+    if form != 1 and w.draw.random() < 0.4:
+        cube = w.product("h", "h", "h")
     if form == 0:
         u = w.product(SLOPE, w.sum("h", w.product(CUBE, cube)))
     elif form == 1:

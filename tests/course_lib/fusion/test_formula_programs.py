@@ -46,7 +46,7 @@ def _nobody_sees(call: object) -> None:
 
 # Without the check, the programs come out wrong.
 CHECKS = {
-    "literals": (activations, "tolerance", _no_tolerance, "("),
+    "literals": (activations, "tolerance", _no_tolerance, "a literal is off"),
     "biased": (layer_norm, "_objection_to_variance", _any_variance, "unbiased=True"),
     "memory": (out_of_place, "_objection_to_memory", _nobody_sees, "x.add_(1)"),
 }
@@ -55,7 +55,8 @@ CHECKS = {
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_programs_notice_when_a_check_is_missing(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, name, instead, written = CHECKS[check]
-    edited = (number for number in range(0, 9 * PROGRAMS, 3) if written in generate_formula(number).source)
+    programs = ((number, generate_formula(number)) for number in range(0, 9 * PROGRAMS, 3))
+    edited = (number for number, program in programs if written in f"{program.edit}: {program.source}")
     numbers = list(itertools.islice(edited, 12))
     monkeypatch.setattr(module, name, instead)
     assert any(try_formula(number).wrong for number in numbers)
