@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from benchmarks import kernel_times
 from benchmarks.gpu.running import Result
-from benchmarks.gpu.section import Section, sections
-from benchmarks.gpu.sections import layer, timer
+from benchmarks.gpu.section import Run, Section, sections
+from benchmarks.gpu.sections import layer, machine, timer
 from benchmarks.gpu.sections import tests as gpu_tests
+from benchmarks.layer_cases import build_layer, programs
+from course_lib.models import TransformerConfig
 from tests.architecture.source_tree import ROOT
 
 SECTIONS = ("machine", "tests", "timer", "kernels", "clock", "layer")
@@ -92,7 +98,7 @@ def test_a_bare_machine_runs_every_section_and_gets_a_record(tmp_path: Path) -> 
 )
 def test_a_section_that_ends_badly_costs_the_others_nothing(act: str, ending: str, tmp_path: Path) -> None:
     startup = FATES.format(name="timer", act=act)
-    status, record, table = gpu_check(tmp_path, "--only", "machine", "timer", "--budget", "25", startup=startup)
+    status, record, table = gpu_check(tmp_path, "--only", "machine", "timer", "--budget", "40", startup=startup)
 
     assert status == 1
     assert record["sections"]["machine"]["ending"] == "done"
@@ -205,3 +211,61 @@ def test_notes_that_a_section_cannot_read_are_said_and_kept() -> None:
     assert "last words" in result.markdown
     assert result.to_json()["notes"] == {"some": 1}
     assert result.failures == ["Broken: stopped after 3 s; what it had found by then is kept"]
+
+
+def test_the_machine_section_tells_what_a_cuda_device_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = SimpleNamespace(name="NVIDIA Stand-in", major=9, minor=0, total_memory=139 * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    used: list[str] = []
+    monkeypatch.setattr(torch, "zeros", lambda size, device: used.append(device))
+    around = Run("cuda", tmp_path / "notes.json", end_s=0.0)
+    machine.run(around)
+
+    assert used == ["cuda"]  # or the environment would not ask for the device
+    table = machine.as_markdown(json.loads(around.path.read_text(encoding="utf-8")))
+    for fact in ("device: NVIDIA Stand-in", "capability: 9.0", "memory: 139 GiB", "torch 2."):
+        assert fact in table
+
+
+def test_on_cuda_the_sizes_are_those_that_the_targets_are_for(tmp_path: Path) -> None:
+    plan = layer.plan_of(Run("cuda", tmp_path / "notes.json", end_s=0.0))
+    assert plan.batch * plan.sequence >= 32_000
+    assert (plan.config.hidden_size, plan.config.intermediate_size, plan.dtype) == (768, 3072, torch.bfloat16)
+    kernels = kernel_times.cuda_plan()
+    assert sum(rows >= kernel_times.ENOUGH_ROWS for rows, _ in kernels.sizes) >= 2
+    assert kernels.budget_s < sections()["kernels"].budget_s
+
+
+def test_a_file_of_tests_that_pytest_cannot_run_is_a_failure(tmp_path: Path) -> None:
+    broken = tmp_path / "test_broken.py"
+    broken.write_text("import torch\nimport os\nos.abort()\n", encoding="utf-8")
+    crashed = gpu_tests.outcomes(broken, 60.0)
+    assert crashed["(all)"].startswith("failed: pytest ended with -6")
+    broken.write_text("import time\n\ndef test_never_ends():\n    time.sleep(600)\n", encoding="utf-8")
+    assert gpu_tests.outcomes(broken, 1.0) == {"(all)": "failed: no time was left"}
+
+
+def test_a_way_to_compute_the_layer_that_fails_is_listed_and_the_others_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(program: object) -> object:
+        raise RuntimeError("no compiler here")
+
+    plan = dataclasses.replace(kernel_times.dry_plan(), compiler=refuse)
+    monkeypatch.setattr(kernel_times, "dry_plan", lambda: plan)
+    around = Run("cpu", tmp_path / "notes.json", end_s=time.monotonic() + 600)
+    layer.run(around)
+
+    assert {one["program"] for one in around.notes["measured"]} == {"eager", "kernel"}
+    assert len(around.notes["left_out"]) == 4  # two ways, two modes
+    assert "no compiler here" in layer.as_markdown(around.notes)
+    assert layer.ratios(around.notes, "evaluation")["bytes"] > 1
+
+
+def test_all_ways_compute_the_same_layer() -> None:
+    config = TransformerConfig(32, 2, 64)
+    model = build_layer(config, "cpu", torch.float64, training=False)
+    x = torch.randn(2, 5, 32, dtype=torch.float64)
+    for name, make in programs(model, x, lambda program: program):
+        rounding = 1e-3 if name == "peer" else 1e-9  # GELU by the tanh formula is another function
+        torch.testing.assert_close(make()(x), model(x), rtol=rounding, atol=rounding)
