@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from autograder.host import cli
 from autograder.host.exercises import all_exercises
 from autograder.host.exercises.registry import hidden_part
 from autograder.host.kit import quality as surveying
@@ -123,3 +124,16 @@ def test_checks_after_the_first_failure_do_not_run():
 
     assert ran == [1]
     assert first.failed is checks[0]
+
+
+@pytest.mark.parametrize(("reference_points", "status"), [(4.0, 0), (3.5, 1)])
+def test_the_command_says_by_its_exit_status_whether_the_checks_are_good_enough(
+    monkeypatch, capsys, reference_points, status
+):
+    monkeypatch.setattr(cli, "open_sandbox", lambda: None)
+    monkeypatch.setattr(cli, "survey", lambda *_, **__: replace(GOOD, reference_points=reference_points))
+
+    assert cli.main(["quality", "04_read_a_graph"]) == status
+    assert "07_sample" in capsys.readouterr().out
+    assert cli.main(["quality", "--json", "04_read_a_graph"]) == status
+    assert json.loads(capsys.readouterr().out)[0]["reference_points"] == reference_points
