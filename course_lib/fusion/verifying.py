@@ -1,5 +1,6 @@
 """`verify`: is the fused program the same program? Everything that could tell the two apart is compared."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +46,10 @@ class Report:
 
     def __str__(self) -> str:
         head = f"{len(self.findings)} comparisons, {len(self.failures)} failed"
-        return "\n".join([head, *(f"  {finding}" for finding in self.failures or self.findings)])
+        if self.failures:
+            return "\n".join([head, *(f"  {finding}" for finding in self.failures)])
+        by_place = Counter(finding.where for finding in self.findings)
+        return "\n".join([head, *(f"  ok   {where}: {count} comparisons" for where, count in by_place.items())])
 
     __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
 

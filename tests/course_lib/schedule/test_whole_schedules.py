@@ -180,3 +180,14 @@ def test_the_whole_of_a_schedule_reads_as_its_history_and_runs_without_it() -> N
     built = schedule.build().eval()
     del schedule
     torch.testing.assert_close(built(TOKENS), model.eval()(TOKENS))
+
+
+def test_a_report_without_failures_is_a_few_lines_and_one_with_failures_names_each() -> None:
+    schedule = create_schedule(our_layer())
+    good = verify(schedule, (HIDDEN,))
+    assert len(str(good).splitlines()) <= 8
+    assert f"{len(good.findings)} comparisons, 0 failed" in str(good)
+    schedule["feed_forward.dense"].replace(nn.Linear(16, 32))
+    bad = verify(schedule, (HIDDEN,), modes=("eval",))
+    assert len(str(bad).splitlines()) == 1 + len(bad.failures)
+    assert "output 0" in str(bad)
