@@ -1,13 +1,14 @@
 """The training loop: learn, look at held-out text, note it down, and survive being killed."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from rich.console import Console
 
 from course_lib.errors import TrainingError
 from course_lib.training.batches import MaskedText
@@ -18,6 +19,9 @@ from course_lib.training.progress import progress_bar
 from course_lib.training.recording import Recorder, open_recorder
 from course_lib.training.run import Evaluation, TrainingRun
 from course_lib.training.steps import evaluate, make_model, make_optimizer, model_inputs, training_loss
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def train(

@@ -1,10 +1,13 @@
 """How far a run is, on a terminal or in a notebook; silent where nobody looks."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Advance = Callable[[int, str], None]
 
@@ -15,6 +18,10 @@ def progress_bar(title: str, total: int, *, console: Console | None = None) -> I
 
     Nothing is written where the console is neither a terminal nor a notebook: a log file would be full of bars.
     """
+    # Not above, because importing rich draws a random number, and importing the library must not.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = console or Console(stderr=True)
     columns = (
         TextColumn(title),
