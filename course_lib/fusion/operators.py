@@ -136,7 +136,8 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
      "F.scaled_dot_product_attention F.scaled_dot_product_attention aten.scaled_dot_product_attention.default"),
 )  # fmt: skip
 
-_NAMES = {"self": "input", "train": "training"}  # what other spellings call the same parameter
+# What other spellings call the same parameter, NumPy's words among them.
+_NAMES = {"self": "input", "train": "training", "axis": "dim", "keepdims": "keepdim"}
 
 
 @functools.cache

@@ -94,6 +94,11 @@ def _softmax_times_reciprocal(x: Tensor) -> Tensor:
     return torch.reciprocal(torch.sum(e, 1).unsqueeze(-1)) * e
 
 
+def _softmax_in_numpys_words(x: Tensor) -> Tensor:
+    e = torch.exp(x - x.amax(axis=-1, keepdims=True))  # type: ignore[call-overload]  # PyTorch takes NumPy's names too
+    return e / torch.sum(e, axis=-1, keepdims=True)  # type: ignore[call-overload,no-any-return]
+
+
 def _softmax_over_first(x: Tensor) -> Tensor:
     e = torch.exp(x - torch.max(x, 0, True)[0])
     return e * (1 / torch.sum(e, dim=0, keepdim=True))
@@ -105,6 +110,7 @@ SOFTMAX: dict[str, Program] = {
     "detached": lambda x, g, b: _softmax(x, torch.amax(x, 1, True).detach()),
     "methods": lambda x, g, b: softmax_by_methods(x),
     "reciprocal": lambda x, g, b: _softmax_times_reciprocal(x),
+    "numpy's words": lambda x, g, b: _softmax_in_numpys_words(x),
     "first dimension": lambda x, g, b: _softmax_over_first(x),
 }
 
