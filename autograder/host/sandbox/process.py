@@ -159,7 +159,7 @@ class WorkerProcess:
         """Return when the process has ended, having seen to it that it does."""
         poll = select.poll()
         poll.register(output, select.POLLIN)
-        next_look = 0.0
+        next_look, can_print = 0.0, True
         while process.poll() is None:
             now = time.monotonic()
             if now >= deadline:
@@ -171,13 +171,12 @@ class WorkerProcess:
                 elif detail := self._enclosure.misuse():
                     self._stop("killed", detail)
             wait_s = max(0.0, min(deadline, next_look) - now) if now < deadline else self._enclosure.tick_s
-            if not poll.poll(wait_s * 1000):
-                continue
-            if not self._drain(output):
-                # Nobody can print any more: usually because all are dead, which shows a moment later.
-                poll.unregister(output)
+            if not can_print:
+                # Usually because all are dead, which shows a moment later.
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(min(wait_s, 0.02))
+                    process.wait(wait_s)
+            elif poll.poll(wait_s * 1000):
+                can_print = self._drain(output)
 
     def _drain(self, output: int) -> bool:
         """Read what is there, keep the beginning of it; False at the end of the stream."""

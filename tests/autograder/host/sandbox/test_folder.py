@@ -81,7 +81,7 @@ def test_too_many_files_are_not_counted_to_the_end(private: Path, monkeypatch: p
 
 
 def test_depth_and_rights_do_not_keep_a_folder_from_being_removed(private: Path) -> None:
-    deep(private, 2000)
+    deep(private, 1100)
     closed = private / "closed"
     closed.mkdir()
     (closed / "file").touch()
