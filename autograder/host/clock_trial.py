@@ -29,7 +29,7 @@ WARM_UPS = 3
 LEAST_PAIRS = least_pairs(ALPHA)
 ALONE = 5  # groups of rounds of the baseline, before an answer is loaded and after it is gone
 STEADY = 0.1  # spread of the baseline's rounds up to which one round a side makes a pair
-MOST_EMPTY = 0.5  # of a quick round of the baseline, what is taken for the cost of an empty one
+MOST_EMPTY = 0.3  # of a quick round of the baseline, what is taken for the cost of an empty one
 TRIES = 5  # rounds a side, of which the quickest counts, on a machine that is less steady
 
 
