@@ -17,7 +17,7 @@ from typing import Any
 from autograder.host.batch_command import add_batch
 from autograder.host.exercises import UnknownExerciseError, all_exercises, find
 from autograder.host.grading import grade_answers, grade_exercise, new_seed
-from autograder.host.kit.quality import failing, survey
+from autograder.host.kit.quality import NotSurveyedError, failing, survey
 from autograder.host.kit.quality_report import quality_json, quality_text
 from autograder.host.notebook import SubmissionError, read_bytes, read_submission
 from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
@@ -189,10 +189,15 @@ def _exercises(options: argparse.Namespace) -> int:
 
 def _quality(options: argparse.Namespace) -> int:
     sandbox = open_sandbox()
-    surveyed = [
-        survey(e, sandbox=sandbox, seed=options.seed, sample=options.sample, slots=options.slots)
-        for e in options.exercise or all_exercises()
-    ]
+    try:
+        surveyed = [
+            survey(e, sandbox=sandbox, seed=options.seed, sample=options.sample, slots=options.slots)
+            for e in options.exercise or all_exercises()
+        ]
+    except LookupError as error:  # no such exercise, or no hidden part: a student's installation
+        return _complain(str(error), WRONG_USAGE)
+    except NotSurveyedError as error:
+        return _complain(str(error), OUR_FAILURE)
     print(quality_json(surveyed) if options.json else quality_text(surveyed))
     return NOT_GOOD_ENOUGH if failing(surveyed) else DONE
 

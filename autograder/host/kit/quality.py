@@ -27,6 +27,10 @@ MUTANT_WALL_S = 10.0  # some mutants never end
 SMALLEST_SAMPLE_JUDGED = 20  # a score of fewer mutants says little
 
 
+class NotSurveyedError(Exception):
+    """An answer of ours could not be graded, for a reason that is not the exercise's."""
+
+
 @dataclass(frozen=True)
 class ControlResult:
     """What a control got."""
@@ -91,7 +95,8 @@ class Quality:
 def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None = None, slots: int = 1) -> Quality:
     """Judge reference, controls and mutants of one exercise; of controls and mutants only ``sample`` each, if given.
 
-    Raises ``LookupError`` where the exercise's hidden part is not installed: controls hold answers.
+    Raises ``LookupError`` where the exercise's hidden part is not installed, since controls hold answers, and
+    `NotSurveyedError` where grading fails.
     """
     exercise, part = _without_speed(find(exercise_id, hidden=True)), hidden_part(exercise_id)
     answers = {control.name: control for control in controls(exercise_id)}
@@ -132,7 +137,7 @@ def _judged(exercise: Exercise, answer: str, sandbox: Sandbox, seed: int) -> Exe
     parts = {"setup": exercise.setup, f"answer {exercise.id}": answer}
     record = judge(exercise, parts, sandbox=sandbox, seed=seed)
     if record.status == "grader_error":
-        raise RuntimeError(f"{exercise.id}: {record.message}")
+        raise NotSurveyedError(f"{exercise.id} could not be graded here: {record.message}")
     return record
 
 

@@ -137,3 +137,17 @@ def test_the_command_says_by_its_exit_status_whether_the_checks_are_good_enough(
     assert "07_sample" in capsys.readouterr().out
     assert cli.main(["quality", "--json", "04_read_a_graph"]) == status
     assert json.loads(capsys.readouterr().out)[0]["reference_points"] == reference_points
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(LookupError("no hidden part"), 2), (surveying.NotSurveyedError("no sandbox"), 4)]
+)
+def test_what_cannot_be_surveyed_is_said_in_one_sentence(monkeypatch, capsys, error, status):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr(cli, "open_sandbox", lambda: None)
+    monkeypatch.setattr(cli, "survey", refuse)
+
+    assert cli.main(["quality", "04_read_a_graph"]) == status
+    assert capsys.readouterr().err == f"autograder: {error}\n"
