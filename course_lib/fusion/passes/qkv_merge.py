@@ -80,7 +80,9 @@ class QkvMerge(GraphPass):
         writers = tuple(mutating_nodes(gm.graph))
         for siblings in _siblings(gm):
             projections: list[_Projection] = []
-            for call in siblings:
+            for call in map(_linear, siblings):  # read now: a merge may have replaced their input
+                if call is None:
+                    continue
                 found = _projection(call, writers)
                 if isinstance(found, _Projection):
                     projections.append(found)
@@ -96,14 +98,20 @@ class QkvMerge(GraphPass):
         return num_merged, rejected
 
 
-def _siblings(gm: fx.GraphModule) -> list[list[Call]]:
+def _siblings(gm: fx.GraphModule) -> list[list[fx.Node]]:
     """Return the linear layers that read the same value, where there are several."""
-    groups: dict[object, list[Call]] = {}
+    groups: dict[object, list[fx.Node]] = {}
     for node in gm.graph.nodes:
-        call = read_call(node)
-        if call is not None and call.operator.name == "linear" and isinstance(call["input"], fx.Node):
-            groups.setdefault(call["input"], []).append(call)
+        call = _linear(node)
+        if call is not None:
+            groups.setdefault(call["input"], []).append(node)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def _linear(node: fx.Node) -> Call | None:
+    call = read_call(node)
+    is_linear = call is not None and call.operator.name == "linear" and isinstance(call["input"], fx.Node)
+    return call if is_linear else None
 
 
 def _by_kind(projections: Sequence[_Projection]) -> list[list[_Projection]]:

@@ -130,6 +130,28 @@ def test_copies_have_parameters_of_their_own(copied: Callable[[nn.Module], nn.Mo
     assert not torch.equal(gm(ROWS), expected)
 
 
+class Chained(Three):
+    """Two projections of what is a projection itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> object:
+        q = self.q(x)
+        return self.first(q) * self.second(q) - self.k(x) * self.v(x)
+
+
+def test_projections_of_a_projection_are_merged_too() -> None:
+    program, inputs = Chained(), (normal(60, 4),)
+    same(program, fused(program, inputs, "qkv_merge", 2), inputs)
+
+
+def test_a_reader_that_would_have_to_copy_its_part_counts() -> None:
+    result = fuse(Chained(), (ROWS,), ("qkv_merge",))  # a linear layer copies rows that lie apart in a cube
+    assert [(refusal.nodes, refusal.rule) for refusal in result.rejected] == [(("q", "k", "v"), "traffic")]
+
+
 class Tied(Three):
     def __init__(self) -> None:
         super().__init__()
