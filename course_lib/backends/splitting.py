@@ -8,6 +8,7 @@ from torch import fx
 
 from course_lib.backends.condensing import Condensation
 from course_lib.backends.partitioning import order_of_effects
+from course_lib.errors import BackendError
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -29,14 +30,18 @@ def cut_out(gm: fx.GraphModule, parts: Sequence[Sequence[fx.Node]]) -> tuple[Par
 def split(gm: fx.GraphModule, parts: Sequence[Part]) -> fx.GraphModule:
     """Return a graph that calls the parts as modules and computes everything else as `gm` does.
 
-    The parts must form no cycle. The result holds the parameters of `gm` and, under the names of the parts, their
-    graph modules, which are there to be replaced. Effects keep their order.
+    The result holds the parameters of `gm` and, under the names of the parts, their graph modules, which are there to
+    be replaced. Effects keep their order. Raises `BackendError` if the parts form a cycle.
     """
     groups = Condensation(gm.graph, order_of_effects(gm.graph))
     owner: dict[fx.Node, Part] = {}
     for part in parts:
         for node in part.nodes:
-            assert groups.merge(part.nodes[0], node), f"{part.name} and the rest need each other"
+            if not groups.merge(part.nodes[0], node):
+                raise BackendError(
+                    f"{part.name} cannot be one call: something outside of it needs {part.nodes[0]}, and {node} needs "
+                    "that. Give parts without such paths, as partition() does."
+                )
             owner[node] = part
     graph = fx.Graph()
     values: dict[fx.Node, fx.Node] = {}

@@ -35,7 +35,7 @@ def write_program(part: fx.GraphModule, registers: int) -> Program:
     ]
     tensors = [node for node in values.inputs if not _is_number(node)]
     made = [node for node in values.computed if node in stored]
-    example = next(iter([*tensors, *made]))
+    example = (tensors + made)[0]
     return Program(
         buffers=tuple(values.buffer(node) for node in (*tensors, *made)),
         inputs=tuple(None if _is_number(node) else node.name for node in values.inputs),

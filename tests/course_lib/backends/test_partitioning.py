@@ -13,6 +13,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 from course_lib.backends import cut_out, partition, split
 from course_lib.backends.condensing import Condensation
 from course_lib.backends.partitioning import order_of_effects
+from course_lib.errors import BackendError
 
 ATEN = torch.ops.aten
 TAKEN = (ATEN.add.Tensor, ATEN.mul.Tensor, ATEN.relu.default)
@@ -115,6 +116,14 @@ def test_two_ends_of_a_diamond_around_a_refused_node_do_not_merge():
     assert partition(graph, taken) == [(nodes["top"], nodes["right"]), (nodes["bottom"],)]
     graph, nodes = diamond(ATEN.relu.default)
     assert partition(graph, taken) == [tuple(nodes.values())]
+
+
+def test_a_part_that_would_make_a_cycle_is_refused_in_one_sentence():
+    graph, _ = diamond(ATEN.neg.default)
+    gm = fx.GraphModule(torch.nn.Module(), graph)
+    greedy = [tuple(node for node in gm.graph.nodes if taken(node))]
+    with pytest.raises(BackendError, match="part_0 cannot be one call: something outside of it needs relu"):
+        split(gm, cut_out(gm, greedy))
 
 
 def test_two_parts_that_need_each_other_do_not_arise():
