@@ -229,3 +229,44 @@ def test_a_forked_host_does_not_share_its_parents_zygote(forking: FromZygote, ru
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert run(forking, "print(3)").output == "3\n"
+
+
+def test_nothing_of_a_graded_answer_or_its_requests_reaches_the_next_worker(sandbox: Sandbox) -> None:
+    """The real zygote, with torch; the host's numbers for requests and a student's text both cross the channel."""
+    assert sandbox.zygotes is not None, sandbox.notes
+    token = secrets.token_hex(24)
+    worker, channel = serving(sandbox)
+    parts = [{"name": "answer", "text": f"{ANSWER}\n# {token}"}]
+    load = {"mode": "value", "parts": parts, "entry_point": "entry"}
+    channel.request(Kind.LOAD, load, deadline_s=time.monotonic() + 20)
+    channel.request(Kind.CALL, {"question": token}, deadline_s=time.monotonic() + 20)
+    neighbour = sandbox._fork(sandbox.zygotes, SEARCH, WITH_TORCH)  # while the first one still holds it
+    worker.end(grace_s=10)
+    later = sandbox._fork(sandbox.zygotes, SEARCH, WITH_TORCH)
+
+    for searching in (neighbour, later):
+        searching.socket.sendall(in_halves(token.encode()))
+        assert searching.end(grace_s=40) == Ending("exited", 0, "[]\n")
+
+
+HOSTILE = (
+    "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+    "import os, signal\nfor pid in range(1, 99):\n    try: os.kill(pid, signal.SIGKILL)\n    except OSError: pass",
+    "import os, signal\nos.kill(os.getppid(), signal.SIGINT); os.kill(-1, signal.SIGSTOP)",
+    "while True: print('x' * 100_000)",
+)
+
+
+def test_honest_jobs_are_unharmed_by_hostile_ones_of_the_same_zygote(forking: FromZygote) -> None:
+    for hostile in HOSTILE:
+        with (
+            forking._start(hostile, Limits(wall_s=1.0, memory_bytes=128 * MIB)) as bad,
+            forking._start("print(sum(range(1000)))", LIMITS) as good,
+        ):
+            assert good.end(grace_s=20) == Ending("exited", 0, "499500\n")
+            bad.end(grace_s=5)
+    assert forking.zygotes is not None
+    current = forking.zygotes._current
+    assert current is not None
+    assert current.jobs == 2 * len(HOSTILE)  # the same one, alive to the end
+    assert current.process.poll() is None
