@@ -20,7 +20,7 @@ class Machine:
 
     Rows do not depend on each other, so the interpreter executes an instruction for all rows at once, as one PyTorch
     operation. What it counts is what a machine would do that works row by row. `counts` is the sum over all runs
-    since the machine was made, or since `reset`.
+    since the machine was made, or since `reset`. Tensors may lie on any device; not yet run on CUDA.
     """
 
     def __init__(self, registers: int = 8) -> None:

@@ -68,6 +68,32 @@ def test_sizes_that_change_are_compiled_once_each():
     assert backend.target.machine.counts.launches == 6 * backend.graphs[0].after.launches
 
 
+def test_the_bert_of_hugging_face_runs_in_one_part_beside_its_embeddings():
+    from transformers import BertConfig, BertModel
+
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64, "num_hidden_layers": 1}
+    model = BertModel(BertConfig(vocab_size=100, attn_implementation="eager", **sizes)).eval()
+    tokens, backend = torch.randint(100, (2, 16)), Backend(ToyTarget())
+    with torch.no_grad():
+        ours, eager = torch.compile(model, backend=backend)(tokens), model(tokens)
+    torch.testing.assert_close(ours.last_hidden_state, eager.last_hidden_state)
+    (graph,) = backend.graphs
+    assert [part.kept for part in graph.parts] == [True]
+    assert {refusal.operator for refusal in graph.refusals} == {"aten.embedding", "aten.gather"}
+    assert graph.after.launches < 0.6 * graph.before.launches
+
+
+def test_autocast_is_followed_and_what_mixes_types_stays_with_eager_pytorch():
+    model, (x,) = workload("bert_layer").build()
+    backend = Backend(ToyTarget())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours, eager = torch.compile(model, backend=backend)(x), model(x)
+    torch.testing.assert_close(ours, eager, rtol=0, atol=0.03)
+    ours.sum().backward()
+    assert {refusal.objection.rule for refusal in backend.graphs[0].refusals} == {"mixed dtypes"}
+    assert all(graph.after.launches < graph.before.launches for graph in backend.graphs)
+
+
 def test_keyword_arguments_tuples_and_graph_breaks_work():
     def program(x, *, scale, pair=None):
         x = torch.relu(x * scale) + 1
