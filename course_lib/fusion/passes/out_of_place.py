@@ -48,14 +48,16 @@ class OutOfPlace(GraphPass):
         """Rewrite each call in place whose effect nobody else sees; count them."""
         rewritten = 0
         rejected: list[Rejected] = []
+        memories: _Memories | None = None
         for node in list(gm.graph.nodes):
             call = read_call(node)
             if call is None or not _writes_its_operand(call):
                 continue
-            objection = _objection_to_module(call) or _objection_to_memory(call)
+            memories = memories or _Memories(gm.graph)
+            objection = _objection_to_module(call) or _objection_to_memory(call, memories)
             made = None if objection is not None else _functional_result(call)
             if isinstance(made, FakeTensor):
-                _rewrite(gm, call, made)
+                _rewrite(gm, call, made, memories)
                 rewritten += 1
             else:
                 objection = objection or made
@@ -79,24 +81,21 @@ def _objection_to_module(call: Call) -> Objection | None:
     return None
 
 
-def _objection_to_memory(call: Call) -> Objection | None:
+def _objection_to_memory(call: Call, memories: _Memories) -> Objection | None:
     """Object unless the changed memory belongs to this graph alone, and no other view of it is read afterwards."""
     target = call["input"]
     if not isinstance(target, fx.Node):
         return Objection("in place", f"{call.node} changes {target!r}, which is no value of the graph")
-    groups = _memories(target.graph)
-    if target not in groups:
+    sharing = [node for node in memories.sharing(target) if node < call.node]
+    if not sharing:
         return Objection("shape unknown", f"the shape of {target} is not known")
-    sharing = [node for node, memory in groups.items() if memory == groups[target]]
     for node in sharing:
-        if not node < call.node:
-            continue
         if not _makes_its_result(node):
             return Objection("in place", f"{call.node} changes the memory of {node}, which others may read")
         late = next((user for user in node.users if call.node < user), None)
         if node is not target and late is not None:
             return Objection("in place", f"{late} reads {node}, which {call.node} has changed, through the same memory")
-    return _objection_to_backward(call.node, [node for node in sharing if node < call.node])
+    return _objection_to_backward(call.node, sharing)
 
 
 def _objection_to_backward(changing: fx.Node, sharing: list[fx.Node]) -> Objection | None:
@@ -120,25 +119,40 @@ def _makes_its_result(node: fx.Node) -> bool:
     return read_call(node) is not None or is_pure(node) or (node.op == "call_method" and mutates(node))
 
 
-def _memories(graph: fx.Graph) -> dict[fx.Node, int]:
-    """Return a number for each node with tensors, equal where two may share memory, in any mode and layout."""
-    same: dict[int, int] = {}
+class _Memories:
+    """Which nodes may share memory with which, in any mode and layout."""
 
-    def find(memory: int) -> int:
-        while same.setdefault(memory, memory) != memory:
-            memory = same[memory]
-        return memory
+    def __init__(self, graph: fx.Graph) -> None:
+        same: dict[int, int] = {}
 
-    known: dict[fx.Node, list[int]] = {}
-    for node in graph.nodes:
-        known[node] = [
-            memory_of(value) for value in tree_leaves(node.meta.get("val")) if isinstance(value, torch.Tensor)
-        ]
-        operands = node.all_input_nodes if _may_give_its_input(node) else []
-        together = [*known[node], *(memory for operand in operands for memory in known[operand])]
-        for memory in together[1:]:
-            same[find(memory)] = find(together[0])
-    return {node: find(memories[0]) for node, memories in known.items() if memories}
+        def find(memory: int) -> int:
+            while same.setdefault(memory, memory) != memory:
+                memory = same[memory]
+            return memory
+
+        known: dict[fx.Node, list[int]] = {}
+        for node in graph.nodes:
+            values = tree_leaves(node.meta.get("val"))
+            known[node] = [memory_of(value) for value in values if isinstance(value, torch.Tensor)]
+            operands = node.all_input_nodes if _may_give_its_input(node) else []
+            together = [*known[node], *(memory for operand in operands for memory in known[operand])]
+            for memory in together[1:]:
+                same[find(memory)] = find(together[0])
+        self._group = {node: find(memories[0]) for node, memories in known.items() if memories}
+        self._members: dict[int, list[fx.Node]] = {}
+        for node, group in self._group.items():
+            self._members.setdefault(group, []).append(node)
+
+    def sharing(self, node: fx.Node) -> list[fx.Node]:
+        """Return the nodes that may share memory with a node, itself among them; none if its shape is unknown."""
+        return self._members.get(self._group.get(node, 0), [])
+
+    def replaced(self, old: fx.Node, new: fx.Node, made: torch.Tensor) -> None:
+        """Note that `new`, of its own memory, stands where `old` stood: what shared that afterwards shares this."""
+        members, group = self.sharing(old), memory_of(made)
+        self._members[self._group[old]] = [node for node in members if node < old]
+        self._members[group] = [new, *(node for node in members if old < node)]
+        self._group.update(dict.fromkeys(self._members[group], group))
 
 
 def _may_give_its_input(node: fx.Node) -> bool:
@@ -181,7 +195,7 @@ def _functional_result(call: Call) -> FakeTensor | Objection:
     return then
 
 
-def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor) -> None:
+def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: _Memories) -> None:
     """Put the functional call in place of this one; who reads the changed tensor later reads the new one."""
     node, target = call.node, call["input"]
     assert isinstance(target, fx.Node), "the objections have seen a node"
@@ -195,6 +209,7 @@ def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor) -> None:
     target.replace_all_uses_with(new, delete_user_cb=lambda user: node < user)
     node.replace_all_uses_with(new)
     new.meta = dict(node.meta) | {"val": made}
+    memories.replaced(node, new, made)
     erase((node,))
     _describe_views(new, target)
 

@@ -40,7 +40,7 @@ def _any_variance(node: object, spread: object) -> None:
     return None
 
 
-def _nobody_sees(call: object) -> None:
+def _nobody_sees(call: object, memories: object) -> None:
     return None
 
 
