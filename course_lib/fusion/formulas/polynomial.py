@@ -26,7 +26,7 @@ class TooLargeError(Exception):
 class Polynomial:
     """A sum of coefficient · monomial; exponents may be negative.
 
-    >>> x = next(iter(fx.symbolic_trace(lambda x: x).graph.nodes))
+    >>> x = list(fx.symbolic_trace(lambda x: x).graph.nodes)[0]
     >>> (Polynomial.of(x) + Polynomial.number(2.0)).power(2)
     1·x^2 + 4·x + 4
     """
@@ -83,8 +83,8 @@ class Polynomial:
         return Polynomial({frozenset((value, -exponent) for value, exponent in monomial): 1.0 / coefficient})
 
     def __repr__(self) -> str:
-        shown = (f"{coefficient:.9g}{shown(monomial)}" for monomial, coefficient in self.terms.items())
-        return " + ".join(shown) or "0"
+        terms = (f"{coefficient:.9g}{shown(monomial)}" for monomial, coefficient in self.terms.items())
+        return " + ".join(terms) or "0"
 
 
 def _product(first: Monomial, second: Monomial) -> Monomial:
