@@ -59,6 +59,15 @@ def test_the_machine_counts_launches_instructions_and_distinct_bytes():
     assert machine.counts.launches == 0
 
 
+def test_an_element_that_a_walk_meets_again_is_read_from_memory_once():
+    repeated = Access("bias", (4, 3), (0, 1))
+    assert repeated.distinct_elements == 3
+    adding = program(load(R[0], X), Instruction("load", R[1], memory=(repeated,)), store(R[1]))
+    assert adding.counts.bytes_read == ADD.counts.bytes_read
+    bias = torch.randn(3)
+    assert torch.equal(Machine().run(adding, (torch.zeros(4, 3), bias))[0], bias.expand(4, 3))
+
+
 def test_a_reduction_runs_over_the_columns_of_each_row():
     x = torch.randn(4, 3)
     summing = program(load(R[0], X), Instruction("sum.row", R[1], (R[0],)), store(R[1], ROW), columns=(1,), output=ROW)
