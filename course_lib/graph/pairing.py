@@ -7,9 +7,7 @@ import torch
 
 from course_lib.graph.naming import operator_name
 
-WINDOW = (
-    128  # nodes of each graph that are put in order at a time, because that takes time as the square of their number
-)
+WINDOW = 128  # nodes of each graph that are put in order at a time: time grows with its square
 Pairs = dict[torch.fx.Node, torch.fx.Node]  # node before -> node after
 
 
