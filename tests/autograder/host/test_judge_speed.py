@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from autograder.host import judge_speed
+from autograder.host.clock_exercise import one_at_a_time
 from autograder.host.clock_trial import WrongTimedOutputError
 from autograder.host.exercises import all_exercises, find
 from autograder.host.exercises.registry import controls
@@ -121,6 +123,22 @@ def test_the_record_leaves_what_was_not_assessed_out_of_points_and_maximum():
     assert record.speed.verdict is SpeedVerdict.SHOWN
     assert record.speed.pairs >= 9
     assert more.hidden_points == pytest.approx(EXERCISE.hidden_points)
+
+
+def test_only_one_grading_measures_at_a_time():
+    order = []
+
+    def second():
+        with one_at_a_time():
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with one_at_a_time():
+        thread.start()
+        thread.join(0.1)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "second"]
 
 
 @pytest.mark.parametrize("exercise_id", [e for e in all_exercises() if find(e).speed])

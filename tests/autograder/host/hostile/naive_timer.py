@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-WARM_UPS, REPEATS, BUDGET_S, ASKED, TRIES = 5, 20, 0.05, 1.3, 3
+WARM_UPS, REPEATS, BUDGET_S, ASKED, TRIES = 5, 20, 0.05, 1.3, 5
 
 
 def baseline(x, bias):
@@ -50,7 +50,7 @@ def ratio(answer):
     if not torch.allclose(found, expected, atol=1e-5):
         return 0.0
     mine = timed(answer, problems)
-    time.sleep(0.05)
+    time.sleep(0.3)  # it prints something again
     return timed(baseline, problems) / max(mine, 1e-9)
 
 
