@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ class Small(nn.Module):
         self.dense, self.norm, self.bias = nn.Linear(6, 6), nn.LayerNorm(6), nn.Parameter(torch.randn(6))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(F.gelu(self.dense(x) + self.bias) + x)
+        return cast(Tensor, self.norm(F.gelu(self.dense(x) + self.bias) + x))
 
 
 def _by_a_backend(program: nn.Module) -> tuple[fx.GraphModule, list[Any]]:
