@@ -54,32 +54,33 @@ grade: system-packages $(READY)  ## grade every collected submission in work/sub
 	@$(PYTHON) -m autograder batch
 
 .PHONY: bench
-bench: $(READY)  ## long measurements on the CPU: passes, generated programs, capture modes, verdicts on speed, exercises
+bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: passes, captures, verdicts, isolation, a class
 	@echo "==> What each pass saves, and what the passes take"
-	@$(PYTHON) -m benchmarks.fusion_passes
+	@$(PYTHON) -m benchmarks.record fusion_passes
 	@echo "==> Passes on generated programs"
-	@$(PYTHON) -m benchmarks.fusion_sweep
+	@$(PYTHON) -m benchmarks.record fusion_sweep
 	@echo "==> Capture modes"
-	@$(PYTHON) -m benchmarks.capture_comparison
+	@$(PYTHON) -m benchmarks.record capture_comparison
 	@echo "==> What a backend for the toy machine saves"
-	@$(PYTHON) -m benchmarks.backend_launches
+	@$(PYTHON) -m benchmarks.record backend_launches
 	@echo "==> Verdicts on speed where the true ratio is known"
-	@$(PYTHON) -m benchmarks.timing_decisions
+	@$(PYTHON) -m benchmarks.record timing_decisions
 	@echo "==> The judge's verdicts on speed, with real workers"
-	@$(PYTHON) -m benchmarks.speed_verdicts
+	@$(PYTHON) -m benchmarks.record speed_verdicts
 	@echo "==> What isolation costs, by level"
-	@$(PYTHON) -m benchmarks.sandbox_overhead
+	@$(PYTHON) -m benchmarks.record sandbox_overhead
 	@echo "==> Grading a class of 300"
-	@$(PYTHON) -m benchmarks.batch_throughput
+	@$(PYTHON) -m benchmarks.record batch_throughput
 	@echo "==> Grading that is killed 20 times"
-	@$(PYTHON) -m benchmarks.batch_kills
+	@$(PYTHON) -m benchmarks.record batch_kills
 	@echo "==> Quality of the exercises: standard controls, and mutants of the reference solutions"
 	@$(PYTHON) -m autograder quality
 
 .PHONY: gpu-check
 gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json
-	@python3 -c 'import torch' 2>/dev/null || $(MAKE) $(READY)  # a bare GPU machine has torch and no network
-	@python3 benchmarks/gpu_check.py
+	@# a bare GPU machine has torch and no network; any other gets its environment
+	@if python3 -c 'import torch' 2>/dev/null; then python3 benchmarks/gpu_check.py; \
+	else $(MAKE) $(READY) && $(PYTHON) benchmarks/gpu_check.py; fi
 
 .PHONY: image
 image:  ## build both Docker images: fusion-course:student and fusion-course:instructor
