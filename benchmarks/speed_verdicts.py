@@ -94,7 +94,7 @@ class Asked(Thresholds):
     """The two ratios of the experiment, in the place of an exercise's."""
 
     passing: float = 1.2
-    full: float = 2.0  # type: ignore[misc]
+    full: float = 2.0
 
 
 def run(condition: str, around: Callable[[], AbstractContextManager[None]], sandbox: Sandbox, runs: int) -> list[Cell]:
