@@ -8,7 +8,7 @@ it finds out holds for all operands of these shapes and dtypes, and is looked up
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch import fx, nn
@@ -16,11 +16,43 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from course_lib.graph.shapes import describe_value, propagate_shapes
 
-if TYPE_CHECKING:
-    from course_lib.fusion.fusion_pass import FusionPass
-
 MAX_DECISIONS = 64  # of one fusion: a program whose shapes never repeat must not fill the memory
 Signature = tuple[object, ...]
+
+
+class Refusal(Protocol):
+    """Why a pass left something alone."""
+
+    @property
+    def reason(self) -> str:
+        """One sentence."""
+
+
+class Outcome(Protocol):
+    """What a pass gives back, as far as a check reads it: a `FusionResult` is one."""
+
+    @property
+    def graph_module(self) -> fx.GraphModule:
+        """The transformed copy."""
+
+    @property
+    def num_matches(self) -> int:
+        """How many changes were made."""
+
+    @property
+    def rejected(self) -> Sequence[Refusal]:
+        """What was left alone."""
+
+
+class Decider(Protocol):
+    """A pass that leaves alone what it knows too little of."""
+
+    @property
+    def name(self) -> str:
+        """What the pass is called."""
+
+    def call(self, graph_module: fx.GraphModule) -> Outcome:
+        """Return the transformed copy of a graph."""
 
 
 class CheckedFusion(nn.Module):
@@ -30,7 +62,7 @@ class CheckedFusion(nn.Module):
     `torch.compile` or `torch.export` looks, it runs as written.
     """
 
-    def __init__(self, written: fx.GraphModule, fusion: "FusionPass", names: Sequence[str], reason: str) -> None:
+    def __init__(self, written: fx.GraphModule, fusion: Decider, names: Sequence[str], reason: str) -> None:
         """Take the operators as they are, the pass, the nodes that they were, and why they are not fused for good."""
         super().__init__()
         self.written = written
@@ -80,7 +112,7 @@ class CheckedFusion(nn.Module):
             self._decisions.clear()
         try:
             graph = propagate_shapes(fx.GraphModule(self.written, self.written.graph), _stand_ins(signature))
-            result = self.fusion.known_only().call(graph)
+            result = self.fusion.call(graph)
         except Exception as error:  # the operators fail on such operands: let them, where the caller sees it
             self._decisions[signature] = None, f"not fused: {error}"
             return

@@ -108,7 +108,7 @@ class FusionPass(GraphPass):
         if objection is None or match is None or cut is None:
             return False
         written, operands = cut
-        checked = CheckedFusion(written, self, [node.name for node in match.nodes], objection.reason)
+        checked = CheckedFusion(written, self.known_only(), [node.name for node in match.nodes], objection.reason)
         owner = match.anchor.graph.owning_module
         assert owner is not None, "a pass works on the graph of a GraphModule"
         call = new_module(owner, f"checked_{self.name}", checked)
