@@ -43,7 +43,7 @@ def mutates(node: torch.fx.Node) -> bool:
 class Writers(tuple[torch.fx.Node, ...]):
     """The nodes of a graph that may change a tensor in place, in graph order, and found by the memory they change."""
 
-    attributes: Mapping[str, Sequence[torch.fx.Node]] | None = None  # path -> nodes that name it, where looked for
+    attributes: Mapping[object, Sequence[torch.fx.Node]] | None = None  # see `_held_memory`; nodes that name it
 
     def holders(self, path: str) -> Sequence[torch.fx.Node]:
         """Return the nodes through which a writer could change what a module holds.
@@ -52,7 +52,7 @@ class Writers(tuple[torch.fx.Node, ...]):
         """
         if self.attributes is None:
             self.attributes = _attributes(self[0].graph) if self else {}
-        return self.attributes.get(path, ())
+        return self.attributes.get(_held_memory(self[0].graph, path), ()) if self else ()
 
     @functools.cached_property
     def _by_memory(self) -> Mapping[int | None, Sequence[int]]:
@@ -91,11 +91,19 @@ def mutating_nodes(graph: torch.fx.Graph) -> Writers:
     return writers
 
 
-def _attributes(graph: torch.fx.Graph) -> Mapping[str, Sequence[torch.fx.Node]]:
-    found: dict[str, list[torch.fx.Node]] = {}
+def _attributes(graph: torch.fx.Graph) -> Mapping[object, Sequence[torch.fx.Node]]:
+    found: dict[object, list[torch.fx.Node]] = {}
     for node in graph.find_nodes(op="get_attr"):
-        found.setdefault(str(node.target), []).append(node)
+        found.setdefault(_held_memory(graph, str(node.target)), []).append(node)
     return found
+
+
+def _held_memory(graph: torch.fx.Graph, path: str) -> object:
+    """Return the memory of what a module holds, which is the same under two names if it is tied; else the name."""
+    value: object = graph.owning_module
+    for part in path.split("."):
+        value = getattr(value, part, None)
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else path
 
 
 def may_share_memory(a: torch.fx.Node, b: torch.fx.Node) -> bool:

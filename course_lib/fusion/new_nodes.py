@@ -4,7 +4,7 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from course_lib.fusion.owned import module_of
+from course_lib.fusion.layouts import run
 from course_lib.graph.shapes import fake_like
 
 
@@ -36,10 +36,8 @@ def _describe(gm: fx.GraphModule, node: fx.Node, mode: FakeTensorMode, stand_ins
         stand_in = fake_like(held.detach(), mode) if isinstance(held, torch.Tensor) else held
         node.meta["val"] = stand_ins.setdefault(id(held), stand_in)
         return
-    args, kwargs = (fx.map_arg(part, _known) for part in (node.args, node.kwargs))  # type: ignore[arg-type]  # values
-    function = module_of(node) if node.op == "call_module" else node.target
     with mode, torch.no_grad():
-        node.meta["val"] = function(*args, **kwargs)  # type: ignore[operator,arg-type]  # a call's own arguments
+        node.meta["val"] = run(node, {})
 
 
 def _held(gm: fx.GraphModule, path: str) -> object:
