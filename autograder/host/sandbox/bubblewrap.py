@@ -27,7 +27,18 @@ from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import ZYGOTE, Sandbox, environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.slots import Slot
-from autograder.host.sandbox.view import COURSE, Bind, Cover, DeviceNode, Link, Mount, course, file_system, with_parents
+from autograder.host.sandbox.view import (
+    COURSE,
+    Bind,
+    Cover,
+    DeviceNode,
+    Link,
+    Mount,
+    below_temporary,
+    course,
+    file_system,
+    with_parents,
+)
 from autograder.host.sandbox.zygote import Zygote, Zygotes
 
 NOBODY = 65_534
@@ -68,6 +79,7 @@ class Bubblewrap(Sandbox):
             "tmp_bytes": limits.tmp_bytes,
             "shm_bytes": limits.shm_bytes,
             "course": [target for _, target in course(masked)] if masked else None,
+            "kept": below_temporary(file_system()),
             "own_users": not _is_root(),
         }
         # The keeper is counted as well, beside the first process of the namespace.
@@ -86,9 +98,6 @@ class Bubblewrap(Sandbox):
 
     def _zygote(self, *, preload: bool) -> Zygote:
         mounts = [*file_system(), *self._device.mounts]
-        if hidden := [mount.target for mount in mounts if mount.target.startswith(("/tmp/", "/dev/shm/"))]:
-            # Each of its children covers these with empty ones of its own.
-            raise SandboxError(f"a zygote cannot show {hidden[0]}, since every worker gets a new /tmp.")
         options = [*_isolation(self._bwrap, for_zygote=True), *_files(mounts, Limits()), *_variables()]
         program = ZYGOTE.format(preload=preload)
 

@@ -17,6 +17,7 @@ from autograder.host.sandbox.errors import SandboxError
 
 COURSE = "/course"
 PACKAGE = Path(__file__).parents[2]  # autograder/
+TEMPORARY = (("/", "tmp"), ("/", "dev", "shm"))
 OURS = ("autograder", "course_lib")
 
 # Of a prefix such as /usr or a conda environment: programs, libraries, headers, sysroots; never share/ or src/.
@@ -70,6 +71,16 @@ def file_system(masked: Sequence[str] = ()) -> list[Mount]:
     mounts += _cover_installed()
     mounts += [Bind(str(source), f"{COURSE}/{target}") for source, target in course(masked)]
     return mounts
+
+
+def below_temporary(mounts: Iterable[Mount]) -> list[str]:
+    """Return the directories below /tmp and /dev/shm that hold something of the view, as that of a project may.
+
+    Each worker covers these two with empty ones of its own, which must not cover its interpreter.
+    """
+    targets = [Path(mount.target).parts for mount in mounts]
+    found = [parts[: len(place) + 1] for parts in targets for place in TEMPORARY if parts[: len(place)] == place]
+    return sorted({str(Path(*parts)) for parts in found})
 
 
 def with_parents(mounts: Iterable[Mount]) -> Iterator[tuple[Mount, list[str]]]:

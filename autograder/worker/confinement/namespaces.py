@@ -38,8 +38,20 @@ def mount_afresh(mounts: Mounts) -> None:
     kernel.mount("devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, terminals)
     if mounts.course is not None:
         _show_only(mounts.course)
+    kept = {place: os.open(place, os.O_PATH | os.O_CLOEXEC) for place in mounts.kept}
     for place, size in (("/tmp", mounts.tmp_bytes), ("/dev/shm", mounts.shm_bytes)):
         kernel.mount("tmpfs", place, "tmpfs", _SAFE, f"size={size},mode=1777")
+    for place, directory in kept.items():
+        _show_again(place, directory)
+        os.close(directory)
+
+
+def _show_again(place: str, directory: int) -> None:
+    """Bring back what a fresh mount has covered; read-only, since it is the zygote's, and all its children's."""
+    Path(place).mkdir()
+    Path(place).chmod(0o755)
+    kernel.mount(f"/proc/self/fd/{directory}", place, flags=kernel.MS_BIND | kernel.MS_REC)
+    kernel.mount("none", place, flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _SAFE)
 
 
 def _show_only(entries: tuple[str, ...]) -> None:

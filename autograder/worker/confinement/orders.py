@@ -16,6 +16,8 @@ class Mounts:
     shm_bytes: int
     course: tuple[str, ...] | None = None
     """Entries of the course that are shown, as paths below its root; None leaves it whole."""
+    kept: tuple[str, ...] = ()
+    """Directories below the temporary ones that stay, read-only: an interpreter may lie there."""
     own_users: bool = False
     """Whether a user namespace is made too, which is how an ordinary user gets the others."""
 
@@ -58,7 +60,8 @@ def from_json(text: str) -> Orders:
     data["seccomp"] = base64.b64decode(data["seccomp"])
     if mounts := data.get("mounts"):
         course = mounts.get("course")
-        data["mounts"] = Mounts(**{**mounts, "course": None if course is None else tuple(course)})
+        entries = None if course is None else tuple(course)
+        data["mounts"] = Mounts(**{**mounts, "course": entries, "kept": tuple(mounts["kept"])})
     if files := data.get("files"):
         lists = {name: tuple(files[name]) for name in ("readable", "listable", "writable", "devices")}
         data["files"] = Files(abi=files["abi"], **lists)

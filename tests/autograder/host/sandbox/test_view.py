@@ -141,6 +141,27 @@ def test_installed_copies_of_our_packages_are_covered(
     assert run(tier, find) == Ending("exited", 0, "['autograder', 'other.py'] another's\nnothing\n")
 
 
+def test_what_is_shown_below_the_temporary_folder_is_read_and_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: Sandbox, run: Callable[..., Ending]
+) -> None:
+    shown = tmp_path / "library"
+    shown.mkdir()
+    (shown / "module.py").write_text("content")
+    shown.chmod(0o777)  # so that only the view can refuse
+    if tier.level > 2:
+        pytest.skip("levels 3 and 4 mount nothing, so nothing can be covered")
+    monkeypatch.setattr(view, "OF_ETC", (*view.OF_ETC, str(shown)))
+    program = (
+        f"import tempfile; print(open('{shown}/module.py').read())\n"
+        f"for place in ('{shown}', '{tmp_path}', '{Path(*tmp_path.parts[:3])}'):\n"
+        "    try: open(place + '/written', 'w'); print('written')\n"
+        "    except OSError: print('closed')\n"
+        "with tempfile.TemporaryFile() as own: print(own.write(b'own'))"
+    )
+
+    assert run(tier, program).output.split() == ["content", "closed", "closed", "closed", "3"]
+
+
 def test_the_folder_of_the_exchange_is_not_bound() -> None:
     targets = [mount.target for mount in file_system() if isinstance(mount, Bind)]
 
