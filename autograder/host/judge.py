@@ -25,6 +25,8 @@ from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.protocol import ProtocolError
 
+# in place of what happened there: an exit status, say, could carry out what the case is
+UNSEEN = "It ended in a case that you do not see; what came before it counts."
 MODES = {Kind.VALUE: "value", Kind.CALLABLE: "callable", Kind.GRAPH: "pass"}
 
 
@@ -75,6 +77,7 @@ class _Grading:
     seed: int
     checks: list[CheckRecord] = field(default_factory=list)
     ended: AnswerFailedError | None = None
+    ended_unseen: bool = False  # in a check that the student does not see
     raised: list[AnswerFailedError] = field(default_factory=list)
     timed: Timed = field(default_factory=Timed)
 
@@ -91,6 +94,7 @@ class _Grading:
         except AnswerFailedError as error:
             self.raised.append(error)
             self.ended = error if error.fatal else None
+            self.ended_unseen = error.fatal and check.hidden
             self._add(check, CheckStatus.ERROR, 0.0, error.message)
         else:
             self._add(check, CheckStatus.PASSED, check.points, "")
@@ -116,7 +120,7 @@ class _Grading:
         """What the grading found."""
         status, message = ExerciseStatus.GRADED, ""
         if self.ended is not None:
-            status, message = self.ended.status, self.ended.message
+            status, message = self.ended.status, UNSEEN if self.ended_unseen else self.ended.message
         elif self.raised and all(c.status is CheckStatus.ERROR for c in self.checks):
             status, message = self.raised[0].status, self.raised[0].message
         checks = (*self.checks, *((self.timed.check,) if self.timed.check else ()))
