@@ -4,7 +4,7 @@ The base sizes are those of BERT-base and of a batch that fills a large GPU; not
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -37,8 +37,8 @@ class Workload:
 
     name: str
     size: Size
-    make_model: Callable[[], nn.Module]
-    make_inputs: Callable[[], Inputs]
+    make_model: Callable[[], nn.Module] = field(repr=False)
+    make_inputs: Callable[[], Inputs] = field(repr=False)
 
     def build(
         self, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32, seed: int = 0
