@@ -37,7 +37,7 @@ class Outcome:
     submissions: int
     kills: int = 0
     seconds: float = 0.0
-    gradings: int = 0  # that were begun and written down, over all starts
+    written: int = 0  # records in the journal at the end
     torn_bytes: int = 0
     faults: list[str] = field(default_factory=list)
 
@@ -70,9 +70,9 @@ def run(work: Path, submissions: int, kills: int, generator: random.Random) -> O
         told.update(_start(work, None if last else count, generator))
         outcome.kills += not last
     outcome.seconds = time.monotonic() - started
-    outcome.gradings = sum(told.values())
     torn = journal.with_name(journal.name + ".torn")
     outcome.torn_bytes = torn.stat().st_size if torn.exists() else 0
+    outcome.written = sum(1 for _ in records_in(journal))
     _judge(outcome, [h.student for h in hand_ins], told, journal)
     _compare_with_undisturbed(outcome, work, journal, seed_file)
     return outcome
@@ -135,7 +135,7 @@ def main() -> int:
         outcome = run(Path(work), submissions, kills, random.Random(options.seed))
     print(f"submissions                {outcome.submissions}")
     print(f"kills by SIGKILL           {outcome.kills}")
-    print(f"written down               {outcome.gradings}")
+    print(f"in the journal             {outcome.written}")
     print(f"bytes of unfinished lines  {outcome.torn_bytes}")
     print(f"lost, doubled or different {len(outcome.faults)}")
     print(f"seconds                    {outcome.seconds:.0f}")
