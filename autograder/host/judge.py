@@ -78,6 +78,7 @@ class _Grading:
     checks: list[CheckRecord] = field(default_factory=list)
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # in a check that the student does not see
+    seen: AnswerFailedError | None = None  # the first one in a check that the student sees
     raised: list[AnswerFailedError] = field(default_factory=list)
     timed: Timed = field(default_factory=Timed)
 
@@ -93,6 +94,7 @@ class _Grading:
             self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
         except AnswerFailedError as error:
             self.raised.append(error)
+            self.seen = self.seen or (None if check.hidden else error)
             self.ended = error if error.fatal else None
             self.ended_unseen = error.fatal and check.hidden
             self._add(check, CheckStatus.ERROR, 0.0, error.message)
@@ -120,7 +122,8 @@ class _Grading:
         """What the grading found."""
         status, message = ExerciseStatus.GRADED, ""
         if self.ended is not None:
-            status, message = self.ended.status, UNSEEN if self.ended_unseen else self.ended.message
+            shown = self.seen if self.ended_unseen else self.ended
+            status, message = self.ended.status, shown.message if shown else UNSEEN
         elif self.raised and all(c.status is CheckStatus.ERROR for c in self.checks):
             status, message = self.raised[0].status, self.raised[0].message
         checks = (*self.checks, *((self.timed.check,) if self.timed.check else ()))
