@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("distributed", reason="needs the extra cluster: pip install -c constraints.txt -e '.[cluster]'")
+distributed = pytest.importorskip("distributed", reason="needs the extra cluster: pip install -c constraints.txt -e '.[cluster]'")
 
 from autograder.host.batch import EngineError, HandedIn, Journal, fingerprint, grade_class, records_in, secret_seed
 from autograder.host.batch.dask_clusters import connected, local_cluster, slurm_cluster, slurm_jobs
@@ -103,7 +103,6 @@ def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(monkeypatch: p
 
 
 def test_slurm_is_asked_for_a_core_and_a_gpu_for_each_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
     with slurm_jobs(distributed.Security.temporary()) as cluster:
         script = cluster.job_script()
