@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-distributed = pytest.importorskip("distributed", reason="needs the extra cluster: pip install -c constraints.txt -e '.[cluster]'")
+pytest.importorskip("distributed", reason="needs the extra cluster: pip install -c constraints.txt -e '.[cluster]'")
+
+from distributed import Security
 
 from autograder.host.batch import EngineError, HandedIn, Journal, fingerprint, grade_class, records_in, secret_seed
 from autograder.host.batch.dask_clusters import connected, local_cluster, slurm_cluster, slurm_jobs
@@ -104,7 +106,7 @@ def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(monkeypatch: p
 
 def test_slurm_is_asked_for_a_core_and_a_gpu_for_each_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    with slurm_jobs(distributed.Security.temporary()) as cluster:
+    with slurm_jobs(Security.temporary()) as cluster:
         script = cluster.job_script()
     assert "#SBATCH --gres=gpu:1" in script
     assert "#SBATCH --cpus-per-task=1" in script
