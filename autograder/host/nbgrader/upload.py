@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +19,7 @@ from traitlets import Int, Unicode
 
 from autograder.host.nbgrader.guard import STUDENT
 
+EXTRACTED = "extracted"  # nbgrader's folder of what was unpacked
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>[^/.][^/]*?)(?:-(?P<again>\d+))?\.ipynb")
 MOODLE = re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_file_?/?(?P<file>[^/.][^/]*)\.ipynb")
 PLAIN = re.compile(r"(?P<name>[^/]+)/(?P<file>[^/.][^/]*)\.ipynb")
@@ -43,7 +45,7 @@ class NotebookExtractor(ExtractorPlugin):
     def _keep_newest(self, folder: Path) -> None:
         """Of files that Canvas numbered because they were handed in again, keep the last one."""
         newest: dict[tuple[str, str], tuple[int, Path]] = {}
-        for path in sorted(folder.rglob("*.ipynb")):
+        for path in sorted(folder.glob("*.ipynb")):  # not in folders, where students choose the names
             if match := CANVAS.fullmatch(path.name):
                 key, again = (match["number"], match["file"]), int(match["again"] or 0)
                 older = min((again, path), newest.get(key, (again, path)))
@@ -75,8 +77,12 @@ class NotebookExtractor(ExtractorPlugin):
 
     def _copy(self, opened: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, most: int) -> int:
         """Unpack one member; what it says of its size is not believed."""
-        with opened.open(member) as source:
-            content = source.read(most + 1)
+        try:
+            with opened.open(member) as source:
+                content = source.read(most + 1)
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
+            self.log.error("%s in the archive cannot be unpacked (%s); it was left out", member.filename, error)
+            return 0
         if len(content) > most:
             self.log.error("%s has more than %d bytes; it was left out", member.filename, most)
             return 0
@@ -99,7 +105,10 @@ class UploadCollector(FileNameCollectorPlugin):
         """Student and notebook of one file; None for a name that nobody understands, which the log names."""
         parts = Path(submitted_file).parts
         last, two = parts[-1], "/".join(parts[-2:])
-        match = CANVAS.fullmatch(last) or MOODLE.fullmatch(two) or MOODLE.fullmatch(last) or PLAIN.fullmatch(two)
+        if parts[-2] == EXTRACTED:
+            match = CANVAS.fullmatch(last) or MOODLE.fullmatch(last)
+        else:  # the folder tells whose it is: the name of the file in it is the student's choice
+            match = MOODLE.fullmatch(two) or PLAIN.fullmatch(two)
         if match is None:
             self.log.warning("%s: no student can be read off this name; it was left out", submitted_file)
             return None

@@ -95,11 +95,11 @@ def test_of_what_was_handed_in_twice_the_newest_stays(tmp_path: Path, log: loggi
 @pytest.mark.parametrize(
     ("path", "student"),
     [
-        (f"/x/lada_1234_999_{NAME}.ipynb", "ada"),
-        (f"/x/lada_LATE_1234_999_{NAME}-1.ipynb", "ada"),
-        (f"/x/unknown_555_999_{NAME}.ipynb", "unknown"),
+        (f"/x/extracted/lada_1234_999_{NAME}.ipynb", "ada"),
+        (f"/x/extracted/lada_LATE_1234_999_{NAME}-1.ipynb", "ada"),
+        (f"/x/extracted/unknown_555_999_{NAME}.ipynb", "unknown"),
         (f"/x/Ada L_77_assignsubmission_file_/{NAME}.ipynb", "bob"),
-        (f"/x/Ada L_77_assignsubmission_file_{NAME}.ipynb", "bob"),
+        (f"/x/extracted/Ada L_77_assignsubmission_file_{NAME}.ipynb", "bob"),
         (f"/x/cleo/{NAME}.ipynb", "cleo"),
     ],
 )
@@ -107,6 +107,32 @@ def test_a_platforms_file_name_is_understood(course: Course, log: logging.Logger
     collector = UploadCollector(log=log, db_url=course.api.coursedir.db_url)
     assert collector.collect(path) == {"student_id": student, "file_id": NAME}
     assert collector.collect(path) is None  # nbgrader would end the whole collection at a second one
+
+
+@pytest.mark.parametrize("folder", ["Bob_77_assignsubmission_file_", "bob"])
+def test_in_a_folder_of_ones_own_the_name_of_a_file_says_nothing_about_whose_it_is(
+    course: Course, log: logging.Logger, tmp_path: Path, folder: str
+) -> None:
+    path = f"/x/extracted/{folder}/lada_1234_9_{NAME}-7.ipynb"
+    collected = UploadCollector(log=log, db_url=course.api.coursedir.db_url).collect(path)
+    assert collected is not None
+    assert collected["student_id"] == "bob"
+    kept = unpacked(
+        tmp_path, {f"ada/lada_1234_8_{NAME}.ipynb": "hers", f"{folder}/lada_1234_9_{NAME}-7.ipynb": ""}, log
+    )
+    assert f"ada/lada_1234_8_{NAME}.ipynb" in kept
+
+
+def test_a_member_that_cannot_be_unpacked_leaves_the_others_alone(tmp_path: Path, log: logging.Logger, caplog) -> None:
+    folder = archive(tmp_path / "in", {"a_1_2_n.ipynb": "A" * 500, "b_2_3_n.ipynb": "B"})
+    content = bytearray((folder / "all.zip").read_bytes())
+    start = content.index(b"a_1_2_n.ipynb") + len("a_1_2_n.ipynb")
+    content[start : start + 4] = b"\xff\xff\xff\xff"
+    (folder / "all.zip").write_bytes(content)
+    (tmp_path / "out").mkdir()
+    NotebookExtractor(log=log).extract(str(folder), str(tmp_path / "out"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b_2_3_n.ipynb"]
+    assert "a_1_2_n.ipynb in the archive cannot be unpacked" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "...ipynb", "-rf/x.ipynb", "*/x.ipynb"])
