@@ -41,7 +41,7 @@ class Formulas(GraphPass):
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Replace each formula by its operator; count them."""
-        writers = tuple(mutating_nodes(gm.graph))
+        writers = mutating_nodes(gm.graph)
         replaced, gone = 0, set[fx.Node]()
         rejected: list[Rejected] = []
         for node in list(gm.graph.nodes):

@@ -29,7 +29,7 @@ from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import modules_are_plain, nothing_is_switched_between
 from course_lib.fusion.layouts import describe_relaid, relaid, run
 from course_lib.fusion.matching import Match
-from course_lib.fusion.mutation import may_share_memory, mutating_nodes, mutations_of
+from course_lib.fusion.mutation import Writers, may_share_memory, mutating_nodes, mutations_of
 from course_lib.fusion.operand_facts import attribute_of
 from course_lib.fusion.owned import Owned
 from course_lib.fusion.result import Rejected, refusal
@@ -37,7 +37,6 @@ from course_lib.fusion.rewriting import erase
 from course_lib.fusion.rules import Objection
 
 Tensor = torch.Tensor
-Writers = tuple[fx.Node, ...]
 _MERGED = "qkv_merge"  # where the metadata of a product tells what kind of projections it was made of
 
 
@@ -77,7 +76,7 @@ class QkvMerge(GraphPass):
         """Merge each group of projections that may be merged; count the groups."""
         rejected: list[Rejected] = []
         num_merged = 0
-        writers = tuple(mutating_nodes(gm.graph))
+        writers = mutating_nodes(gm.graph)
         for siblings in _siblings(gm):
             projections: list[_Projection] = []
             for call in map(_linear, siblings):  # read now: a merge may have replaced their input
@@ -207,7 +206,7 @@ def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
     calls = [one.call for one in group]
     operands = {f"{name} {number}": call[name] for number, call in enumerate(calls) for name in ("weight", "bias")}
     match = Match(tuple(reversed(calls)), {"x": calls[0]["input"], **operands}, writers=writers)
-    objection = nothing_is_switched_between(match) or _objection_to_changes(match)
+    objection = nothing_is_switched_between(match) or _objection_to_changes(match, writers)
     if objection is not None:
         return objection
     added, parts = _write(calls, [one.rows for one in group])
@@ -226,24 +225,17 @@ def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
     return None
 
 
-def _objection_to_changes(match: Match) -> Objection | None:
+def _objection_to_changes(match: Match, writers: Writers) -> Objection | None:
     """Object if the input or a parameter changes in place after the first projection, where all will be read."""
     first = match.nodes[0]
-    attributes = first.graph.find_nodes(op="get_attr")
     for value in match.operands.values():
-        tensor = _tensor(match, value)
-        if tensor is None:  # no bias
-            continue
-        holders = [node for node in attributes if _shares_memory(_tensor(match, node), tensor)]
-        holders += [value] if isinstance(value, fx.Node) else []
-        changing = mutations_of(holders, after=first, among=match.writers)
+        holders: list[fx.Node] = [value] if isinstance(value, fx.Node) else []
+        if isinstance(value, Owned) or (holders and holders[0].op == "get_attr"):
+            holders += writers.holders(str(value) if isinstance(value, Owned) else str(holders[0].target))
+        changing = mutations_of(holders, after=first, among=writers)
         if changing:
             return Objection("mutation", f"{changing[0]} changes {value} in place after {first} has read it")
     return None
-
-
-def _shares_memory(one: Tensor | None, other: Tensor) -> bool:
-    return one is not None and one.untyped_storage()._cdata == other.untyped_storage()._cdata
 
 
 def _write(calls: Sequence[Call], sizes: Sequence[int]) -> tuple[list[fx.Node], list[fx.Node]]:
