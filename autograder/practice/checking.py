@@ -43,7 +43,7 @@ def check(exercise_id: str, answer: object) -> Score:
     record = grade_exercise(exercise, _answers(exercise, answer), sandbox=sandbox, seed=new_seed(), show_speed=True)
     if record.status not in NOT_A_TRY:
         remember(record)
-    return Score(record, (*_hidden_note(exercise), *_sandbox_note(sandbox, record)))
+    return Score(record, (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox, record)))
 
 
 @functools.cache
@@ -63,6 +63,13 @@ def _answers(exercise: Exercise, answer: object) -> dict[str, str]:
         except NoSourceError:
             continue  # the answer fails on the missing name, and the report says which
     return answers
+
+
+def _hint_note(exercise: Exercise, record: ExerciseRecord) -> list[str]:
+    """Where hints are to be had, once a check failed."""
+    if not exercise.hints or record.status in NOT_A_TRY or record.points == record.max_points:
+        return []
+    return [f'Stuck? hint("{exercise.id}") tells what to look at (from autograder.practice import hint).']
 
 
 def _hidden_note(exercise: Exercise) -> list[str]:

@@ -1,4 +1,7 @@
-"""A local diary of practice: one line of JSON a check, appended in the user's state directory. Nobody else reads it."""
+"""A local diary of practice: one line of JSON a check or a hint, appended in the user's state directory.
+
+Nobody else reads it.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,19 @@ class Attempt:
             raise ValueError(f"{self.points} of {self.max_points} points")
 
 
+@dataclass(frozen=True)
+class HintTaken:
+    """One call of `hint`: when, of which exercise, and the step that was shown last, from 1."""
+
+    time: str  # ISO 8601, UTC
+    exercise: str
+    hint: int
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.exercise, str) and isinstance(self.time, str) and type(self.hint) is int):
+            raise TypeError("a hint names its exercise and time in text, and its step as a whole number")
+
+
 def history_path() -> Path:
     """Where the diary lies: ``$XDG_STATE_HOME/fusion-course/practice.jsonl``, by default under ``~/.local/state``."""
     configured = os.environ.get("XDG_STATE_HOME", "")
@@ -40,9 +56,20 @@ def history_path() -> Path:
 
 def remember(record: ExerciseRecord) -> None:
     """Append one attempt. A full or read-only disk loses the line and nothing else: a check still shows its result."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    attempt = Attempt(now, record.id, record.points, record.max_points, record.status.value)
-    line = json.dumps(asdict(attempt), separators=(",", ":")) + "\n"
+    _append(Attempt(_now(), record.id, record.points, record.max_points, record.status.value))
+
+
+def remember_hint(exercise_id: str, step: int) -> None:
+    """Append that a hint was shown, as `remember` does."""
+    _append(HintTaken(_now(), exercise_id, step))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _append(entry: Attempt | HintTaken) -> None:
+    line = json.dumps(asdict(entry), separators=(",", ":")) + "\n"
     try:
         path = history_path()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,18 +82,33 @@ def remember(record: ExerciseRecord) -> None:
 
 def attempts() -> Iterator[Attempt]:
     """Every attempt that can be read, oldest first; lines that are torn or foreign are passed over."""
-    try:
-        with history_path().open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - MAX_READ_BYTES))
-            lines = file.read(MAX_READ_BYTES).splitlines()
-    except (OSError, RuntimeError):
-        return
-    for line in lines:
+    for line in _lines():
         try:
             yield Attempt(**json.loads(line))
         except (ValueError, TypeError, RecursionError):
             continue
+
+
+def hints_taken() -> dict[str, int]:
+    """The furthest step that was shown of each exercise's hints."""
+    furthest: dict[str, int] = {}
+    for line in _lines():
+        try:
+            taken = HintTaken(**json.loads(line))
+        except (ValueError, TypeError, RecursionError):
+            continue
+        furthest[taken.exercise] = max(taken.hint, furthest.get(taken.exercise, 0))
+    return furthest
+
+
+def _lines() -> list[bytes]:
+    try:
+        with history_path().open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - MAX_READ_BYTES))
+            return file.read(MAX_READ_BYTES).splitlines()
+    except (OSError, RuntimeError):
+        return []
 
 
 def _ends_with_newline(path: Path) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from autograder.host.exercises import all_exercises
-from autograder.practice.history import Attempt, attempts
+from autograder.practice.history import Attempt, attempts, hints_taken
 
 BAR_CHARACTERS = 20
 COLUMNS = ("exercise", "best so far", "visible checks", "last try")
@@ -22,6 +22,7 @@ class ExerciseProgress:
     points: float  # the best so far, in the visible checks
     max_points: float
     last: str  # the date of the newest attempt, empty before the first
+    hints: int = 0  # steps of the hint that were shown
 
     @property
     def share(self) -> float:
@@ -30,10 +31,11 @@ class ExerciseProgress:
 
     @property
     def words(self) -> str:
-        """The standing in words, e.g. ``"7.5 / 12 after 3 tries"``."""
+        """The standing in words, e.g. ``"7.5 / 12 after 3 tries, 2 hints"``."""
+        hints = f", {_counted(self.hints, 'hint', 'hints')}" if self.hints else ""
         if not self.tries:
-            return "not tried yet"
-        return f"{self.points:g} / {self.max_points:g} after {self.tries} {'try' if self.tries == 1 else 'tries'}"
+            return f"not tried yet{hints}"
+        return f"{self.points:g} / {self.max_points:g} after {_counted(self.tries, 'try', 'tries')}{hints}"
 
 
 @dataclass(frozen=True)
@@ -65,23 +67,30 @@ def progress() -> Progress:
 
     Only the visible checks count here, and only what this machine remembers; the course's marks come from the grader.
     """
-    return Progress(summarise(attempts(), all_exercises()))
+    return Progress(summarise(attempts(), all_exercises(), hints_taken()))
 
 
-def summarise(tried: Iterable[Attempt], ids: Iterable[str]) -> tuple[ExerciseProgress, ...]:
+def summarise(
+    tried: Iterable[Attempt], ids: Iterable[str], hints: Mapping[str, int] | None = None
+) -> tuple[ExerciseProgress, ...]:
     """One line for each of ``ids``, in that order; attempts at exercises that no longer exist are left out."""
     by_id: dict[str, list[Attempt]] = {exercise: [] for exercise in ids}
     for attempt in tried:
         if attempt.exercise in by_id:
             by_id[attempt.exercise].append(attempt)
-    return tuple(_one_line(exercise, mine) for exercise, mine in by_id.items())
+    taken = hints or {}
+    return tuple(_one_line(exercise, mine, taken.get(exercise, 0)) for exercise, mine in by_id.items())
 
 
-def _one_line(exercise: str, mine: list[Attempt]) -> ExerciseProgress:
+def _one_line(exercise: str, mine: list[Attempt], hints: int) -> ExerciseProgress:
     if not mine:
-        return ExerciseProgress(exercise, 0, 0.0, 0.0, "")
+        return ExerciseProgress(exercise, 0, 0.0, 0.0, "", hints)
     best = max(mine, key=lambda attempt: attempt.points / attempt.max_points if attempt.max_points else 0.0)
-    return ExerciseProgress(exercise, len(mine), best.points, best.max_points, mine[-1].time[:10])
+    return ExerciseProgress(exercise, len(mine), best.points, best.max_points, mine[-1].time[:10], hints)
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
 
 
 def _text_bar(share: float) -> str:

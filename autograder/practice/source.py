@@ -16,7 +16,7 @@ from typing import Any
 from autograder.practice.errors import NoSourceError, NotGradableError
 
 MAGIC = "get_ipython"  # IPython writes the commands % and ! as calls of this function
-PRACTICE = {"check", "progress"}
+PRACTICE = {"check", "hint", "progress"}
 
 
 def cell_source(answer: object) -> str:
@@ -41,7 +41,7 @@ def cell_source(answer: object) -> str:
 
 
 def require_gradable(text: str) -> None:
-    """Raise `NotGradableError` for a cell that leans on the notebook: commands with % or !, or a call of `check`."""
+    """Raise `NotGradableError` for a cell that leans on the notebook: % or !, or a call of `check` or `hint`."""
     try:
         calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
         called = {function.id for function in calls if isinstance(function, ast.Name)}

@@ -190,6 +190,14 @@ EXERCISE = Exercise(
     setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
     masked=("course_lib.models",),
     wall_s=30,
+    hints=(
+        "Write the shapes of query, key and value on paper first. Which two of their dimensions must meet in a matrix "
+        "product, so that one number comes out for each pair of a query and a key?",
+        "Five steps: scores, scale, mask, softmax over the keys, weighted sum of the values. A position that is masked "
+        "must have probability 0, which a very negative score gives, except in a row that is masked throughout.",
+        "`scores.masked_fill(~mask, lowest)` before softmax and a second `masked_fill` with 0.0 after it. The scale is "
+        "one division by `math.sqrt` of the last dimension, and dropout acts on the probabilities.",
+    ),
     checks=(
         Check(
             "context and probabilities equal the fp64 reference",

@@ -163,6 +163,13 @@ EXERCISE = Exercise(
     entry_point="read_graph",
     points=6,
     wall_s=20,
+    hints=(
+        "`args` tells whom a node reads. Three of the five questions are about the other direction: who reads a node?",
+        "Make a dict from each name to the set of its readers first. For dead nodes walk backwards from the output "
+        "along `args`; for the longest path go through the rows in order, since each reads only earlier ones.",
+        "Dead is every node that the walk did not reach, placeholders and output left out. The length at a node is 1 "
+        "plus the largest length among its `args`, if any of those has one.",
+    ),
     checks=(
         _visible("inputs", 0.4),
         _visible("leaf_modules", 0.4),

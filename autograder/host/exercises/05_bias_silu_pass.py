@@ -91,6 +91,14 @@ EXERCISE = Exercise(
     setup=SETUP,
     masked=("course_lib.fusion", "course_lib.schedule"),  # their patterns would write the pass
     wall_s=60,
+    hints=(
+        "Begin at the silu node and look at what it reads. Ask who else reads the sum: as long as somebody does, it "
+        "cannot go away.",
+        "Four steps for each match: insert the fused call before the sum, copy `meta`, `replace_all_uses_with`, then "
+        "erase silu and sum in this order. After the loop come `lint()` and `recompile()`.",
+        "Safe means: `len(total.users) == 1`, both `tensor_meta` there, the bias of one dimension that is the last "
+        "one of x. Try both orders of the operands, and accept the function, the method and `nn.SiLU`.",
+    ),
     speed=Speed(of("F.silu(x + b)", literal, inputs=(TensorSpec((512, 768)), TensorSpec((768,)))), ideal_ratio=2.0),
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),

@@ -10,6 +10,9 @@ from typing import Any
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.speed import Speed
 
+Hints = tuple[str, str, str] | tuple[()]
+"""What to look at, how to start, and nearly the line; none of them is the answer."""
+
 
 class Kind(StrEnum):
     """What the student writes, and what crosses to the host."""
@@ -98,6 +101,11 @@ class Exercise:
     ] = ()  # packages of course_lib that hold this exercise's answer and are hidden from the worker
     wall_s: float = 60.0  # for all calls of one grading together
     speed: Speed | None = None  # what the answer's speed is held against
+    hints: Hints = ()  # what `autograder.practice.hint` shows, one step more a call
+
+    def __post_init__(self) -> None:
+        if len(self.hints) not in (0, 3):
+            raise ValueError(f"exercise {self.id}: hints have three steps, not {len(self.hints)}")
 
     @property
     def assignment(self) -> str:
