@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -55,25 +55,27 @@ def tensor_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
     return with_rounds(entry, answer)
 
 
-def call_on_tensors(function: Callable[..., Any], message: Message) -> Reply:
+def call_on_tensors(function: Callable[..., Any], message: Message, parameters: Sequence[torch.Tensor] = ()) -> Reply:
     """Call ``function`` as the body says and pack what it gives.
 
     Body of a call: ``args`` and ``kwargs``, in which ``{"tensor": i}`` stands for tensor number ``i``; ``wrt``, the
-    numbers of the tensors to differentiate by; ``cotangents``, for each output the number of the tensor that stands
-    for its gradient, or None. Body of a reply: ``outputs``, the number of output tensors; ``is_tuple``;
-    ``gradients``, for each of ``wrt`` whether there is one; ``aliases``, the outputs that share memory with an input.
+    numbers of the tensors to differentiate by, after which come ``parameters``; ``cotangents``, for each output the
+    number of the tensor that stands for its gradient, or None. Body of a reply: ``outputs``, the number of output
+    tensors; ``is_tuple``; ``gradients``, for each tensor to differentiate by whether there is one; ``aliases``, the
+    outputs that share memory with an input.
     """
     body = message.body
     inputs = [to_torch(raw) for raw in message.tensors]
     for i in body["wrt"]:
         inputs[i].requires_grad_()
-    args = [_filled(a, inputs) for a in body["args"]]
-    kwargs = {k: _filled(a, inputs) for k, a in body["kwargs"].items()}
+    args = [filled(a, inputs) for a in body["args"]]
+    kwargs = {k: filled(a, inputs) for k, a in body["kwargs"].items()}
     result = function(*args, **kwargs)
     is_tuple = isinstance(result, tuple | list)
     outputs = list(result) if is_tuple else [result]
     raws = [to_raw(o, f"output {i}" if is_tuple else "the output") for i, o in enumerate(outputs)]
-    gradients = _gradients(outputs, inputs, body)
+    by = [*(inputs[i] for i in body["wrt"]), *parameters]
+    gradients = _gradients(outputs, by, inputs, body)
     raws += [to_raw(g, "a gradient") for g in gradients if g is not None]
     reply = {
         "outputs": len(outputs),
@@ -84,23 +86,26 @@ def call_on_tensors(function: Callable[..., Any], message: Message) -> Reply:
     return reply, raws
 
 
-def _filled(argument: Any, inputs: list[torch.Tensor]) -> Any:
+def filled(argument: Any, inputs: Sequence[torch.Tensor], folder: str = "") -> Any:
+    """The argument itself, or the tensor or the folder for which it stands."""
     if isinstance(argument, dict):
-        return inputs[argument["tensor"]]
+        if set(argument) == {"tensor"}:
+            return inputs[argument["tensor"]]
+        if argument == {"folder": True}:
+            return folder
     return argument
 
 
 def _gradients(
-    outputs: list[torch.Tensor], inputs: list[torch.Tensor], body: dict[str, Any]
+    outputs: list[torch.Tensor], by: list[torch.Tensor], inputs: list[torch.Tensor], body: dict[str, Any]
 ) -> list[torch.Tensor | None]:
     pairs = [
         (o, inputs[c]) for o, c in zip(outputs, body["cotangents"], strict=False) if c is not None and o.requires_grad
     ]
-    wrt = [inputs[i] for i in body["wrt"]]
-    if not wrt or not pairs:
-        return [None] * len(wrt)
+    if not by or not pairs:
+        return [None] * len(by)
     heads, cotangents = zip(*pairs, strict=True)
-    return list(torch.autograd.grad(heads, wrt, cotangents, allow_unused=True))
+    return list(torch.autograd.grad(heads, by, cotangents, allow_unused=True))
 
 
 def _shares_memory(output: torch.Tensor, inputs: list[torch.Tensor]) -> bool:

@@ -57,16 +57,19 @@ def _serve(sock: socket.socket, frame: Frame, answer: Answer | None) -> Answer |
 
 
 def _load(message: Message) -> Answer:
-    """Choose by ``body["mode"]`` what later calls run: a student's function, a student's pass, or a rebuilt graph."""
-    from autograder.worker import functions, passes, rebuilt, source
+    """Choose by ``body["mode"]`` what later calls run: what a student wrote, a rebuilt graph, or programs of the host's.
 
-    mode = message.body["mode"]
+    What a student wrote is run as one module, and its function ``entry_point`` is what `answers` wraps.
+    """
+    from autograder.worker import counterexamples, rebuilt, source
+    from autograder.worker.answers import ANSWERS
+
+    mode, body = message.body["mode"], message.body
     if mode == "graph":
         return rebuilt.load(message)
-    entry = source.load(message.body["parts"], message.body["entry_point"])
-    return {"value": functions.value_answer, "callable": functions.tensor_answer, "pass": passes.pass_answer}[mode](
-        entry
-    )
+    if mode == "trial":
+        return counterexamples.trial(vars(source.run(body["parts"])).__getitem__)
+    return ANSWERS[mode](source.load(body["parts"], body["entry_point"]))
 
 
 def _send(

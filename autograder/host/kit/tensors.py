@@ -59,24 +59,26 @@ class TensorAnswer:
         """Call once; ``wrt`` numbers the tensors to differentiate by, ``cotangents`` are the outputs' gradients."""
         tensors: list[torch.Tensor] = []
         body = {
-            "args": [_placed(a, tensors) for a in case.args],
-            "kwargs": {k: _placed(a, tensors) for k, a in case.kwargs.items()},
+            "args": [placed(a, tensors) for a in case.args],
+            "kwargs": {k: placed(a, tensors) for k, a in case.kwargs.items()},
             "wrt": list(wrt),
             "cotangents": list(range(len(tensors), len(tensors) + len(cotangents))),
             "count": count,
         }
         message, mutated = self.student.call(body, [*tensors, *cotangents])
-        return _reply(message, mutated, len(wrt))
+        return read_reply(message, mutated, len(wrt))
 
 
-def _placed(argument: Any, tensors: list[torch.Tensor]) -> Any:
+def placed(argument: Any, tensors: list[torch.Tensor]) -> Any:
+    """The argument as it stands in a body; a tensor is added to ``tensors``."""
     if not isinstance(argument, torch.Tensor):
         return argument
     tensors.append(argument)
     return {"tensor": len(tensors) - 1}
 
 
-def _reply(message: Message, mutated: list[int], wrt: int) -> Reply:
+def read_reply(message: Message, mutated: list[int], wrt: int) -> Reply:
+    """What a worker says of a call that asked for ``wrt`` gradients; raises `MalformedAnswerError`."""
     body = message.body
     outputs, has = body.get("outputs"), body.get("gradients")
     if (
