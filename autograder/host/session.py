@@ -23,7 +23,16 @@ from autograder.protocol import Kind, Message, ProtocolError, RawTensor
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
 MAX_STARTS = 4
 Seen = TypeVar("Seen")
-WORKERS_OWN = {"NoEntryPointError", "NotATensorError", "NotPlainDataError", "NotAGraphError", "GraphError"}
+TENSORS_ONLY = {"value", "callable", "module"}
+"""Modes in which an answer needs no more than torch, unless its set-up says so."""
+WORKERS_OWN = {
+    "NoEntryPointError",
+    "NotATensorError",
+    "NotPlainDataError",
+    "NotAGraphError",
+    "NotAModuleError",
+    "GraphError",
+}
 """Exceptions whose message is a sentence for the student already."""
 
 
@@ -144,6 +153,8 @@ class Session:
         if self._starts > MAX_STARTS:
             message = f"The answer ended its own process in each of {MAX_STARTS} starts."
             raise AnswerFailedError(ExerciseStatus.KILLED, message, fatal=True)
+        if _concerns_graphs(self.load):
+            self.sandbox.expect_graphs()
         limits = Limits(wall_s=START_ALLOWANCE_S + self.wall_s)
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)
@@ -190,6 +201,12 @@ class Session:
         assert self._process is not None, "a request has a worker"
         process, self._process, self._channel = self._process, None, None
         return process.end()
+
+
+def _concerns_graphs(load: dict[str, Any]) -> bool:
+    """Whether the library will be needed; asked of what the host wrote alone, so that no answer can change a zygote."""
+    ours = (part["text"] for part in load.get("parts", ()) if part["name"] == "setup")
+    return load.get("mode") not in TENSORS_ONLY or any("course_lib" in text for text in ours)
 
 
 def _raised(error: AnswerRaisedError) -> AnswerFailedError:

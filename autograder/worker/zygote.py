@@ -9,6 +9,7 @@ no nonce, no seed, no orders.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import socket
 import sys
@@ -16,15 +17,19 @@ from contextlib import suppress
 
 from autograder.worker.zygote_keeper import Job, keep
 
-READY, KEPT = b"ready", b"kept"
+READY, KEPT, MORE = b"ready", b"kept", b"more"
 DESCRIPTORS = 4
 """Of one job: channel, output, orders, leash."""
+COMPILER = ("torch._dynamo", "torch._functorch.aot_autograd")
+"""What workers for graphs need besides, which takes as long to import as torch; nothing of it is the library's, of
+which a worker may have to lack parts."""
 
 
 def serve(fd: int, *, preload: bool) -> None:
     """Fork a worker for every message on the socket ``fd``, until the host closes it and the last job has ended.
 
-    The answer to a message is ``KEPT`` with a pidfd of the process that keeps the job's worker, or a sentence.
+    The answer to a message is ``KEPT`` with a pidfd of the process that keeps the job's worker, or a sentence. The
+    message ``MORE`` brings no job; its answer is ``READY``, once the modules of ``COMPILER`` are imported, too.
     """
     control = socket.socket(fileno=fd)
     if preload:
@@ -32,12 +37,7 @@ def serve(fd: int, *, preload: bool) -> None:
 
         # What the worker imports in any case; none of it does more than import torch and the protocol.
         from autograder.worker import functions, main, passes, rebuilt, source  # noqa: F401
-    threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
-    if threads > 1:
-        sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
-    gc.collect()
-    gc.freeze()
-    control.send(READY)
+    _say_ready(control)
     while _serve_one(control):
         _bury_the_dead()
     control.close()
@@ -46,11 +46,26 @@ def serve(fd: int, *, preload: bool) -> None:
             os.waitpid(-1, 0)
 
 
+def _say_ready(control: socket.socket) -> None:
+    """Tell the host that everything is imported, unless a fork would not survive it."""
+    threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
+    if threads > 1:
+        sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
+    gc.collect()
+    gc.freeze()
+    control.send(READY)
+
+
 def _serve_one(control: socket.socket) -> bool:
     """Fork for one message; False when the host has closed the socket."""
     message, descriptors, _, _ = socket.recv_fds(control, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
     if not message:
         return False
+    if message == MORE:
+        for name in COMPILER:
+            importlib.import_module(name)
+        _say_ready(control)
+        return True
     try:
         child = os.fork()
         if child == 0:

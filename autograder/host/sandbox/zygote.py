@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.host.sandbox.descriptors import in_memory, readable
 from autograder.host.sandbox.process import StartError
 
-READY, KEPT = b"ready", b"kept"
+READY, KEPT, MORE = b"ready", b"kept", b"more"
 START_S, ANSWER_S = 60.0, 20.0
 JOBS = 90
 """Children of one zygote share its address layout, so it is replaced after this many."""
@@ -26,6 +26,7 @@ class Zygote:
 
     def __init__(self, spawn: Callable[[socket.socket, int], subprocess.Popen[bytes]]) -> None:
         self.jobs = 0
+        self.has_compiler = False
         self.host = os.getpid()
         self._complaints = in_memory(b"")
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -44,11 +45,20 @@ class Zygote:
         try:
             socket.send_fds(self._control, [b"job"], [channel, output, descriptor, leash])
         except OSError as error:
-            raise StartError(f"the zygote has ended ({error.strerror}). {self._said()}".strip()) from error
+            raise self._ended(error) from error
         finally:
             os.close(descriptor)
         (pidfd,) = self._expect(KEPT, ANSWER_S, descriptors=1)
         return pidfd
+
+    def import_compiler(self) -> None:
+        """Have it import what workers for graphs need besides torch."""
+        try:
+            self._control.send(MORE)
+        except OSError as error:
+            raise self._ended(error) from error
+        self._expect(READY, START_S)
+        self.has_compiler = True
 
     def retire(self) -> None:
         """Take no more jobs; the process ends with the last it has."""
@@ -67,6 +77,9 @@ class Zygote:
             raise StartError(said.decode(errors="replace") or f"the zygote ended. {self._said()}".strip())
         return received
 
+    def _ended(self, error: OSError) -> StartError:
+        return StartError(f"the zygote has ended ({error.strerror}). {self._said()}".strip())
+
     def _said(self) -> str:
         lines = Path(f"/proc/self/fd/{self._complaints}").read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
@@ -80,6 +93,7 @@ class Zygotes:
         self._lock = threading.Lock()
         self._current: Zygote | None = None
         self._retired: list[subprocess.Popen[bytes]] = []
+        self._with_compiler = False
         atexit.register(self.close)
 
     def fork(self, channel: int, output: int, orders: bytes, leash: int) -> int:
@@ -94,6 +108,10 @@ class Zygotes:
                 if not served:
                     raise
                 return self._ready().fork(channel, output, orders, leash)
+
+    def want_compiler(self) -> None:
+        """From the next job on, have what workers for graphs need imported before the fork instead of in each."""
+        self._with_compiler = True
 
     def warm(self) -> None:
         """Start the zygote now instead of at the first job."""
@@ -117,6 +135,8 @@ class Zygotes:
             zygote = None
         if zygote is None:
             zygote = self._current = self._start()
+        if self._with_compiler and not zygote.has_compiler:
+            zygote.import_compiler()
         return zygote
 
     def _retire(self) -> None:

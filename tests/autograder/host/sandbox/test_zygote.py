@@ -270,3 +270,20 @@ def test_honest_jobs_are_unharmed_by_hostile_ones_of_the_same_zygote(forking: Fr
     assert current is not None
     assert current.jobs == 2 * len(HOSTILE)  # the same one, alive to the end
     assert current.process.poll() is None
+
+
+IMPORTED = "import sys; print('torch._dynamo' in sys.modules, [m for m in sys.modules if m.startswith('course_lib')])"
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_library(level: int) -> None:
+    sandbox = opened(level)
+    zygotes = Zygotes(lambda: sandbox._zygote(preload=True))
+    try:
+        first = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
+        zygotes.want_compiler()
+        second = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
+    finally:
+        zygotes.close()
+
+    assert (first.output, second.output) == ("False []\n", "True []\n")
