@@ -16,10 +16,8 @@ from typing import Any
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.judge_speed import Timed, time_answer
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.graphs import PassAnswer
-from autograder.host.kit.tensors import TensorAnswer
-from autograder.host.kit.values import ValueAnswer
+from autograder.host.kit.exercise import Check, CheckFailedError, Exercise
+from autograder.host.kit.kinds import FORMS
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
@@ -27,7 +25,6 @@ from autograder.protocol import ProtocolError
 
 # in place of what happened there: an exit status, say, could carry out what the case is
 UNSEEN = "It ended in a case that you do not see; what came before it counts."
-MODES = {Kind.VALUE: "value", Kind.CALLABLE: "callable", Kind.GRAPH: "pass"}
 
 
 def judge(
@@ -37,15 +34,16 @@ def judge(
 
     Speed is measured where it earns points; with ``show_speed`` also where it is only shown.
     """
+    form = FORMS[exercise.kind]
     load = {
-        "mode": MODES[exercise.kind],
+        "mode": form.mode,
         "entry_point": exercise.entry_point,
         "parts": [{"name": name, "text": text} for name, text in parts.items()],
     }
     student = Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
     clean = Session(sandbox, {}, wall_s=exercise.wall_s)
     grading = _Grading(exercise, seed)
-    answer = _answer(exercise.kind, student, clean)
+    answer = form.answer(student, clean)
     try:
         for check in exercise.checks:
             grading.run(check, answer)
@@ -59,14 +57,6 @@ def judge(
         for session in (clean, student):
             grading.close(session)
     return grading.record(getattr(answer, "counted", {}))
-
-
-def _answer(kind: Kind, student: Session, clean: Session) -> Any:
-    if kind is Kind.VALUE:
-        return ValueAnswer(student)
-    if kind is Kind.CALLABLE:
-        return TensorAnswer(student)
-    return PassAnswer(student, clean)
 
 
 @dataclass

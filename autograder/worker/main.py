@@ -57,7 +57,7 @@ def _serve(sock: socket.socket, frame: Frame, answer: Answer | None) -> Answer |
 
 
 def _load(message: Message) -> Answer:
-    """Choose by ``body["mode"]`` what later calls run: what a student wrote, a rebuilt graph, or programs of the host's.
+    """Choose by ``body["mode"]`` what later calls run: a student's answer, a rebuilt graph, or programs of the host's.
 
     What a student wrote is run as one module, and its function ``entry_point`` is what `answers` wraps.
     """

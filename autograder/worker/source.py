@@ -17,6 +17,16 @@ class NoEntryPointError(Exception):
 
 def load(parts: Sequence[dict[str, str]], entry_point: str) -> Callable[..., Any]:
     """Run ``parts`` (each with a ``name`` and a ``text``) in one module and return its function ``entry_point``."""
+    entry = run(parts).__dict__.get(entry_point)
+    if not callable(entry):
+        raise NoEntryPointError(
+            f"The answer defines no function `{entry_point}`. Keep that name and put it in the answer cell."
+        )
+    return entry
+
+
+def run(parts: Sequence[dict[str, str]]) -> types.ModuleType:
+    """Run ``parts`` in one fresh module and return it."""
     module = types.ModuleType(MODULE_NAME)
     sys.modules[MODULE_NAME] = module
     for part in parts:
@@ -25,9 +35,4 @@ def load(parts: Sequence[dict[str, str]], entry_point: str) -> Callable[..., Any
         # linecache lets tracebacks, inspect and torch.jit.script find the lines of code that is in no file
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         exec(compile(text, filename, "exec"), module.__dict__)
-    entry = module.__dict__.get(entry_point)
-    if not callable(entry):
-        raise NoEntryPointError(
-            f"The answer defines no function `{entry_point}`. Keep that name and put it in the answer cell."
-        )
-    return entry
+    return module

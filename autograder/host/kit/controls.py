@@ -29,7 +29,7 @@ def all_controls(exercise: Exercise, part: HiddenPart) -> tuple[Control, ...]:
 
 
 def _standard(exercise: Exercise, reference: str) -> tuple[Control, ...]:
-    table = {Kind.CALLABLE: _CALLABLE, Kind.VALUE: _VALUE, Kind.GRAPH: _GRAPH}[exercise.kind]
+    table = _TABLES[exercise.kind]
     entry = exercise.entry_point
     controls = [Control("empty answer", f"def {entry}(*args, **kwargs):\n    pass\n", 0)]
     for name, (body, rule) in table.items():
@@ -199,4 +199,39 @@ _GRAPH: dict[str, tuple[str, Rule]] = {
         "    import copy\n    return _right(copy.deepcopy(args[0]), *args[1:], **kwargs)",
         _perfect,
     ),
+}
+
+
+def _inputs(change: str) -> str:
+    """The body of a function that replaces every tensor ``t`` among the inputs that the reference returns."""
+    return (
+        "    import torch\n"
+        "    def changed(value):\n"
+        "        if isinstance(value, (list, tuple)):\n"
+        "            return type(value)(changed(v) for v in value)\n"
+        "        if isinstance(value, dict):\n"
+        "            return {k: changed(v) for k, v in value.items()}\n"
+        f"        return ({change}) if isinstance(value, torch.Tensor) else value\n"
+        "    return changed(_right(*args, **kwargs))"
+    )
+
+
+_COUNTEREXAMPLE: dict[str, tuple[str, Rule]] = {
+    "nothing": ("    return None", _worthless),
+    "copy of the question": ("    return args[0]", _worthless),
+    "no input": ("    return ()", _worthless),
+    "text": ("    return str(_right(*args, **kwargs))", _worthless),
+    "zeros": (_inputs("torch.zeros_like(value)"), _imperfect),
+    "NaN": (_inputs("torch.full_like(value, torch.nan)"), _worthless),
+    "infinite": (_inputs("torch.full_like(value, torch.inf)"), _worthless),
+    "enormous tensors": (_inputs("torch.ones(1 << 20)"), _worthless),
+    "no elements": (_inputs("value[:0]"), _imperfect),
+    "a clone": (_inputs("value.clone()"), _perfect),
+}
+
+_TABLES: dict[Kind, dict[str, tuple[str, Rule]]] = {
+    Kind.CALLABLE: _CALLABLE,
+    Kind.COUNTEREXAMPLE: _COUNTEREXAMPLE,
+    Kind.GRAPH: _GRAPH,
+    Kind.VALUE: _VALUE,
 }

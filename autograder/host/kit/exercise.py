@@ -20,6 +20,8 @@ class Kind(StrEnum):
     VALUE = "value"  # plain data to plain data; JSON crosses
     GRAPH = "graph"  # a pass; the transformed graph crosses, as data
     CALLABLE = "callable"  # tensors to tensors; output tensors cross
+    MODULE = "module"  # an nn.Module; its state, outputs and gradients cross, with the host's weights in it
+    COUNTEREXAMPLE = "counterexample"  # inputs that prove a program wrong; tensors, plain data and graphs cross
 
 
 class CheckFailedError(Exception):
@@ -38,8 +40,9 @@ class Check:
     """One share of an exercise's points.
 
     ``run(answer, draw)`` calls the answer on inputs drawn afresh and raises `CheckFailedError` when it is wrong. The
-    type of ``answer`` follows from the exercise's kind: `kit.values.ValueAnswer`, `kit.tensors.TensorAnswer` or
-    `kit.graphs.PassAnswer`. A check must fail for an answer that does nothing, so that an empty answer earns nothing.
+    type of ``answer`` follows from the exercise's kind, see `kit.kinds`: `kit.values.ValueAnswer`,
+    `kit.tensors.TensorAnswer`, `kit.graphs.PassAnswer`, ... A check must fail for an answer that does nothing, so that
+    an empty answer earns nothing.
     """
 
     name: str

@@ -15,16 +15,15 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercises import all_exercises, find
 from autograder.host.exercises.registry import controls
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import REFERENCE, CheckFailedError, Exercise, Kind
-from autograder.host.kit.graphs import PassAnswer
+from autograder.host.kit.exercise import REFERENCE, CheckFailedError, Exercise
+from autograder.host.kit.kinds import FORMS
 from autograder.host.kit.tensors import TensorAnswer
-from autograder.host.kit.values import ValueAnswer
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Message, ProtocolError, RawTensor
-from autograder.worker import functions, passes, rebuilt
+from autograder.worker.answers import ANSWERS
+from autograder.worker.main import _load
 
 EXPECTED = (CheckFailedError, AnswerFailedError, MalformedAnswerError, ProtocolError)
-SIMPLE: dict[Kind, Callable[[Any], Any]] = {Kind.VALUE: ValueAnswer, Kind.CALLABLE: TensorAnswer}
 TRIES = 12  # of each check
 TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "double": torch.Tensor.double,
@@ -64,7 +63,7 @@ class InProcess:
         return self.corrupt(Message(reply, tuple(raws)))
 
     def reload(self, load: dict[str, Any], tensors: Sequence[RawTensor]) -> None:
-        self.answer = rebuilt.load(Message(copy.deepcopy(load), tuple(tensors)))
+        self.answer = _load(Message(copy.deepcopy(load), tuple(tensors)))
 
 
 def loaded(exercise: Exercise) -> Callable[[Message], Any]:
@@ -72,8 +71,7 @@ def loaded(exercise: Exercise) -> Callable[[Message], Any]:
     namespace: dict[str, Any] = {}
     text = next(c.answer for c in controls(exercise.id) if c.name == REFERENCE)
     exec(exercise.setup + "\n" + text, namespace)
-    wrap = {Kind.VALUE: functions.value_answer, Kind.CALLABLE: functions.tensor_answer, Kind.GRAPH: passes.pass_answer}
-    return wrap[exercise.kind](namespace[exercise.entry_point])
+    return ANSWERS[FORMS[exercise.kind].mode](namespace[exercise.entry_point])
 
 
 def corrupted_tensor(raw: RawTensor, chance: random.Random) -> RawTensor:
@@ -128,7 +126,7 @@ def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_
         check, chance = exercise.checks[number % len(exercise.checks)], random.Random(number)
         student: Any = InProcess(honest, corruption(chance, after=chance.randrange(3)))
         clean: Any = InProcess(None, lambda message: message)
-        answer = PassAnswer(student, clean) if exercise.kind is Kind.GRAPH else SIMPLE[exercise.kind](student)
+        answer = FORMS[exercise.kind].answer(student, clean)
         try:
             check.run(answer, Draw(number, exercise_id, check.name))
         except EXPECTED:

@@ -1,0 +1,32 @@
+"""What belongs to each kind of exercise: how the worker loads the answer, and what checks are given to call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.host.kit.counterexamples import CounterexampleAnswer
+from autograder.host.kit.exercise import Kind
+from autograder.host.kit.graphs import PassAnswer
+from autograder.host.kit.modules import ModuleAnswer
+from autograder.host.kit.tensors import TensorAnswer
+from autograder.host.kit.values import ValueAnswer
+from autograder.host.session import Session
+
+
+@dataclass(frozen=True)
+class Form:
+    """One kind of answer, for the worker and for the checks."""
+
+    mode: str  # of the worker; see `autograder.worker.main`
+    answer: Callable[[Session, Session], Any]  # of the student's worker and of a clean one
+
+
+FORMS: Mapping[Kind, Form] = {
+    Kind.CALLABLE: Form("callable", lambda student, clean: TensorAnswer(student)),
+    Kind.COUNTEREXAMPLE: Form("counterexample", CounterexampleAnswer),
+    Kind.GRAPH: Form("pass", PassAnswer),
+    Kind.MODULE: Form("module", lambda student, clean: ModuleAnswer(student)),
+    Kind.VALUE: Form("value", lambda student, clean: ValueAnswer(student)),
+}
