@@ -14,15 +14,23 @@ from pathlib import Path
 
 from autograder.host.nbgrader.leaks import fingerprints
 
-NOT_ENTERED = {"proc", "sys", "dev", "site-packages"}
+THE_KERNELS = {"proc", "sys", "dev"}
+THE_INDEX = {"site-packages"}
+HIDDEN = ("autograder", "host", "hidden")
 FEWEST = 10
+
+
+def folders(root: Path, left_out: set[str]) -> Iterator[tuple[Path, list[str]]]:
+    """Yield every folder below `root` with the names of its files, without entering those called as in `left_out`."""
+    for folder, inside, names in os.walk(root):
+        inside[:] = [name for name in inside if name not in left_out]
+        yield Path(folder), names
 
 
 def text_files(root: Path) -> Iterator[Path]:
     """Yield every readable text file below `root`."""
-    for folder, inside, names in os.walk(root):
-        inside[:] = [name for name in inside if name not in NOT_ENTERED]
-        paths = (Path(folder) / name for name in names)
+    for folder, names in folders(root, THE_KERNELS | THE_INDEX):
+        paths = (folder / name for name in names)
         yield from (path for path in paths if path.is_file() and not path.is_symlink() and is_text(path))
 
 
@@ -42,7 +50,7 @@ def lines_of(path: Path) -> list[str]:
 
 def leaks(root: Path, secrets: dict[str, str]) -> list[str]:
     """Return one sentence for each file below `root` that holds a secret, and for a folder of hidden cases."""
-    hidden = [f"{path}: hidden cases" for path in root.rglob("autograder/host/hidden")]
+    hidden = [f"{path}: hidden cases" for path, _ in folders(root, THE_KERNELS) if path.parts[-3:] == HIDDEN]
     for path in text_files(root):
         found = {one.text for one in fingerprints(lines_of(path), path.name)} & secrets.keys()
         if found:

@@ -48,10 +48,17 @@ def test_the_check_sees_a_hidden_case_under_another_name(course, path, capsys):
     assert "notes.txt" in capsys.readouterr().err
 
 
-def test_the_check_sees_a_folder_of_hidden_cases(course):
-    (course / "student" / "autograder" / "host" / "hidden").mkdir()
+@pytest.mark.parametrize("above", ["", "site-packages"])
+def test_the_check_sees_a_folder_of_hidden_cases(course, above):
+    (course / "student" / above / "autograder" / "host" / "hidden").mkdir(parents=True)
 
     assert image_check.main(course / "fingerprints.json", course / "student") == 1
+
+
+def test_the_check_stays_out_of_what_is_the_kernels(course):
+    (course / "student" / "proc" / "autograder" / "host" / "hidden").mkdir(parents=True)
+
+    assert image_check.main(course / "fingerprints.json", course / "student") == 0
 
 
 def test_too_few_fingerprints_pass_nothing(tmp_path):
