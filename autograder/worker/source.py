@@ -34,5 +34,6 @@ def run(parts: Sequence[dict[str, str]]) -> types.ModuleType:
         text = part["text"]
         # linecache lets tracebacks, inspect and torch.jit.script find the lines of code that is in no file
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-        exec(compile(text, filename, "exec"), module.__dict__)
+        # dont_inherit: annotations of an answer are what they are in a notebook, and not text as in this file
+        exec(compile(text, filename, "exec", dont_inherit=True), module.__dict__)
     return module

@@ -58,3 +58,8 @@ def test_an_exception_whose_message_raises_is_described_all_the_same():
             raise RuntimeError
 
     assert describe(OddError())["message"] == "its message cannot be shown"
+
+
+def test_annotations_are_those_of_a_notebook_and_not_text():
+    entry = load([part("answer x", "def f(x: int):\n    return x\n")], "f")
+    assert entry.__annotations__ == {"x": int}
