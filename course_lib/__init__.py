@@ -3,6 +3,7 @@
 The packages are imported one by one (``from course_lib.graph import table``), so that each costs only what
 it needs. In the order in which one needs them:
 
+    doctor      doctor() looks whether this machine has what the course needs
     models      workload("bert_layer").build() gives a model with inputs
     capture     capture(model, inputs, mode="fx") gives its graph; compare_modes tries all modes
     graph       table(captured.graph_module), draw(...), cost(model, inputs): look, and count

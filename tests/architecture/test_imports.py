@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "course_lib.timing": {"course_lib.errors"},
     "course_lib.profiling": {"course_lib.errors", "course_lib.graph", "course_lib.timing"},
+    "course_lib.doctor": {"course_lib.timing"},
     "autograder": set(),
     "autograder.__main__": {"autograder.host"},
     "autograder.protocol": set(),

@@ -1,0 +1,65 @@
+"""The doctor reads this machine as it is, and says of what is missing what to do."""
+
+import json
+import platform
+
+import pytest
+import torch
+
+from course_lib.doctor import Finding, Health, Report, doctor, examining
+
+HERE = doctor()
+
+
+def test_what_it_reads_is_this_machine() -> None:
+    assert HERE["python"].found == platform.python_version()
+    assert HERE["torch"].found.split("+")[0] == torch.__version__.split("+")[0]
+    assert HERE["cuda"].health is (Health.FINE if torch.cuda.is_available() else Health.NOTE)
+    assert "without a notebook" in HERE["interpreter"].found
+
+
+def test_a_complete_machine_is_healthy_and_its_report_is_plain_data() -> None:
+    assert HERE.healthy, str(HERE)
+    assert json.loads(json.dumps(HERE.to_json())) == HERE.to_json()
+    assert [f["name"] for f in HERE.to_json()["findings"]] == [f.name for f in HERE.findings]
+
+
+CASES = [
+    ("an old Python", lambda: examining._python((3, 9), "3.9.1"), "mend", "3.11"),
+    ("no torch", lambda: examining._torch("not found"), "mend", "constraints.txt"),
+    ("another torch", lambda: examining._torch("2.11.0"), "note", "2.13"),
+    ("this torch", lambda: examining._torch("2.13.0+cu128"), "fine", ""),
+    ("a missing package", lambda: examining._package("numpy", "not found"), "mend", "constraints.txt"),
+    ("no compiler", lambda: examining._compiler("not found", has_headers=True), "mend", "g++"),
+    ("no headers", lambda: examining._compiler("g++ 12", has_headers=False), "mend", "python3-dev"),
+    ("no graphviz", lambda: examining._tool("graphviz", "not found", "shown as text"), "note", "shown as text"),
+    ("too many threads", lambda: examining._threads(8, 2), "note", "OMP_NUM_THREADS"),
+    ("a full disk", lambda: examining._disk(2**20), "mend", "make room"),
+    ("offline", lambda: examining._offline("1"), "fine", ""),
+    ("not told to stay offline", lambda: examining._offline(""), "fine", "HF_HUB_OFFLINE=1"),
+]
+
+
+@pytest.mark.parametrize(("name", "examined", "health", "words"), CASES, ids=[c[0] for c in CASES])
+def test_what_is_found_comes_with_advice(name, examined, health, words) -> None:
+    finding = examined()
+    assert finding.health == health
+    assert words in finding.advice
+
+
+def test_a_program_that_is_not_there_is_not_found() -> None:
+    assert examining._asked("no-such-program-here", "--version") == "not found"
+    assert examining._version("no-such-package-here") == "not found"
+
+
+def test_the_verdict_names_what_is_to_be_mended_in_text_and_html() -> None:
+    report = Report((Finding("torch", "<none>", Health.MEND, "install"), Finding("python", "3.11", Health.FINE)))
+    assert not report.healthy
+    for shown in (str(report), report._repr_html_()):
+        assert "To be mended first: torch." in shown
+    assert "&lt;none&gt;" in report._repr_html_()
+
+
+def test_a_name_that_was_not_looked_at_is_answered_with_those_that_were() -> None:
+    with pytest.raises(KeyError, match="python, "):
+        HERE["colour"]
