@@ -32,8 +32,8 @@ def module_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
     Body of both: ``build`` with ``args`` and ``kwargs``, in which ``{"tensor": i}`` stands for tensor number ``i``, and
     ``{"folder": true}`` for the path of an empty folder; ``training``. A body with ``state``, from the names of the
     state to the numbers of their tensors, also holds what `call_on_tensors` takes, and ``by``, the names of parameters
-    to differentiate by as well. A reply without it gives names of ``parameters``, ``buffers`` and ``files``, and the
-    tensors and bytes of these in turn.
+    to differentiate by as well; the module takes the precision of the state. A reply without it gives names of
+    ``parameters``, ``buffers`` and ``files``, and the tensors and bytes of these in turn.
     """
 
     def answer(message: Message) -> Reply:
@@ -60,6 +60,9 @@ def _built(entry: Callable[..., Any], message: Message, folder: str) -> nn.Modul
 
 
 def _load(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
+    precisions = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
+    if len(precisions) == 1:
+        module.to(precisions.pop())
     try:
         module.load_state_dict(state)
     except RuntimeError as error:

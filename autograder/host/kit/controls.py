@@ -7,8 +7,10 @@ of the negative ones is a right answer (swapped operands of a sum) names it in `
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 
+from autograder.host.kit.controls_captured import AROUND_CAPTURED, SPOILT
 from autograder.host.kit.exercise import REFERENCE, Control, Exercise, HiddenPart, Kind
 
 _AROUND = """
@@ -30,10 +32,11 @@ def all_controls(exercise: Exercise, part: HiddenPart) -> tuple[Control, ...]:
 
 def _standard(exercise: Exercise, reference: str) -> tuple[Control, ...]:
     table = _TABLES[exercise.kind]
+    around = {Kind.MODULE: _AROUND_MODULE, Kind.CAPTURED: AROUND_CAPTURED}.get(exercise.kind, _AROUND)
     entry = exercise.entry_point
     controls = [Control("empty answer", f"def {entry}(*args, **kwargs):\n    pass\n", 0)]
     for name, (body, rule) in table.items():
-        text = _AROUND.format(reference=reference, entry=entry, body=body)
+        text = around.format(reference=reference, entry=entry, body=body)
         controls.append(rule(name, text, exercise.points))
     return tuple(controls)
 
@@ -229,9 +232,42 @@ _COUNTEREXAMPLE: dict[str, tuple[str, Rule]] = {
     "a clone": (_inputs("value.clone()"), _perfect),
 }
 
+_AROUND_MODULE = """
+{reference}
+
+_base, _last = {entry}, []
+
+def {entry}(*build, **options):
+    module = _base(*build, **options)
+    _right = module.forward
+
+    def forward(*args, **kwargs):
+{body}
+
+    module.forward = forward
+    return module
+"""
+# A module that computes nothing may still have the right parameters, which is worth something.
+_MODULE: dict[str, tuple[str, Rule]] = {
+    **{
+        name: (textwrap.indent(body, "    "), _imperfect)
+        for name, (body, rule) in _CALLABLE.items()
+        if rule is not _perfect and name != "swapped operands"
+    },
+    "a clone": (textwrap.indent(_outputs("outputs = [o.clone() for o in outputs]"), "    "), _perfect),
+}
+
+_ARCHIVE: dict[str, tuple[str, Rule]] = {
+    "nothing": ("    return None", _worthless),
+    "a module that does nothing": ("    import torch\n    return torch.nn.Identity()", _worthless),
+}
+
 _TABLES: dict[Kind, dict[str, tuple[str, Rule]]] = {
+    Kind.ARCHIVE: _ARCHIVE,
     Kind.CALLABLE: _CALLABLE,
+    Kind.CAPTURED: {name: _CALLABLE[name] for name in SPOILT},
     Kind.COUNTEREXAMPLE: _COUNTEREXAMPLE,
     Kind.GRAPH: _GRAPH,
+    Kind.MODULE: _MODULE,
     Kind.VALUE: _VALUE,
 }

@@ -15,6 +15,7 @@ import torch
 from autograder.host import arena
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.kit.draw import Draw
+from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.tensors import Case, Reply, TensorAnswer, placed, read_reply
 from autograder.host.session import Session
 from autograder.protocol import Message
@@ -56,7 +57,8 @@ class ModuleAnswer:
     def built(self, build: Build, state: Mapping[str, torch.Tensor], *, training: bool = False) -> BuiltModule:
         """The module with the host's ``state``, to be called on tensors, also by the ready-made checks of the kit.
 
-        It is built when it is called, and anew each time. A state that does not fit costs the check that calls.
+        It is built when it is called, and anew each time, in the precision of the state. A state that does not fit
+        costs the check that calls.
         """
         return BuiltModule(self.student, build, state, training)
 
@@ -128,3 +130,16 @@ def _description(message: Message) -> Description:
         {name: arena.to_torch(next(tensors)) for name in buffers},
         {name: bytes(next(tensors).data) for name in files},
     )
+
+
+def require_parameters(found: Description, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise `CheckFailedError` unless the parameters have just these names and shapes, and there are no buffers."""
+    missing = [name for name in shapes if name not in found.parameters]
+    extra = [name for name in (*found.parameters, *found.buffers) if name not in shapes]
+    if missing or extra:
+        told = [f"lacks {', '.join(missing[:4])}"] * bool(missing) + [f"has also {', '.join(extra[:4])}"] * bool(extra)
+        raise CheckFailedError(f"The state dict {' and '.join(told)}. Keep the names that the task gives.")
+    for name, shape in shapes.items():
+        if tuple(found.parameters[name].shape) != shape:
+            given = tuple(found.parameters[name].shape)
+            raise CheckFailedError(f"`{name}` has shape {given}; expected {shape} for the sizes of this check.")

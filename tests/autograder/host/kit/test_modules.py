@@ -89,6 +89,12 @@ def test_training_mode_is_the_hosts_choice(answer_of):
     assert (answer.built(BUILD, STATE, training=True).call(case).outputs[0] == 0).any()
 
 
+def test_the_module_takes_the_precision_of_the_state(answer_of):
+    state = {name: value.double() for name, value in STATE.items()}
+    reply = answer_of(NET).built(BUILD, state).call(Case((torch.ones(1, 3, dtype=torch.float64),)))
+    assert reply.outputs[0].dtype == torch.float64
+
+
 def test_a_state_that_does_not_fit_is_said_in_words(answer_of):
     built = answer_of(NET).built(BUILD, {**STATE, "extra": torch.ones(1)})
     with pytest.raises(AnswerFailedError, match="cannot take the weights") as failed:
