@@ -12,17 +12,17 @@ import re
 import torch
 
 MAX_CODE_CHARACTERS = 200_000
-OPERATORS = frozenset(
-    """
+_ALLOWED = """
     add sub rsub mul div floordiv remainder neg abs sign square pow sqrt rsqrt reciprocal exp log log1p tanh sigmoid
     relu gelu silu erf sin cos clamp minimum maximum max min where eq ne lt le gt ge logical_not logical_and logical_or
     sum mean sum_to_size amax softmax layer_norm dropout matmul mm bmm addmm linear einsum
     view reshape unsqueeze squeeze flatten expand expand_as broadcast_to transpose permute t contiguous clone detach to
     type_as cat stack select slice size dim numel len zeros ones full zeros_like ones_like full_like tensor arange
     add_ sub_ mul_ div_ zero_ copy_ tanh_ append insert pop clear copy extend reverse list __getitem__ __contains__
-    __is__ __isnot__ __not__ __and__ __or__ __range_length __derive_index format str item Bool Float Int is_floating_point
-    """.split()
-)
+    __is__ __isnot__ __not__ __and__ __or__ __range_length __derive_index format str item Bool Float Int
+    is_floating_point
+"""
+OPERATORS = frozenset(_ALLOWED.split())
 PRIMITIVES = {"RaiseException", "NumToTensor", "device", "dtype", "ndim", "shape", "min", "max", "unchecked_cast"}
 BUILT_IN = {"annotate", "unchecked_cast", "uninitialized", "range", "float", "int", "bool", "str", "len"}
 BASES = {"Module", "NamedTuple"}

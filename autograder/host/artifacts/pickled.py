@@ -55,7 +55,7 @@ class _Storage:
 
 
 def require_plain_pickle(data: bytes, storages: Mapping[str, bytes]) -> None:
-    """Raise `PickleRefusedError` unless a pickle is what `torch.jit.save` writes; ``storages`` are its tensors' files."""
+    """Raise `PickleRefusedError` unless a pickle is one that `torch.jit.save` writes for these ``storages``."""
     try:
         opcodes = [(opcode.name, argument) for opcode, argument, _ in pickletools.genops(data)]
         if len(opcodes) > MAX_OPCODES:
