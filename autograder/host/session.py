@@ -30,7 +30,9 @@ WORKERS_OWN = {
     "NotATensorError",
     "NotPlainDataError",
     "NotAGraphError",
+    "NotScriptableError",
     "NotAModuleError",
+    "NotOneGraphError",
     "GraphError",
 }
 """Exceptions whose message is a sentence for the student already."""

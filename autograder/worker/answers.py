@@ -7,12 +7,14 @@ from typing import Any
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
-from autograder.worker import counterexamples, functions, modules, passes
+from autograder.worker import archives, captures, counterexamples, functions, modules, passes
 
 Answer = Callable[[Message], tuple[dict[str, Any], list[RawTensor]]]
 
 ANSWERS: Mapping[str, Callable[[Callable[..., Any]], Answer]] = {
+    "archive": archives.archive_answer,
     "callable": functions.tensor_answer,
+    "captured": captures.capture_answer,
     "counterexample": counterexamples.counterexample_answer,
     "module": modules.module_answer,
     "pass": passes.pass_answer,

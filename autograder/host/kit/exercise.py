@@ -19,8 +19,10 @@ class Kind(StrEnum):
 
     VALUE = "value"  # plain data to plain data; JSON crosses
     GRAPH = "graph"  # a pass; the transformed graph crosses, as data
+    CAPTURED = "captured"  # functions; the graphs captured from them cross, as data
     CALLABLE = "callable"  # tensors to tensors; output tensors cross
     MODULE = "module"  # an nn.Module; its state, outputs and gradients cross, with the host's weights in it
+    ARCHIVE = "archive"  # a TorchScript program; its archive crosses as bytes
     COUNTEREXAMPLE = "counterexample"  # inputs that prove a program wrong; tensors, plain data and graphs cross
 
 

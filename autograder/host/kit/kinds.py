@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.host.kit.archives import ArchiveAnswer
+from autograder.host.kit.captures import CapturedAnswer
 from autograder.host.kit.counterexamples import CounterexampleAnswer
 from autograder.host.kit.exercise import Kind
 from autograder.host.kit.graphs import PassAnswer
@@ -24,7 +26,9 @@ class Form:
 
 
 FORMS: Mapping[Kind, Form] = {
+    Kind.ARCHIVE: Form("archive", ArchiveAnswer),
     Kind.CALLABLE: Form("callable", lambda student, clean: TensorAnswer(student)),
+    Kind.CAPTURED: Form("captured", CapturedAnswer),
     Kind.COUNTEREXAMPLE: Form("counterexample", CounterexampleAnswer),
     Kind.GRAPH: Form("pass", PassAnswer),
     Kind.MODULE: Form("module", lambda student, clean: ModuleAnswer(student)),
