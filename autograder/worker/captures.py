@@ -72,7 +72,7 @@ def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
     function = getattr(entry, name, None)
     if not callable(function):
         raise NoEntryPointError(f"The answer has no function `{name}`. Keep that name, and write @staticmethod above.")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def _with_dynamo(
@@ -96,7 +96,7 @@ def _with_dynamo(
                 "makes a Python number of it that the graph keeps."
             ) from None
         raise NotOneGraphError(f"Dynamo cannot capture the function as one graph: {_first(error)}") from None
-    return exported.module(check_guards=False)  # type: ignore[return-value]  # a GraphModule, though its type says less
+    return exported.module(check_guards=False)
 
 
 class _Program(torch.nn.Module):

@@ -51,7 +51,7 @@ def _defined(program: str, name: str) -> Callable[..., Any]:
     linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
     namespace: dict[str, Any] = {}
     exec(compile(program, filename, "exec"), namespace)
-    return namespace[name]  # type: ignore[no-any-return]
+    return namespace[name]
 
 
 def _filled(argument: Any, tensors: list[torch.Tensor]) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -115,9 +117,7 @@ def test_dispatch_records_writes_and_the_host_counts_them(sandbox):
     seen = {}
 
     def run(answer, draw):
-        wanted = Captured(
-            reference, WANTED.example, lambda d: [Case(WANTED.example(d))], ("y", "m"), "branch", "dispatch"
-        )
+        wanted = replace(WANTED, cases=lambda d: [Case(WANTED.example(d))], how="dispatch", dynamic=())
         artifact = require_captured(answer, wanted, draw, gradients=True)
         seen.update(writes=writing(artifact), calls=operators(artifact), outside=outside(artifact, ALLOWED))
 
