@@ -6,16 +6,12 @@ decided by rules that it puts on itself before it reads a student's byte. The we
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from autograder.host.sandbox import folder, seccomp
+from autograder.host.sandbox import folder, seccomp, zygote_unmounted
 from autograder.host.sandbox.devices import CPU, Device
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.forked import Forked, Taken
@@ -24,7 +20,7 @@ from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.opened import listable, readable
 from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.sandbox import ZYGOTE, Sandbox, environment, interpreter_arguments, rlimits
+from autograder.host.sandbox.sandbox import Sandbox, environment, rlimits
 from autograder.host.sandbox.slots import Slot
 from autograder.host.sandbox.zygote import Zygote, Zygotes
 
@@ -50,11 +46,7 @@ class Confined(Sandbox):
             )
         folder.sweep()
         self._notes = (*_notes(level, self._abi), *device.notes)
-        self._course = folder.make()
-        self._course.chmod(0o755)
-        # The zygote imports nothing of the library: which parts of it are masked differs from job to job.
-        (folder.link_course(self._course, ()) / "course_lib").unlink()
-        atexit.register(folder.remove, self._course)
+        self._course = zygote_unmounted.make_course()
         self.zygotes = Zygotes(lambda: self._zygote(preload=True))
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
@@ -108,7 +100,7 @@ class Confined(Sandbox):
                 *(*readable(masked), *OF_THE_MACHINE, *self._device.readable),
                 *(OF_THE_DRIVER if cuda else ()),
             ],
-            "listable": [*listable(), str(root), str(self._course)],
+            "listable": [*listable(), str(root), str(self._course.parent)],
             "writable": [str(home)],
             "devices": [*DEVICES, *self._device.nodes, *(BY_THE_DRIVER if cuda else ())],
         }
@@ -125,24 +117,7 @@ class Confined(Sandbox):
         )
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        program = ZYGOTE.format(preload=preload)
-
-        def spawn(control: socket.socket, complaints: int) -> subprocess.Popen[bytes]:
-            numbers = {"RLIMIT_CORE": 0}
-            path = str(self._course / "course")
-            arguments = interpreter_arguments(program, numbers, channel=control.fileno(), path=path)
-            return subprocess.Popen(
-                [sys.executable, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=complaints,
-                stderr=complaints,
-                env=environment("/"),
-                cwd="/",
-                pass_fds=(control.fileno(),),
-                start_new_session=True,
-            )
-
-        return Zygote(spawn)
+        return zygote_unmounted.start(self._course, preload=preload)
 
 
 def landlock_version() -> int:

@@ -23,6 +23,7 @@ class Orders:
     mounts: Mapping[str, Any] | None = None
     files: Mapping[str, Any] | None = None
     signal_calls: Mapping[str, int] = field(default_factory=dict)
+    confined: bool = True
 
     def to_json(self) -> bytes:
         """Return them as they cross."""

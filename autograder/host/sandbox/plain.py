@@ -1,4 +1,4 @@
-"""Level 5: a plain process of the same user. It limits accidents, not attacks."""
+"""Level 5: a plain process of the same user, forked where the system can. It limits accidents, not attacks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
-from autograder.host.sandbox import folder, watch
+from autograder.host.sandbox import folder, watch, zygote_unmounted
+from autograder.host.sandbox.forked import Forked, Taken
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.limits import Limits
+from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import Enclosure, WorkerProcess
 from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments, rlimits
+from autograder.host.sandbox.zygote import Zygote, Zygotes
 
 
 class Plain(Sandbox):
@@ -23,6 +27,10 @@ class Plain(Sandbox):
 
     level = Level.NONE
     _notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
+
+    def __init__(self) -> None:
+        # Of any machine's level 5 this is all that depends on the system.
+        self.zygotes = _zygotes() if sys.platform == "linux" else None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         private = folder.make()
@@ -39,6 +47,31 @@ class Plain(Sandbox):
             return [sys.executable, *arguments]
 
         return WorkerProcess(_Session(command, private, limits.memory_bytes), limits)
+
+    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        private = folder.make()
+        taken = Taken(private=private)
+        try:
+            root = str(folder.link_course(private, masked))
+            numbers, home = rlimits(limits, processes=None), str(private)
+            orders = Orders(program, root, home, environment(home), numbers, seccomp=b"", confined=False)
+        except BaseException:
+            taken.release()
+            raise
+        return WorkerProcess(Forked(zygotes.fork, orders, limits, taken), limits)
+
+    def _zygote(self, *, preload: bool) -> Zygote:
+        return zygote_unmounted.start(_course(), preload=preload)
+
+
+@cache
+def _zygotes() -> Zygotes:
+    return Zygotes(lambda: zygote_unmounted.start(_course(), preload=True))
+
+
+@cache
+def _course() -> Path:
+    return zygote_unmounted.make_course()
 
 
 class _Session(Enclosure):

@@ -22,6 +22,8 @@ def confine(orders: Orders) -> None:
         namespaces.mount_afresh(orders.mounts)
     os.chdir(orders.home)
     lower_limits(orders.rlimits)
+    if not orders.confined:
+        return
     rules = landlock.ruleset(orders.files) if orders.files else None
     kernel.give_up_capabilities()
     if orders.uid is not None:

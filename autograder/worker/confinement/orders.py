@@ -52,6 +52,8 @@ class Orders:
     files: Files | None = None
     signal_calls: dict[str, int] = field(default_factory=dict)
     """Name to number of the calls that send signals, where only a filter can hold them back."""
+    confined: bool = True
+    """False at level 5, where there is nothing but limits."""
 
 
 def from_json(text: str) -> Orders:

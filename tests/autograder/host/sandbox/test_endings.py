@@ -38,7 +38,7 @@ os.wait()
 """
 
 
-@pytest.fixture(params=[*TIERS, "level 5"])
+@pytest.fixture(params=[*TIERS, "level 5", "level 5 forked"])
 def any_tier(request: pytest.FixtureRequest) -> Sandbox:
     return by_name(request.param)
 

@@ -287,3 +287,14 @@ def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_librar
         zygotes.close()
 
     assert (first.output, second.output) == ("False []\n", "True []\n")
+
+
+def test_level_5_forks_as_well_and_lacks_what_is_masked() -> None:
+    plain = opened(5)
+    program = "import sys\nprint('torch' in sys.modules)\nimport course_lib.models"
+    assert plain.zygotes is not None
+
+    ending = plain._fork(plain.zygotes, program, WITH_TORCH, ("course_lib.models",)).end(grace_s=20)
+
+    assert ending.output.endswith("True\n")
+    assert "No module named 'course_lib.models'" in ending.output
