@@ -52,7 +52,7 @@ COPY --from=released /home/learner/student/course /opt/course
 COPY --from=released --chown=learner:learner /home/learner/student/notebooks /home/learner/notebooks
 RUN python3 -m pip install --quiet --no-deps --no-build-isolation -e /opt/course
 ENV JUPYTER_CONFIG_PATH=/opt/course/student_lab
-WORKDIR /home/learner
+WORKDIR /home/learner/notebooks
 USER learner
 CMD ["jupyter", "lab", "--ip=0.0.0.0", "--port=8888", "--no-browser"]
 

@@ -8,6 +8,7 @@ Exit status: 0 released · 2 an unknown assignment · 3 refused, with one senten
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +44,8 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
         raise ReleaseError(problems)
     for name in chosen:
         course.do("generate_assignment", name)
+    if (course.source / "README.md").is_file():
+        shutil.copy(course.source / "README.md", course.release)
     found = leaks(course.release, secret_fingerprints(course.source, Path(hidden.__path__[0])))
     if found:
         raise ReleaseError(found)
