@@ -10,6 +10,7 @@ import torch
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
+from autograder.worker import source
 from autograder.worker.rounds import with_rounds
 from autograder.worker.tensors import to_raw, to_torch
 
@@ -47,10 +48,14 @@ def _plain(value: object, where: str) -> Any:
 
 
 def tensor_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls take arguments and give outputs, and gradients where asked (see `call_on_tensors`), or run a round."""
+    """Calls take arguments and give outputs, and gradients where asked (see `call_on_tensors`), or run a round.
+
+    A call with ``function`` is of another function of the answer than its entry point.
+    """
 
     def answer(message: Message) -> Reply:
-        return call_on_tensors(entry, message)
+        name = message.body.get("function")
+        return call_on_tensors(source.function(name) if name else entry, message)
 
     return with_rounds(entry, answer)
 

@@ -17,12 +17,18 @@ class NoEntryPointError(Exception):
 
 def load(parts: Sequence[dict[str, str]], entry_point: str) -> Callable[..., Any]:
     """Run ``parts`` (each with a ``name`` and a ``text``) in one module and return its function ``entry_point``."""
-    entry = run(parts).__dict__.get(entry_point)
-    if not callable(entry):
+    run(parts)
+    return function(entry_point)
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The function or class of that name in the answer that is loaded."""
+    found = sys.modules[MODULE_NAME].__dict__.get(name)
+    if not callable(found):
         raise NoEntryPointError(
-            f"The answer defines no function `{entry_point}`. Keep that name and put it in the answer cell."
+            f"The answer defines no function `{name}`. Keep that name and put it in the answer cell."
         )
-    return entry
+    return found
 
 
 def run(parts: Sequence[dict[str, str]]) -> types.ModuleType:

@@ -50,8 +50,13 @@ class Reply:
 class TensorAnswer:
     """Calls a function on tensors: the student's own, or a graph that the host rebuilt."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, function: str = "") -> None:
         self.student = session
+        self._function = function
+
+    def function(self, name: str) -> TensorAnswer:
+        """Another function of the same answer, where an exercise asks for two."""
+        return TensorAnswer(self.student, name)
 
     def call(
         self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False
@@ -64,6 +69,7 @@ class TensorAnswer:
             "wrt": list(wrt),
             "cotangents": list(range(len(tensors), len(tensors) + len(cotangents))),
             "count": count,
+            "function": self._function,
         }
         message, mutated = self.student.call(body, [*tensors, *cotangents])
         return read_reply(message, mutated, len(wrt))

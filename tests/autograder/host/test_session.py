@@ -105,3 +105,13 @@ def test_a_worker_sees_neither_environment_nor_home_folders_nor_the_host():
     assert argv == ["worker"]
     assert not seen.get("/home")
     assert sorted(seen["/course/autograder"]) == ["__init__.py", "protocol", "worker"]
+
+
+def test_an_exercise_may_ask_for_two_functions_of_one_answer():
+    made = session("def f(x):\n    return x + 1\n\ndef g(x):\n    return x * 3\n", "callable")
+    answer, case = TensorAnswer(made), Case((torch.ones(2),))
+    assert torch.equal(answer.call(case).outputs[0], torch.full((2,), 2.0))
+    assert torch.equal(answer.function("g").call(case).outputs[0], torch.full((2,), 3.0))
+    with pytest.raises(AnswerFailedError, match="no function `h`"):
+        answer.function("h").call(case)
+    made.close()
