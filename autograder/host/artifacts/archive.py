@@ -18,9 +18,9 @@ from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_
 
 MAX_ARCHIVE_BYTES = 8 << 20
 MAX_FILES = 100
-FILES = re.compile(r"version|byteorder|data\.pkl|constants\.pkl|code/[\w/]+\.py|(data|constants)/\d+")
+FILES = re.compile(r"(\.data/)?version|byteorder|data\.pkl|constants\.pkl|code/[\w/]+\.py|(data|constants)/\d+")
 IGNORED = re.compile(r".*\.debug_pkl|\.data/serialization_id|\.format_version|\.storage_alignment")
-NEEDED = {"version", "data.pkl", "constants.pkl"}
+NEEDED = {"data.pkl", "constants.pkl"}
 
 
 class ArchiveRefusedError(Exception):
@@ -78,7 +78,7 @@ def _checked(name: str, content: bytes, files: Mapping[str, bytes]) -> bytes:
         folder = name.removesuffix("pkl").replace(".", "/")
         storages = {key.removeprefix(folder): data for key, data in files.items() if key.startswith(folder)}
         require_plain_pickle(content, storages)
-    if name == "version" and not re.fullmatch(rb"\d{1,3}\n?", content):
+    if name.endswith("version") and not re.fullmatch(rb"\d{1,3}\n?", content):
         raise PickleRefusedError("no number")
     if name == "byteorder" and content != b"little":
         raise PickleRefusedError("another byte order")
