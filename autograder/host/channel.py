@@ -120,8 +120,11 @@ class Channel:
     def expect_silence(self) -> None:
         """Raise `MalformedAnswerError` if bytes lie unread: an answer that nobody asked for."""
         readable, _, _ = select.select([self._socket], [], [], 0)
+        self._socket.settimeout(0)  # a byte out of band is shown as readable, and to wait for it would take for ever
         try:
             unasked = readable and self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            unasked = True
         except ConnectionResetError:
             raise WorkerGoneError from None
         if unasked:

@@ -2,12 +2,13 @@
 
 Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u32), their records, their bytes. A
 body refers to tensor number ``i`` as ``{"tensor": i}``. `parse` refuses duplicate keys, bodies nested too deeply or
-too long, and bytes left over, so that one payload has exactly one reading.
+too long, numbers that are not finite, and bytes left over, so that one payload has exactly one reading.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from autograder.protocol.tensors import RawTensor, read_head, write_head
 MAX_BODY_BYTES = 4 << 20
 MAX_TENSORS = 4096
 MAX_DEPTH = 64
+MAX_DIGITS = 300
 _COUNT = struct.Struct("<I")
 # Possessive, and content with a string that never ends: going back over one would take time squared, holding the lock.
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -94,7 +96,10 @@ def _parse_body(text: bytes, length: int) -> dict[str, Any]:
     if not _shallow(text):
         raise ProtocolError(f"a body nested deeper than {MAX_DEPTH} levels")
     try:
-        body = json.loads(text, object_pairs_hook=_unique)
+        # As text: given bytes, `json` would guess UTF-16 or 32, in which brackets are elsewhere than they were counted.
+        body = json.loads(
+            text.decode(), object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite, parse_int=_whole
+        )
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"a body that is not JSON: {error}") from None
     if not isinstance(body, dict):
@@ -111,6 +116,21 @@ def _shallow(text: bytes) -> bool:
         if depth > MAX_DEPTH:
             return False
     return True
+
+
+def _finite(text: str) -> float:
+    """The number, if it is one: NaN passes every comparison that asks whether an error is too large."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"a number that is {text[:20]}")
+    return number
+
+
+def _whole(text: str) -> int:
+    """The integer, if a float can be made of it: whoever computes with a longer one gets an exception."""
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"an integer of {len(text):,} digits")
+    return int(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import socket
 import struct
 import time
 
 import pytest
 
 from autograder.host import grading
-from autograder.host.channel import AnswerRaisedError
+from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
 from autograder.host.kit.draw import Draw
 from autograder.protocol import ProtocolError, parse
 
@@ -44,3 +45,34 @@ def test_what_an_exception_says_can_be_written_to_a_file():
 
     for text in (error.type, error.message, error.part, error.text):
         text.encode()
+
+
+def _parsed(body: bytes):
+    return parse(struct.pack("<I", len(body)) + body + struct.pack("<I", 0)).body
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16", "utf-32-be", "utf-8-sig"])
+def test_a_body_is_utf_8_so_that_no_bracket_hides_from_who_counts_them(encoding):
+    with pytest.raises(ProtocolError, match="not JSON"):
+        _parsed('{"value": "\u0122"}'.encode(encoding))
+    assert _parsed('{"value": "\u0122"}'.encode()) == {"value": "\u0122"}
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 301, "-" + "9" * 4000])
+def test_a_number_that_arithmetic_stumbles_over_does_not_cross(number):
+    with pytest.raises(ProtocolError, match="not JSON"):
+        _parsed(f'{{"value": [{number}]}}'.encode())
+    assert _parsed(b'{"value": [-0.0, 1e308, %s]}' % (b"9" * 300)) == {"value": [-0.0, 1e308, int("9" * 300)]}
+
+
+def test_a_byte_out_of_band_is_an_answer_that_nobody_asked_for_and_keeps_nobody_waiting():
+    host, worker = socket.socketpair()
+    channel = Channel(host)
+    host.settimeout(30)  # as the request before has left it
+    worker.send(b"!", socket.MSG_OOB)
+    started_s = time.monotonic()
+
+    with pytest.raises(MalformedAnswerError, match="before it was asked"):
+        channel.expect_silence()
+
+    assert time.monotonic() - started_s < 5
