@@ -122,7 +122,7 @@ class Channel:
         readable, _, _ = select.select([self._socket], [], [], 0)
         self._socket.settimeout(0)  # a byte out of band is shown as readable, and to wait for it would take for ever
         try:
-            unasked = readable and self._socket.recv(1, socket.MSG_PEEK)
+            unasked = bool(readable) and bool(self._socket.recv(1, socket.MSG_PEEK))
         except BlockingIOError:
             unasked = True
         except ConnectionResetError:

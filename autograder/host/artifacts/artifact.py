@@ -14,6 +14,7 @@ import torch
 
 import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
 from autograder.host import arena
+from autograder.host.artifacts.dead import dead_calls
 from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import Message
 from course_lib.errors import GraphError
@@ -32,6 +33,8 @@ class Artifact:
 
     graph: dict[str, Any]
     tensors: Mapping[str, torch.Tensor]
+    dead: tuple[str, ...] = ()
+    """Calls whose results nothing needs; see `dead_calls`."""
 
     def count(self, operator: str) -> int:
         """How many nodes call ``operator`` (such as ``torch.ops.course_lib.bias_silu``) in any overload."""
@@ -74,7 +77,7 @@ def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
             )
     tensors = dict(zip(paths, map(arena.to_torch, reply.tensors), strict=True))
     try:
-        from_data(graph, tensors)
+        module = from_data(graph, tensors)
     except GraphError as error:
         raise ArtifactRefusedError(str(error)) from None
-    return Artifact(graph, tensors)
+    return Artifact(graph, tensors, dead_calls(module.graph))

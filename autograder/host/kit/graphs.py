@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from autograder.host import arena
-from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.artifacts import Artifact, ArtifactRefusedError, dead_calls, read_artifact
 from autograder.host.kit import compare
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
@@ -106,6 +106,11 @@ def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
         raise CheckFailedError(
             f"In the program {program.program.name} the result makes {artifact.calls()} calls, the program {before}; "
             f"at most {enough} should be left. Erase the nodes that the fused call replaces."
+        )
+    if len(artifact.dead) > len(dead_calls(program.module.graph)):
+        raise CheckFailedError(
+            f"In the program {program.program.name} nothing needs what node {artifact.dead[0]} of the result computes. "
+            "Erase the nodes that the fused call replaces."
         )
 
 

@@ -8,8 +8,10 @@ import struct
 import time
 
 import pytest
+from torch import fx
 
 from autograder.host import grading
+from autograder.host.artifacts import dead_calls
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
 from autograder.host.kit.draw import Draw
 from autograder.protocol import ProtocolError, parse
@@ -76,3 +78,14 @@ def test_a_byte_out_of_band_is_an_answer_that_nobody_asked_for_and_keeps_nobody_
         channel.expect_silence()
 
     assert time.monotonic() - started_s < 5
+
+
+def test_a_call_is_dead_unless_the_output_or_a_write_in_place_needs_it():
+    def program(x):
+        first = x + 1
+        first.mul_(2)
+        second = x * 3
+        second.exp()  # and so `second` is dead, too
+        return x.sin()
+
+    assert dead_calls(fx.symbolic_trace(program).graph) == ("mul", "exp")
