@@ -88,17 +88,20 @@ def test_a_bare_machine_runs_every_section_and_gets_a_record(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("act", "ending"),
+    ("act", "ending", "budget_s"),
     [
-        ("os.abort()", "crashed by SIGABRT"),
-        ("raise SystemExit('out of memory')", "ended with exit status 1"),
-        ("time.sleep(600)", "stopped after"),
+        ("os.abort()", "crashed by SIGABRT", 40),
+        ("raise SystemExit('out of memory')", "ended with exit status 1", 40),
+        ("time.sleep(600)", "stopped after", 16),
     ],
     ids=["crash", "error", "hang"],
 )
-def test_a_section_that_ends_badly_costs_the_others_nothing(act: str, ending: str, tmp_path: Path) -> None:
+def test_a_section_that_ends_badly_costs_the_others_nothing(
+    act: str, ending: str, budget_s: int, tmp_path: Path
+) -> None:
     startup = FATES.format(name="timer", act=act)
-    status, record, table = gpu_check(tmp_path, "--only", "machine", "timer", "--budget", "40", startup=startup)
+    only = ("--only", "machine", "timer", "--budget", str(budget_s))
+    status, record, table = gpu_check(tmp_path, *only, startup=startup)
 
     assert status == 1
     assert record["sections"]["machine"]["ending"] == "done"

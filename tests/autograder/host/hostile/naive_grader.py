@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 import torch
+import torch._dynamo  # here, so that not every child imports it at its first call of an operator
 from torch import fx, nn
 from torch.nn import functional as F
 

@@ -22,6 +22,7 @@ PROVEN_HERE = [*ANSWERS, *attacks("notebook")]
 # At the strongest level of this machine, and at the weakest that promises it.
 TRIALS = [(attack, level) for attack in ANSWERS for level in ("auto", attack.level)]
 WALL_S = 8.0
+ENDLESS_WALL_S = 3.0  # one that never ends only has to be ended
 HANGING_S = 2.5  # after so long a naive grader hangs
 LOADED_S = 60.0  # but not where it is only slow, on a loaded machine
 PATIENCE_S = 90.0  # starts of workers on a loaded machine included
@@ -66,7 +67,8 @@ def test_an_attack_succeeds_against_a_naive_grader(attack: Attack, naive: Verdic
 
 @pytest.mark.parametrize(("attack", "level"), TRIALS, ids=[f"{a.name} at {level}" for a, level in TRIALS])
 def test_an_attack_earns_no_more_than_its_honest_part(attack: Attack, level: int | str) -> None:
-    exercise = replace(find(attack.exercise, hidden=True), wall_s=WALL_S)
+    wall_s = ENDLESS_WALL_S if attack.outcome == "hangs" else WALL_S
+    exercise = replace(find(attack.exercise, hidden=True), wall_s=wall_s)
     sandbox = opened(level)
     started = time.monotonic()
 
