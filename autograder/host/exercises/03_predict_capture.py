@@ -141,9 +141,8 @@ def predicted(asked: Callable[[Draw], Sequence[Question]]) -> Callable[[ValueAns
             if type(found) is not str or found not in OUTCOMES:
                 raise CheckFailedError(f"predict returned {repr(found)[:80]}; expected one of {', '.join(OUTCOMES)}.")
             if found != expected:
-                raise CheckFailedError(
-                    f"{_described(question)}: {found} was predicted, and it {expected}. " + _why(found, question)
-                )
+                why = explained_value(found, question, MISCONCEPTIONS)
+                raise CheckFailedError(f"{_described(question)}: predicted {found}, and it {expected}. {why}".strip())
 
     return run
 
