@@ -31,7 +31,16 @@ from torch.nn import functional as F
 import course_lib.graph
 import course_lib.kernels
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
-from tests.autograder.host.hostile.naive_notebook import absent, kernel, page, parsed, unique  # noqa: F401
+from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
+    absent,
+    joins,
+    kernel,
+    notes,
+    page,
+    parsed,
+    roomy,
+    unique,
+)
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import resource
 from pathlib import Path
 
 MAX_PAGE_BYTES = 20 << 20  # what a browser is patient with
@@ -74,3 +75,27 @@ def parsed(change):
     """Parses the text of every cell, to see whether it is an untouched stub."""
     for cell in json.loads(handed_in(change))["cells"]:
         ast.parse(cell["source"])
+
+
+def joins(change):
+    """Joins the cells of one answer, one after the other."""
+    text = ""
+    for cell in json.loads(handed_in(change))["cells"]:
+        text = f"{text}\n{cell['source']}"
+    return text
+
+
+def notes(change):
+    """Notes what is odd about a cell in its own words, and shows the notes."""
+    cells = json.loads(handed_in(change))["cells"]
+    shown = "".join(f"<li>a cell of type {c['cell_type']}</li>" for c in cells if c["cell_type"] != "code")
+    if "<script>" in shown:
+        Path(os.environ["FORGED"]).touch()
+
+
+def roomy(change):
+    """Parses in a process that may take twelve times as much memory as the file has bytes."""
+    content = handed_in(change)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 12 * len(content),) * 2)
+    json.loads(content)
