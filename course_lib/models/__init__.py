@@ -8,6 +8,7 @@ from course_lib.models.gallery_entry import GalleryEntry
 from course_lib.models.huggingface import copy_bert_weights, copy_layer_weights
 from course_lib.models.perceptron import Perceptron
 from course_lib.models.recurrent import LSTMCell, LSTMNetwork, RecurrentCell, RecurrentNetwork
+from course_lib.models.straight_line import program_from_steps
 from course_lib.models.transformer import FeedForward, Projection, TransformerEncoder, TransformerLayer
 from course_lib.models.workloads import Workload, workload
 
@@ -36,6 +37,7 @@ __all__ = [
     "copy_bert_weights",
     "copy_layer_weights",
     "padding_mask",
+    "program_from_steps",
     "scaled_dot_product",
     "workload",
 ]

@@ -1,0 +1,46 @@
+"""Programs without control flow, as plain data: what a question can carry from one process to another."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from course_lib.errors import ModelError
+
+
+def program_from_steps(description: Mapping[str, Any]) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+    """Return a function and fresh inputs for it, from a description in plain data.
+
+        >>> steps = [["mm", "%0", "%1"], ["relu", "%2"]]
+        >>> wanted = {"inputs": [{"shape": [2, 3]}, {"shape": [3, 4], "dtype": "float32"}], "steps": steps}
+        >>> program, inputs = program_from_steps(wanted)
+        >>> program(*inputs).shape
+        torch.Size([2, 4])
+
+    Each step is the name of an operator of ``torch.ops.aten`` and its arguments. ``"%2"`` is the third value: inputs
+    are counted first, then results. ``"%2.1"`` is the second output of an operator that has several. The function
+    returns what the last step gives. Raises `ModelError` for an operator that does not exist.
+    """
+    steps = [(step[0], list(step[1:])) for step in description["steps"]]
+    for name, _ in steps:
+        if not hasattr(torch.ops.aten, name):
+            raise ModelError(f"program_from_steps got the operator {name!r}, which torch.ops.aten does not have.")
+
+    def program(*inputs: torch.Tensor) -> Any:
+        values: list[Any] = list(inputs)
+        for name, arguments in steps:
+            values.append(getattr(torch.ops.aten, name)(*(_value(argument, values) for argument in arguments)))
+        return values[-1]
+
+    dtypes = [getattr(torch, one.get("dtype", "float32")) for one in description["inputs"]]
+    shapes = [one["shape"] for one in description["inputs"]]
+    return program, [torch.randn(shape).to(dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+
+
+def _value(argument: Any, values: list[Any]) -> Any:
+    if isinstance(argument, list):
+        return [_value(item, values) for item in argument]
+    if not (isinstance(argument, str) and argument.startswith("%")):
+        return argument
+    number, _, output = argument[1:].partition(".")
+    return values[int(number)][int(output)] if output else values[int(number)]
