@@ -26,7 +26,8 @@ def load(message: Message) -> Callable[[Message], Reply]:
     graph_module = from_data(
         message.body["graph"], {p: to_torch(t).clone() for p, t in zip(paths, message.tensors, strict=True)}
     )
-    graph_module.train(message.body["training"])
+    if message.body["training"] is not None:  # else its modules are in the modes that they came with
+        graph_module.train(message.body["training"])
 
     def answer(call: Message) -> Reply:
         reply, tensors = call_on_tensors(graph_module, call)

@@ -47,9 +47,18 @@ class PassAnswer:
         *,
         cotangents: Sequence[torch.Tensor] = (),
         count: bool = False,
+        training: bool = False,
     ) -> Reply:
-        """Run a rebuilt graph on ``inputs``, with ``cotangents`` also backward, with ``count`` counting its cost."""
-        load = {"mode": "graph", "graph": artifact.graph, "paths": list(artifact.tensors), "training": False}
+        """Run a rebuilt graph on ``inputs``, with ``cotangents`` also backward, with ``count`` counting its cost.
+
+        It runs in evaluation mode, with ``training`` in the modes that its modules came with.
+        """
+        load = {
+            "mode": "graph",
+            "graph": artifact.graph,
+            "paths": list(artifact.tensors),
+            "training": None if training else False,
+        }
         self.clean.reload(load, [arena.to_raw(t) for t in artifact.tensors.values()])
         wrt = range(len(inputs)) if cotangents else ()
         return TensorAnswer(self.clean).call(Case(tuple(inputs)), cotangents=cotangents, wrt=wrt, count=count)
@@ -94,7 +103,7 @@ def _require_rewritten(answer: PassAnswer, program: Traced, operator: str, draw:
         program.redraw(draw)  # so that weights which the pass copied into the graph are the wrong ones
     fresh = artifact.with_tensors(program.tensors)
     for specs in (program.program.inputs, *program.program.others):
-        _require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
+        require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
     return fresh
 
 
@@ -114,14 +123,15 @@ def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
         )
 
 
-def _require_equal(
+def require_equal(
     answer: PassAnswer,
     program: Traced,
     artifact: Artifact,
     inputs: tuple[torch.Tensor, ...],
     draw: Draw,
     gradients: bool,
-) -> None:
+) -> Reply:
+    """Run a rebuilt graph, and raise `CheckFailedError` unless it does what ``program`` does; returns what it gave."""
     where = (
         f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
     )
@@ -129,7 +139,7 @@ def _require_equal(
     eagers, truths = as_tuple(program.reference(*eager_leaves)), as_tuple(program.reference(*truth_leaves))
     cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
     try:
-        reply = answer.run(artifact, inputs, cotangents=cotangents)
+        reply = answer.run(artifact, inputs, cotangents=cotangents, training=program.program.training)
     except AnswerFailedError as error:
         raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
     if len(reply.outputs) != len(eagers):
@@ -146,6 +156,7 @@ def _require_equal(
             if found is None:
                 raise CheckFailedError(f"An input has no gradient{where}.")
             compare.require_close(found, truth, eager, "the gradient by an input", where)
+    return reply
 
 
 def _leaves(inputs: Sequence[torch.Tensor], gradients: bool) -> list[torch.Tensor]:

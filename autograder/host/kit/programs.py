@@ -19,6 +19,10 @@ _MODULES = threading.Lock()
 and submissions are graded by several threads."""
 
 
+class _WithBuffers(fx.Tracer):
+    proxy_buffer_attributes = True
+
+
 @dataclass(frozen=True)
 class TensorSpec:
     """An input's shape and dtype."""
@@ -43,13 +47,17 @@ class Program:
     reason: str = ""  # why no more calls are right, for the student
     at_most: int | None = None  # calls that are still right, where more than ``fused`` are
     folds: bool = False  # whether a right pass makes new weights of the old ones
+    training: bool = False  # traced in training mode, and run as its modules and arguments say
+    buffers: bool = False  # reading a buffer is a node; else the tracer computes with it at once
 
     def trace(self) -> fx.GraphModule:
         """The program's graph."""
         made = self.build()
-        root = made.eval() if isinstance(made, nn.Module) else made
+        root = made.train(self.training) if isinstance(made, nn.Module) else made
         with _MODULES:
-            return fx.symbolic_trace(root)
+            tracer = _WithBuffers() if self.buffers else fx.Tracer()
+            graph = tracer.trace(root)
+            return fx.GraphModule(tracer.root, graph)
 
 
 @dataclass(frozen=True)
@@ -69,18 +77,18 @@ class Traced:
 
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
         """Numbers of the inputs that the program itself writes to."""
-        copies = [i.clone() for i in inputs]
+        copies, module = [i.clone() for i in inputs], copy.deepcopy(self.module)  # it may write to its buffers
         with _MODULES:
-            self.module(*copies)
+            module(*copies)
         return tuple(
             i for i, (now, before) in enumerate(zip(copies, inputs, strict=True)) if not torch.equal(now, before)
         )
 
     def reference(self, *inputs: torch.Tensor) -> Any:
         """The program itself on private copies of ``inputs``, in fp64 when they are."""
-        module = self.module
+        module = copy.deepcopy(self.module)
         if any(t.dtype is torch.float64 for t in inputs):
-            module = copy.deepcopy(module).double()
+            module = module.double()
         with _MODULES:
             return module(*[t.clone() if not t.requires_grad else t * 1 for t in inputs])
 
