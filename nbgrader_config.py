@@ -28,6 +28,10 @@ for step in ("release", "submitted", "autograded", "feedback", "solution", "sour
     setattr(c.CourseDirectory, f"{step}_directory", str(WORK / step))
 c.CourseDirectory.db_url = f"sqlite:///{WORK / 'gradebook.db'}"
 c.Exchange.root = str(EXCHANGE)
+# the exchange's inbound folder can be written by everybody: see whose a hand-in is, and take its newest one
+c.ExchangeFactory.collect = "autograder.host.nbgrader.collect.CheckedCollect"
+c.ExchangeFactory.release_feedback = "autograder.host.nbgrader.feedback.ReleaseToEach"
+c.ExchangeCollect.update = True
 c.Exchange.timezone = "UTC"
 c.NbGraderAPI.timezone = "UTC"
 

@@ -70,6 +70,36 @@ def _script_in_markdown(folder: Path) -> None:
     _changed(folder, change)
 
 
+def _latin_1(folder: Path) -> None:
+    content = _notebook(folder).read_text(encoding="utf-8")
+    _notebook(folder).write_bytes(content.replace("def ", "# d\u00e9finit\ndef ").encode("latin-1", "replace"))
+
+
+def _no_metadata_version(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        for cell in notebook["cells"]:
+            cell["metadata"].get("nbgrader", {}).pop("schema_version", None)
+
+    _changed(folder, change)
+
+
+def _several_copies(folder: Path) -> None:
+    """As after copying the check cell in JupyterLab, which copies its grading metadata, too."""
+
+    def change(notebook: dict[str, Any]) -> None:
+        notebook["cells"] += [dict(cell, id=f"copy-{i}") for i, cell in enumerate(_check_cells(notebook))]
+
+    _changed(folder, change)
+
+
+def _outputs_of_60_mb(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        cell = next(c for c in notebook["cells"] if c["cell_type"] == "code")
+        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 60_000_000}]
+
+    _changed(folder, change)
+
+
 def _link_to_gradebook(folder: Path) -> None:
     (folder / "notes.txt").symlink_to("../../../gradebook.db")
     (folder / "data").symlink_to("/")
@@ -89,9 +119,13 @@ _KINDS: dict[str, Callable[[Path], None]] = {
     "cut_off": _cut_off,
     "delete_check": _delete_check,
     "forge_output": _forge_output,
+    "latin_1": _latin_1,
     "link_to_gradebook": _link_to_gradebook,
+    "no_metadata_version": _no_metadata_version,
+    "outputs_of_60_mb": _outputs_of_60_mb,
     "points_400": _points_400,
     "rename": _rename,
     "replace_by_text": _replace_by_text,
     "script_in_markdown": _script_in_markdown,
+    "several_copies": _several_copies,
 }

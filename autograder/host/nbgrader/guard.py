@@ -24,6 +24,8 @@ from autograder.host.batch import nothing_handed_in
 # nbgrader looks folders up by glob, so a name must not be a pattern; and it must not look like an option
 STUDENT = re.compile(r"\w[\w.@+ -]{0,99}")
 TIMESTAMP = "timestamp.txt"
+SECRET = "submission_secret.txt"  # by which a student finds the feedback in nbgrader's exchange
+KEPT = (TIMESTAMP, SECRET)
 QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # what tools leave behind
 NOTES = "notes.json"
 
@@ -72,6 +74,13 @@ def notes_for(notebook: Path, aside: Path) -> tuple[str, ...]:
     return tuple(noted["notes"]) if noted["sha256"] == _sha256(notebook) else ()
 
 
+def note(notebook: Path, aside: Path, sentences: Iterable[str]) -> None:
+    """Write down what there is to say of this very notebook, in place of what was noted before."""
+    noted = {"sha256": _sha256(notebook), "notes": list(sentences)}
+    _notes_file(notebook, aside).parent.mkdir(parents=True, exist_ok=True)
+    _notes_file(notebook, aside).write_text(json.dumps(noted))
+
+
 def _guard_one(folder: Path, aside: Path) -> list[str]:
     kept = aside / folder.parent.name / folder.name
     if not _is(folder, stat.S_ISDIR):
@@ -84,18 +93,16 @@ def _guard_one(folder: Path, aside: Path) -> list[str]:
         notebook.touch()
         sentences.append(nothing_handed_in(notebook))
     if sentences:
-        noted = {"sha256": _sha256(notebook), "notes": [*earlier, *sentences]}
-        _notes_file(notebook, aside).parent.mkdir(parents=True, exist_ok=True)
-        _notes_file(notebook, aside).write_text(json.dumps(noted))
+        note(notebook, aside, (*earlier, *sentences))
     return sentences
 
 
 def _foreign_files(folder: Path, kept: Path, *, keep_notebooks: bool = False) -> Iterator[str]:
-    """Put aside what is neither the notebook nor the time stamp, with a sentence for each that matters to a person."""
+    """Put aside what is neither the notebook nor nbgrader's own, with a sentence for each that matters to a person."""
     for path in sorted(folder.iterdir()):
         is_notebook = path.suffix == ".ipynb" if keep_notebooks else path.name == f"{folder.name}.ipynb"
         plain = _is(path, stat.S_ISREG) and path.lstat().st_nlink == 1
-        if (is_notebook and (plain or keep_notebooks)) or (path.name == TIMESTAMP and plain):
+        if (is_notebook and (plain or keep_notebooks)) or (path.name in KEPT and plain):
             continue
         kind = _kind(path)
         _put_aside(path, kept)
