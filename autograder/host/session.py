@@ -33,6 +33,8 @@ WORKERS_OWN = {
     "NotScriptableError",
     "NotAModuleError",
     "NotOneGraphError",
+    "NotScheduledError",
+    "ScheduleError",
     "GraphError",
 }
 """Exceptions whose message is a sentence for the student already."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
-from autograder.worker import archives, captures, counterexamples, functions, modules, passes
+from autograder.worker import archives, captures, counterexamples, functions, modules, passes, schedules
 
 Answer = Callable[[Message], tuple[dict[str, Any], list[RawTensor]]]
 
@@ -18,5 +18,6 @@ ANSWERS: Mapping[str, Callable[[Callable[..., Any]], Answer]] = {
     "counterexample": counterexamples.counterexample_answer,
     "module": modules.module_answer,
     "pass": passes.pass_answer,
+    "schedule": schedules.schedule_answer,
     "value": functions.value_answer,
 }

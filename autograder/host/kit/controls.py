@@ -10,6 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 
+from autograder.host.kit import controls_schedules
 from autograder.host.kit.controls_captured import AROUND_CAPTURED, SPOILT
 from autograder.host.kit.exercise import REFERENCE, Control, Exercise, HiddenPart, Kind
 
@@ -262,6 +263,11 @@ _ARCHIVE: dict[str, tuple[str, Rule]] = {
     "a module that does nothing": ("    import torch\n    return torch.nn.Identity()", _worthless),
 }
 
+_SCHEDULE: dict[str, tuple[str, Rule]] = {
+    **{name: (body, _worthless) for name, body in controls_schedules.BESIDE.items()},
+    **{name: (body, _perfect) for name, body in controls_schedules.SAME.items()},
+}
+
 _TABLES: dict[Kind, dict[str, tuple[str, Rule]]] = {
     Kind.ARCHIVE: _ARCHIVE,
     Kind.CALLABLE: _CALLABLE,
@@ -269,5 +275,6 @@ _TABLES: dict[Kind, dict[str, tuple[str, Rule]]] = {
     Kind.COUNTEREXAMPLE: _COUNTEREXAMPLE,
     Kind.GRAPH: _GRAPH,
     Kind.MODULE: _MODULE,
+    Kind.SCHEDULE: _SCHEDULE,
     Kind.VALUE: _VALUE,
 }

@@ -19,6 +19,7 @@ class Kind(StrEnum):
 
     VALUE = "value"  # plain data to plain data; JSON crosses
     GRAPH = "graph"  # a pass; the transformed graph crosses, as data
+    SCHEDULE = "schedule"  # a schedule of a model; the graph of what it builds crosses, as data
     CAPTURED = "captured"  # functions; the graphs captured from them cross, as data
     CALLABLE = "callable"  # tensors to tensors; output tensors cross
     MODULE = "module"  # an nn.Module; its state, outputs and gradients cross, with the host's weights in it

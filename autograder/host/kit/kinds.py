@@ -12,6 +12,7 @@ from autograder.host.kit.counterexamples import CounterexampleAnswer
 from autograder.host.kit.exercise import Kind
 from autograder.host.kit.graphs import PassAnswer
 from autograder.host.kit.modules import ModuleAnswer
+from autograder.host.kit.schedules import ScheduleAnswer
 from autograder.host.kit.tensors import TensorAnswer
 from autograder.host.kit.values import ValueAnswer
 from autograder.host.session import Session
@@ -31,6 +32,7 @@ FORMS: Mapping[Kind, Form] = {
     Kind.CAPTURED: Form("captured", CapturedAnswer),
     Kind.COUNTEREXAMPLE: Form("counterexample", CounterexampleAnswer),
     Kind.GRAPH: Form("pass", PassAnswer),
-    Kind.MODULE: Form("module", lambda student, clean: ModuleAnswer(student)),
+    Kind.MODULE: Form("module", ModuleAnswer),
+    Kind.SCHEDULE: Form("schedule", ScheduleAnswer),
     Kind.VALUE: Form("value", lambda student, clean: ValueAnswer(student)),
 }
