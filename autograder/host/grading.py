@@ -54,6 +54,17 @@ def grade_exercise(
     exercise: Exercise, answers: Mapping[str, str], *, sandbox: Sandbox, seed: int, show_speed: bool = False
 ) -> ExerciseRecord:
     """Grade one exercise on the answers of its notebook; ``show_speed`` measures it also where it earns nothing."""
+    nothing = untouched(exercise, answers)
+    if nothing is not None:
+        return nothing
+    parts = {"setup": exercise.setup}
+    parts |= {f"answer {needed}": answers[needed] for needed in exercise.needs if needed in answers}
+    parts[f"answer {exercise.id}"] = answers[exercise.id]
+    return judge(exercise, parts, sandbox=sandbox, seed=seed, show_speed=show_speed)
+
+
+def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord | None:
+    """The record of an answer that is missing or still the stub, for which no worker is needed; None of any other."""
     text = answers.get(exercise.id)
     if text is None:
         return not_found(
@@ -61,10 +72,7 @@ def grade_exercise(
         )
     if is_unanswered(text, exercise.entry_point):
         return not_found(exercise, "Not answered yet.")
-    parts = {"setup": exercise.setup}
-    parts |= {f"answer {needed}": answers[needed] for needed in exercise.needs if needed in answers}
-    parts[f"answer {exercise.id}"] = text
-    return judge(exercise, parts, sandbox=sandbox, seed=seed, show_speed=show_speed)
+    return None
 
 
 def is_unanswered(text: str, entry_point: str) -> bool:

@@ -8,7 +8,7 @@ import sys
 
 from autograder.host.exercises import UnknownExerciseError as NotAnExerciseError
 from autograder.host.exercises import find
-from autograder.host.grading import grade_exercise, new_seed
+from autograder.host.grading import grade_exercise, new_seed, untouched
 from autograder.host.kit.exercise import Exercise
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
@@ -39,11 +39,15 @@ def check(exercise_id: str, answer: object) -> Score:
         exercise = find(exercise_id)
     except NotAnExerciseError as error:
         raise UnknownExerciseError(str(error)) from None
+    answers = _answers(exercise, answer)
+    nothing = untouched(exercise, answers)
+    if nothing is not None:  # no reason to open a sandbox, which takes a second or two
+        return Score(nothing, (*_hint_note(exercise, nothing), *_hidden_note(exercise)))
     sandbox = _sandbox()
-    record = grade_exercise(exercise, _answers(exercise, answer), sandbox=sandbox, seed=new_seed(), show_speed=True)
+    record = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed(), show_speed=True)
     if record.status not in NOT_A_TRY:
         remember(record)
-    return Score(record, (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox, record)))
+    return Score(record, (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox)))
 
 
 @functools.cache
@@ -82,7 +86,7 @@ def _hidden_note(exercise: Exercise) -> list[str]:
     return [f"Grading adds hidden checks worth {exercise.hidden_points:g} points{topics}."]
 
 
-def _sandbox_note(sandbox: Sandbox, record: ExerciseRecord) -> list[str]:
-    if sandbox.level < NO_SANDBOX_LEVEL or record.status is ExerciseStatus.NOT_FOUND:
+def _sandbox_note(sandbox: Sandbox) -> list[str]:
+    if sandbox.level < NO_SANDBOX_LEVEL:
         return []
     return ["There is no sandbox here, so your code ran unprotected: fine for your own code, not for anyone else's."]

@@ -148,6 +148,14 @@ def test_without_the_hidden_part_their_points_are_still_announced(
     assert "hidden checks worth 2.4 points, on cases not shown here" in shown
 
 
+def test_an_answer_that_was_not_begun_opens_no_sandbox(
+    run_cell: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "_sandbox", lambda: pytest.fail("a sandbox was opened"))
+
+    assert "Not answered yet." in str(check(EXERCISE, run_cell(STUB)["read_graph"]))
+
+
 def test_without_a_sandbox_it_runs_and_says_so(
     monkeypatch: pytest.MonkeyPatch, run_cell: Callable[..., dict[str, Any]]
 ) -> None:
