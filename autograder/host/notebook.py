@@ -7,8 +7,10 @@ text of its answer cells.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +20,10 @@ from typing import Any
 from autograder.host.exercises import all_exercises
 
 MAX_NOTEBOOK_BYTES = 64 << 20
+MAX_ENTRIES = 3_000_000
+MAX_CELLS = 2_000
+OTHER_TYPES = ("markdown", "raw")
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 
 
 class SubmissionError(Exception):
@@ -37,6 +43,10 @@ class Submission:
 def read_submission(path: Path) -> Submission:
     """Read the notebook at ``path``; raises `SubmissionError`."""
     content = read_bytes(path)
+    if has_too_many_entries(content):
+        raise SubmissionError(
+            f"{path.name} holds more than {MAX_ENTRIES:,} lists, objects and values; clear its outputs and save it."
+        )
     try:
         notebook = json.loads(content)
     except (ValueError, RecursionError):
@@ -47,6 +57,8 @@ def read_submission(path: Path) -> Submission:
         raise SubmissionError(
             f"{path.name} is not a notebook: it has no list of cells. Hand in the .ipynb file that JupyterLab saved."
         )
+    if len(notebook["cells"]) > MAX_CELLS:
+        raise SubmissionError(f"{path.name} has {len(notebook['cells']):,} cells; at most {MAX_CELLS:,} are read.")
     answers, notes = answers_in(notebook)
     return Submission(answers, notes, hashlib.sha256(content).hexdigest(), notebook)
 
@@ -74,22 +86,29 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
 
     JupyterLab copies a cell's metadata when the cell is split or copied; such cells are joined in order.
     """
-    answers: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}
     notes: list[str] = []
     for cell in notebook["cells"]:
         grade_id = _grade_id(cell)
         if grade_id not in all_exercises():
             continue
-        text = _source(cell)
-        if cell.get("cell_type") != "code":
-            notes.append(
-                f"The answer cell of {grade_id} had become a {cell.get('cell_type')} cell; its text was graded as code."
-            )
-        if grade_id in answers:
+        kind = cell.get("cell_type")
+        if kind != "code":
+            shown = f"a {kind} cell" if kind in OTHER_TYPES else "a cell of no known type"  # it may be any text
+            notes.append(f"The answer cell of {grade_id} had become {shown}; its text was graded as code.")
+        if grade_id in parts:
             notes.append(f"The answer cell of {grade_id} was split or copied; its parts were joined in order.")
-            text = f"{answers[grade_id]}\n{text}"
-        answers[grade_id] = text
-    return answers, tuple(dict.fromkeys(notes))
+        parts.setdefault(grade_id, []).append(_source(cell))
+    return {grade_id: "\n".join(texts) for grade_id, texts in parts.items()}, tuple(dict.fromkeys(notes))
+
+
+def has_too_many_entries(content: bytes) -> bool:
+    """Whether parsing ``content`` would make millions of objects, each of which may take thirty times its text."""
+    found = sum(map(content.count, (b"[", b"{", b",")))
+    if found <= MAX_ENTRIES or not json.detect_encoding(content).startswith("utf-8"):
+        return found > MAX_ENTRIES
+    outside_texts = (token for token in _TOKENS.finditer(content) if token[0] in (b"[", b"{", b","))
+    return next(itertools.islice(outside_texts, MAX_ENTRIES, None), None) is not None
 
 
 def _grade_id(cell: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import socket
 import struct
 import time
@@ -14,6 +15,7 @@ from autograder.host import grading
 from autograder.host.artifacts import dead_calls
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
 from autograder.host.kit.draw import Draw
+from autograder.host.notebook import SubmissionError, answers_in, has_too_many_entries, read_submission
 from autograder.protocol import ProtocolError, parse
 
 
@@ -89,3 +91,23 @@ def test_a_call_is_dead_unless_the_output_or_a_write_in_place_needs_it():
         return x.sin()
 
     assert dead_calls(fx.symbolic_trace(program).graph) == ("mul", "exp")
+
+
+def test_what_outputs_printed_is_no_entry_and_what_parsing_would_make_objects_of_is():
+    commas = b"[1], " * 1_500_000
+
+    assert not has_too_many_entries(b'{"text": "' + commas + b'", "more": "\\\\"}')
+    assert has_too_many_entries(b'{"text": [' + commas + b"[]]}")
+    assert has_too_many_entries(('{"text": "' + ",[" * 1_500_001 + '"}').encode("utf-16"))  # who knows what is text
+
+
+def test_cells_of_one_id_are_joined_in_one_go_and_their_number_is_limited(tmp_path):
+    cell = {"cell_type": "\ud800x", "source": "1", "metadata": {"nbgrader": {"grade_id": "04_read_a_graph"}}}
+
+    answers, notes = answers_in({"cells": [cell] * 3})
+    assert answers == {"04_read_a_graph": "1\n1\n1"}
+    assert "".join(notes).isascii()  # and names no type that is none
+    place = tmp_path / "n.ipynb"
+    place.write_text(json.dumps({"cells": [cell] * 2_001}))
+    with pytest.raises(SubmissionError, match="2,001 cells"):
+        read_submission(place)

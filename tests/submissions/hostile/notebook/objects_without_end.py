@@ -9,4 +9,4 @@ import json
 
 def change(notebook):
     text = json.dumps({**notebook, "metadata": {"widgets": "HERE"}}).encode()
-    return text.replace(b'"HERE"', b"[" + b'{"":0},' * 1_500_000 + b"0]")
+    return text.replace(b'"HERE"', b"[" + b'{"":0},' * 1_600_000 + b"0]")
