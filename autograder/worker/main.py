@@ -61,12 +61,16 @@ def _load(message: Message) -> Answer:
 
     What a student wrote is run as one module, and its function ``entry_point`` is what `answers` wraps.
     """
-    from autograder.worker import counterexamples, rebuilt, source
+    from autograder.worker import archives, counterexamples, events, rebuilt, source
     from autograder.worker.answers import ANSWERS
 
     mode, body = message.body["mode"], message.body
     if mode == "graph":
         return rebuilt.load(message)
+    if mode == "archive program":
+        return archives.load(message)
+    if mode == "events":
+        return events.load(message)
     if mode == "trial":
         return counterexamples.trial(vars(source.run(body["parts"])).__getitem__)
     return ANSWERS[mode](source.load(body["parts"], body["entry_point"]))

@@ -42,10 +42,10 @@ class Description:
 
 
 class ModuleAnswer:
-    """Has the student's module built, described and run."""
+    """Has the student's module built, described and run; the clean worker is for what reads its files."""
 
-    def __init__(self, student: Session) -> None:
-        self.student = student
+    def __init__(self, student: Session, clean: Session) -> None:
+        self.student, self.clean = student, clean
 
     def describe(self, build: Build, *, training: bool = False) -> Description:
         """Build the module and tell what it holds."""

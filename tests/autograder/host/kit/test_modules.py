@@ -39,7 +39,7 @@ def answer_of():
     def made(text, entry_point="Net"):
         load = {"mode": "module", "entry_point": entry_point, "parts": [{"name": "answer x", "text": text}]}
         sessions.append(Session(open_sandbox(), load, wall_s=20))
-        return ModuleAnswer(sessions[-1])
+        return ModuleAnswer(sessions[-1], sessions[-1])
 
     yield made
     for session in sessions:
@@ -154,4 +154,4 @@ def test_a_description_of_another_form_is_malformed(body, tensors):
             return Message(body, tensors), []
 
     with pytest.raises(MalformedAnswerError):
-        ModuleAnswer(Worker()).describe(BUILD)
+        ModuleAnswer(Worker(), Worker()).describe(BUILD)

@@ -1,0 +1,133 @@
+"""Hidden checks and controls of exercise 01.5."""
+
+from __future__ import annotations
+
+import importlib
+
+import torch
+
+from autograder.host.kit.draw import Draw
+from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kit.modules import ModuleAnswer
+
+visible = importlib.import_module("autograder.host.exercises.01_train")
+
+
+def _held_out(answer: ModuleAnswer, draw: Draw) -> None:
+    """Text of the same language that the answer never saw, guessed by our model with its weights."""
+    run = visible.one_run(answer, draw)
+    found = visible.model_loss(run.state, run.text.held_out_hidden, run.text.held_out_labels)
+    baseline = run.text.unigram_nats()
+    if not found < baseline - visible.CLEARLY_NATS:
+        raise CheckFailedError(
+            f"On text that it never saw, the model loses {found:.2f} nats a token, and the baseline {baseline:.2f}."
+        )
+
+
+def _again(answer: ModuleAnswer, draw: Draw) -> None:
+    """Another language: the same seed gives the same weights, another seed others, and all of them move."""
+    text = visible.Text.drawn(draw)
+    first, second = draw.sample(range(10**6), 2)
+    runs = [visible.trained(answer, text, seed).parameters for seed in (first, first, second)]
+    loss = visible.model_loss(runs[0], text.held_out_hidden, text.held_out_labels)
+    if not loss < text.unigram_nats() - visible.CLEARLY_NATS:
+        raise CheckFailedError("The model did not learn another language as well.")
+    if any(not torch.equal(runs[0][name], runs[1][name]) for name in runs[0]):
+        raise CheckFailedError(
+            "Two runs with the same seed gave other weights; call torch.manual_seed(seed) before the model is made."
+        )
+    if all(torch.equal(runs[0][name], runs[2][name]) for name in runs[0]):
+        raise CheckFailedError("A run with another seed gave the same weights.")
+
+
+def _moved(answer: ModuleAnswer, draw: Draw) -> None:
+    """Every part of the model was trained: weights that begin at 0 or 1 are there no more."""
+    run = visible.one_run(answer, draw)
+    for name, value in run.state.items():
+        if not name.endswith(("bias", "norm.weight")) or "key.bias" in name:  # whose gradient is rounding alone
+            continue
+        if float((value - float("norm.weight" in name)).abs().max()) < 1e-4:
+            raise CheckFailedError(f"`{name}` is as it was before training.")
+
+
+REFERENCE = """
+def train(hidden, labels, seed, folder, sizes):
+    torch.manual_seed(seed)
+    model = MaskedLanguageModel(TransformerConfig(**sizes))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    with SummaryWriter(folder) as writer:
+        writer.add_graph(model, hidden[0])
+        for step, (tokens, wanted) in enumerate(zip(hidden, labels), start=1):
+            loss = F.cross_entropy(model(tokens).flatten(0, 1), wanted.flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            writer.add_scalar("loss/train", loss.item(), step)
+            writer.add_scalar("gradient_length", length.item(), step)
+    return model
+"""
+NOT_CALLED = "the grader takes the weights and never calls the module"
+SPOILT_OUTPUTS = (
+    "zeros",
+    "ones",
+    "copy of an input",
+    "previous output",
+    "first output, for ever",
+    "wrong in the first output only",
+    "wrong in the last output only",
+    "wrong in one element",
+    "NaN",
+    "one precision lower",
+    "scalar",
+    "one dimension more",
+    "another dtype",
+    "one output more",
+    "without a gradient",
+    "writes into an input",
+    "a clone",
+)
+NO_WRITER = """
+class SummaryWriter:
+    def __init__(self, folder):
+        self.add_graph = self.add_scalar = lambda *_: None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+"""
+UNTRAINED = REFERENCE.replace("            optimizer.step()\n", "")
+LATE_SEED = REFERENCE.replace("    torch.manual_seed(seed)\n", "").replace(
+    "    with Summ", "    torch.manual_seed(seed)\n    with Summ"
+)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("held-out text", "held-out loss", 2, _held_out),
+        Check("runs again, with the same seed and another", "seeds", 1.8, _again),
+        Check("every weight was trained", "weights", 1, _moved),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 12),
+        Control("without a step of the optimiser", UNTRAINED, 5.2),
+        Control("seeded too late", LATE_SEED, 10.2),
+        Control(
+            "nothing logged",
+            NO_WRITER + REFERENCE,
+            6.8,
+        ),
+    ),
+    right_here=dict.fromkeys(SPOILT_OUTPUTS, NOT_CALLED),
+    equivalent={
+        "line 5: torch.optim.AdamW(model.parameters(), lr=0.01) -> torch.optim.AdamW(model.parameters())": "slower, "
+        "but it learns",
+        "line 7: 0 -> 1": "any batch shows the graph",
+        "line 8: 1 -> 2": "steps may be counted from anywhere",
+        "line 8: enumerate(zip(hidden, labels), start=1) -> enumerate(zip(hidden, labels))": "as above",
+        "line 12: 1.0 -> 2.0": "how far gradients are clipped is free",
+        "line 14: 'loss/train' -> 'loss/train_'": "names of scalars are free",
+        "line 15: 'gradient_length' -> 'gradient_length_'": "names of scalars are free",
+    },
+)
