@@ -28,7 +28,7 @@ def graph_of(data: Mapping[str, Any]) -> Any:
     TorchScript cannot parse.
     """
     try:
-        graph = torch._C.parse_ir(data["ir"])
+        graph: Any = torch._C.parse_ir(data["ir"])
     except RuntimeError as error:
         raise CaptureError(f"TorchScript cannot parse this graph: {error}") from error
     for kind in HOLDERS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -102,7 +103,7 @@ def backwards(shapes: Sequence[tuple[int, ...]]) -> Callable[[Draw], list[Case]]
 
 def agrees(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
     """A check that the scripted function equals its formula, several calls in a row on one load."""
-    reference = {FORWARD: forward, BACKWARD: backward}[name]
+    reference: Callable[..., Any] = forward if name == FORWARD else backward
     names = {FORWARD: ("the output",), BACKWARD: ("the gradient by x", "the gradient by the bias")}[name]
 
     def run(answer: ArchiveAnswer, draw: Draw) -> None:
@@ -118,7 +119,7 @@ def agrees(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
     return run
 
 
-def _require(outputs: tuple[Tensor, ...], case: Case, reference: Callable[..., object], names: Sequence[str]) -> None:
+def _require(outputs: tuple[Tensor, ...], case: Case, reference: Callable[..., Any], names: Sequence[str]) -> None:
     eagers, truths = reference(*case.args), reference(*[a.double() for a in case.args])
     pairs = zip(_several(truths), _several(eagers), strict=True)
     if len(outputs) != len(names):
@@ -127,8 +128,8 @@ def _require(outputs: tuple[Tensor, ...], case: Case, reference: Callable[..., o
         compare.require_close(actual, truth, eager, what, case.where)
 
 
-def _several(result: object) -> tuple[Tensor, ...]:
-    return result if isinstance(result, tuple) else (result,)  # type: ignore[return-value]
+def _several(result: Any) -> tuple[Tensor, ...]:
+    return result if isinstance(result, tuple) else (result,)
 
 
 def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch.nn import functional as F
@@ -103,7 +104,7 @@ def _require(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: St
             raise CheckFailedError(_explained(outputs, calls, state, depth) or str(error)) from None
 
 
-def _double(args: Sequence[object]) -> list[object]:
+def _double(args: Sequence[Any]) -> list[Any]:
     return [a.double() if isinstance(a, Tensor) else a for a in args]
 
 

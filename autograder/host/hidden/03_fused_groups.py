@@ -75,4 +75,5 @@ HIDDEN = HiddenPart(
         Control("never into held graphs", NO_GRAPHS, 5),
         Control("the library's own", LIBRARY, 0),
     ),
+    equivalent={"line 11: continue -> pass": "what a group holds has neither blocks nor groups"},
 )
