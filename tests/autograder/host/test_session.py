@@ -59,7 +59,7 @@ ENDS = [
 
 @pytest.mark.parametrize(("text", "status", "fatal"), ENDS, ids=[str(e[0].split("\n")[1].strip()) for e in ENDS])
 def test_every_bad_end_of_a_call_has_a_status(text, status, fatal):
-    made = session(text, wall_s=6.0)
+    made = session(text, wall_s=3.0)
     with pytest.raises(AnswerFailedError) as failed:
         ValueAnswer(made).ask(1)
     made.close()
