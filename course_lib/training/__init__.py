@@ -4,6 +4,7 @@ from course_lib.training.batches import MaskedText
 from course_lib.training.checkpoints import read_checkpoint, write_checkpoint
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus, Document, corpus
+from course_lib.training.dashboard import Dashboard, dashboard
 from course_lib.training.lightning_modules import lightning_modules
 from course_lib.training.loop import train
 from course_lib.training.masking import MaskedBatch, mask_tokens, masked_loss
@@ -13,6 +14,7 @@ from course_lib.training.unigram import unigram_log_probabilities
 
 __all__ = [
     "Corpus",
+    "Dashboard",
     "Document",
     "Evaluation",
     "MaskedBatch",
@@ -20,6 +22,7 @@ __all__ = [
     "TrainingConfig",
     "TrainingRun",
     "corpus",
+    "dashboard",
     "decode",
     "encode",
     "lightning_modules",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
+from autograder.host.kit.bert_formulas import Formula, State, attention_shapes, bert_layer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.modules import Build, BuiltModule, ModuleAnswer, require_parameters
 from autograder.host.kit.standard_misconceptions import Misconception, agrees_or_says, explained
 from autograder.host.kit.tensors import Case, require_outputs
 
-attention_exercise = importlib.import_module("autograder.host.exercises.01_multi_head_attention")
-
 NAMES = ("the output",)
-EPS = 1e-12
-State = Mapping[str, torch.Tensor]
 Sizes = tuple[int, int, int, int]  # layers, hidden size, heads, intermediate size
 
 
@@ -27,7 +23,7 @@ def shapes(layers: int, hidden: int, heads: int, intermediate: int) -> dict[str,
     """Name and shape of every parameter of the stack."""
     norm = {"weight": (hidden,), "bias": (hidden,)}
     parts = {
-        **{f"attention.{name}": shape for name, shape in attention_exercise.shapes(hidden).items()},
+        **{f"attention.{name}": shape for name, shape in attention_shapes(hidden).items()},
         **{f"attention_norm.{part}": shape for part, shape in norm.items()},
         "up.weight": (intermediate, hidden),
         "up.bias": (intermediate,),
@@ -47,46 +43,14 @@ def draw_state(draw: Draw, sizes: Sizes, dtype: torch.dtype = torch.float32) -> 
     return state
 
 
-def encoder(
-    state: State,
-    sizes: Sizes,
-    *,
-    norm_first: bool = False,
-    residual: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = torch.add,
-    activation: Callable[[torch.Tensor], torch.Tensor] = F.gelu,
-    from_norm: bool = False,
-    eps: float = EPS,
-) -> Callable[..., torch.Tensor]:
-    """The formula on (batch, sequence, hidden) with these weights; the options after ``norm_first`` make wrong ones."""
-    layers, hidden_size, heads, _ = sizes
-
-    def layer(i: int, hidden: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        own = {name: value.to(hidden.dtype) for name, value in of_layer(state, i).items()}
-
-        def norm(name: str, x: torch.Tensor) -> torch.Tensor:
-            return F.layer_norm(x, (hidden_size,), own[f"{name}.weight"], own[f"{name}.bias"], eps)
-
-        def attend(x: torch.Tensor) -> torch.Tensor:
-            weights = {n.removeprefix("attention."): v for n, v in own.items() if n.startswith("attention.")}
-            result: torch.Tensor = attention_exercise.attention(weights, heads)(x, mask)
-            return result
-
-        def feed_forward(x: torch.Tensor) -> torch.Tensor:
-            return F.linear(
-                activation(F.linear(x, own["up.weight"], own["up.bias"])), own["down.weight"], own["down.bias"]
-            )
-
-        for name, part in (("attention_norm", attend), ("feed_forward_norm", feed_forward)):
-            if norm_first:
-                normed = norm(name, hidden)
-                hidden = residual(part(normed), normed if from_norm else hidden)
-            else:
-                hidden = norm(name, residual(part(hidden), hidden))
-        return hidden
+def encoder(state: State, sizes: Sizes, **options: Any) -> Formula:
+    """The formula on (batch, sequence, hidden) with these weights; ``options`` are those of `bert_layer`."""
+    layers, _, heads, _ = sizes
 
     def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         for i in range(layers):
-            hidden = layer(i, hidden, mask)
+            own = {name: value.to(hidden.dtype) for name, value in of_layer(state, i).items()}
+            hidden = bert_layer(own, heads, **options)(hidden, mask)
         return hidden
 
     return formula
@@ -166,7 +130,7 @@ def _masked(answer: ModuleAnswer, draw: Draw) -> None:
         _require_masked(module, encoder(state, sizes, norm_first=norm_first), Case((hidden, mask), label="with a mask"))
 
 
-def _require_masked(module: BuiltModule, formula: Callable[..., torch.Tensor], case: Case) -> None:
+def _require_masked(module: BuiltModule, formula: Formula, case: Case) -> None:
     reply = module.call(case)
     unmasked = Misconception(
         lambda hidden, mask: formula(hidden), "The mask does not reach attention; hand it on in every layer."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.nn import functional as F
 
 from autograder.host.kit import compare
+from autograder.host.kit.bert_formulas import State, attention, attention_shapes
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.modules import Build, BuiltModule, ModuleAnswer, require_parameters
@@ -17,59 +17,12 @@ from autograder.host.kit.standard_misconceptions import Misconception, agrees_or
 from autograder.host.kit.tensors import Case, Reply
 
 NAMES = ("the output",)
-LAYERS = ("query", "key", "value", "output")
-State = Mapping[str, torch.Tensor]
-
-
-def shapes(hidden_size: int) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every parameter."""
-    return {
-        f"{layer}.{part}": shape
-        for layer in LAYERS
-        for part, shape in (("weight", (hidden_size, hidden_size)), ("bias", (hidden_size,)))
-    }
 
 
 def draw_state(draw: Draw, hidden_size: int, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
     """Fresh weights, large enough that no probability is near to uniform."""
     scale = 1.5 / math.sqrt(hidden_size)
-    return {name: draw.normal(*shape, scale=scale).to(dtype) for name, shape in shapes(hidden_size).items()}
-
-
-def split(part: torch.Tensor, heads: int) -> torch.Tensor:
-    """(batch, sequence, hidden) to (batch, heads, sequence, head size)."""
-    return part.unflatten(-1, (heads, -1)).transpose(1, 2)
-
-
-def merge(context: torch.Tensor) -> torch.Tensor:
-    """(batch, heads, sequence, head size) to (batch, sequence, hidden)."""
-    return context.transpose(1, 2).flatten(2)
-
-
-def attention(
-    state: State,
-    heads: int,
-    *,
-    cut: Callable[[torch.Tensor, int], torch.Tensor] = split,
-    join: Callable[[torch.Tensor], torch.Tensor] = merge,
-    scale: float | None = None,
-    last: bool = True,
-    roles: tuple[str, str, str] = ("query", "key", "value"),
-) -> Callable[..., torch.Tensor]:
-    """The formula on (batch, sequence, hidden) with these weights; the options make the wrong ones."""
-
-    def linear(layer: str, x: torch.Tensor) -> torch.Tensor:
-        return F.linear(x, state[f"{layer}.weight"].to(x.dtype), state[f"{layer}.bias"].to(x.dtype))
-
-    def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        query, key, value = (cut(linear(role, hidden), heads) for role in roles)
-        scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        joined = join(scores.softmax(-1) @ value)
-        return linear("output", joined) if last else joined
-
-    return formula
+    return {name: draw.normal(*shape, scale=scale).to(dtype) for name, shape in attention_shapes(hidden_size).items()}
 
 
 def _cut_without_transpose(part: torch.Tensor, heads: int) -> torch.Tensor:
@@ -121,7 +74,7 @@ def built(
 
 def _parameters(answer: ModuleAnswer, draw: Draw) -> None:
     for hidden_size, heads in ((12, 3), (draw.choice((10, 14, 22)), 2)):
-        require_parameters(answer.describe(Build((hidden_size, heads))), shapes(hidden_size))
+        require_parameters(answer.describe(Build((hidden_size, heads))), attention_shapes(hidden_size))
 
 
 def _values(answer: ModuleAnswer, draw: Draw) -> None:

@@ -41,7 +41,7 @@ def _residual(answer: ModuleAnswer, draw: Draw) -> None:
         hidden = draw.normal(2, 5, 12, dtype=torch.float64)
         truth = hidden
         for name in () if norm_first else [n for n in state if n.endswith("norm.weight")]:
-            truth = F.layer_norm(truth, (12,), state[name], state[name.replace("weight", "bias")], visible.EPS)
+            truth = F.layer_norm(truth, (12,), state[name], state[name.replace("weight", "bias")], 1e-12)
         module = answer.built(Build(sizes, {"norm_first": norm_first}), zeroed)
         reply = module.call(Case((hidden,)))
         if len(reply.outputs) != 1:
