@@ -71,7 +71,7 @@ def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
         return entry
     function = getattr(entry, name, None)
     if not callable(function):
-        raise NoEntryPointError(f"The answer has no function `{name}`. Keep that name, and write @staticmethod above.")
+        raise NoEntryPointError(f"The answer has no function `{name}`. Keep that name.")
     return function
 
 

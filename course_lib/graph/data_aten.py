@@ -37,8 +37,8 @@ _NAMES = """
     mul.Tensor mul_.Scalar mul_.Tensor mv.default narrow.default native_dropout.default native_group_norm.default
     native_group_norm_backward.default native_layer_norm.default native_layer_norm_backward.default ne.Scalar
     ne.Tensor neg.default neg_.default negative.default new_full.default new_ones.default new_zeros.default
-    nonzero.default norm.ScalarOpt_dim numpy_T.default ones.default ones_like.default outer.default permute.default
-    pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor prod.default prod.dim_int rand.default randn.default
+    nonzero.default norm.ScalarOpt_dim numpy_T.default ones.default ones_like.default outer.default pad.default
+    permute.default pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor prod.default prod.dim_int rand.default randn.default
     randperm.default reciprocal.default reflection_pad1d.default reflection_pad2d.default reflection_pad3d.default
     relu.default relu_.default remainder.Scalar remainder.Tensor repeat.default replication_pad2d.default
     replication_pad3d.default reshape.default rms_norm.default roll.default round.default rsqrt.default rsub.Scalar

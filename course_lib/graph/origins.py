@@ -1,9 +1,15 @@
 """From a node back to the line of source that it came from."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 
-from course_lib.capture.source import SourceLine, line_in_text
 from course_lib.errors import GraphError
+
+if TYPE_CHECKING:
+    from course_lib.capture import SourceLine
 
 
 def source_of(node: torch.fx.Node) -> SourceLine:
@@ -13,6 +19,8 @@ def source_of(node: torch.fx.Node) -> SourceLine:
     what they replaced. Raises `GraphError` if the node carries no line: inputs and outputs carry none, and neither
     does anything in a graph that was captured without source lines.
     """
+    from course_lib.capture.source import line_in_text  # late: graphs can be read where capturing is masked
+
     line = line_in_text(node.stack_trace or "")
     if line is None:
         raise GraphError(

@@ -8,7 +8,7 @@ holds the whole function, so that it was captured in one piece.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -61,16 +61,25 @@ class Captured:
         return f"`{self.member}`: " if self.member else ""
 
 
+@dataclass
 class CapturedAnswer(PassAnswer):
-    """Captures the student's functions in one worker; graphs run in one that never saw the student's code."""
+    """Captures the student's functions in one worker; graphs run in one that never saw the student's code.
+
+    A graph is asked for once: whatever it is, it has to be right on the inputs of all checks.
+    """
+
+    _captured: dict[str, Artifact] = field(default_factory=dict)
 
     def capture(
         self, inputs: Tensors, *, member: str = "", how: str = "dynamo", dynamic: Sequence[Sequence[int]] = ()
     ) -> Artifact:
         """The graph that the function gives for ``inputs``, checked and rebuilt by the host."""
         body = {"do": "capture", "member": member, "how": how, "dynamic": [list(dims) for dims in dynamic]}
-        reply, _ = self.student.call(body, list(inputs))
-        return _read(reply, member)
+        key = repr((body, [(i.shape, i.stride(), i.dtype) for i in inputs]))
+        if key not in self._captured:
+            reply, _ = self.student.call(body, list(inputs))
+            self._captured[key] = _read(reply, member)
+        return self._captured[key]
 
     def ask(self, question: Any, *, member: str = "") -> Any:
         """Plain data that a function of the answer gives for plain data."""
