@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import nn
+from torch import fx, nn
 
 from autograder.host.kit.exercise import Check, Exercise, Kind
 from autograder.host.kit.programs import Program, TensorSpec
@@ -72,8 +73,27 @@ class ReadTwice(Normed):
 
 
 ESCAPES = "The normalised rows are read by the sum, too: only the second pair can be folded."
-SHIFTED = WrongTurn("the shift is missing: what the normalisation adds goes through the Linear's weight into its bias.")
-WAYS = WrongTurn("only one of the two was folded.", calls=4)
+
+
+def _unshifted(module: fx.GraphModule) -> Callable[..., object]:
+    norm: Any = module.get_submodule("norm")
+    shift = norm.bias if isinstance(norm, nn.LayerNorm) else norm(torch.zeros(1, WIDTH, dtype=norm.weight.dtype))
+    return lambda x: module.get_submodule("linear")(norm(x) - shift)
+
+
+def _without_eps(module: fx.GraphModule) -> Callable[..., object]:
+    norm: Any = module.get_submodule("norm")
+    norm.eps = 0.0
+    return module
+
+
+NO_SHIFT = WrongTurn(
+    "the shift is missing: what the normalisation adds goes through the Linear's weight into its bias.",
+    of_module=_unshifted,
+)
+NO_EPS = WrongTurn(
+    "eps was left out: BatchNorm divides by the square root of running_var + eps.", of_module=_without_eps
+)
 
 EXERCISE = Exercise(
     id="05_fold_affine",
@@ -96,7 +116,7 @@ EXERCISE = Exercise(
             "BatchNorm goes into the Linear behind it",
             "BatchNorm",
             2.2,
-            rewritten([folded("linear(batch_norm(x))", lambda: Normed(batch_norm()), 1, 2)]),
+            rewritten([folded("linear(batch_norm(x))", lambda: Normed(batch_norm()), 1, 2, NO_SHIFT, NO_EPS)]),
         ),
         Check(
             "LayerNorm loses its weight and bias",
@@ -109,6 +129,7 @@ EXERCISE = Exercise(
                         lambda: Normed(nn.LayerNorm(WIDTH)),
                         2,
                         2,
+                        NO_SHIFT,
                         WrongTurn("LayerNorm is gone, but each row still has to be normalised.", calls=1),
                     )
                 ]

@@ -7,10 +7,12 @@ that a program writes to is right only once.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
+from torch import fx
 
 from autograder.host.artifacts import Artifact
 from autograder.host.kit import compare
@@ -29,6 +31,7 @@ class WrongTurn:
     says: str
     computes: Callable[..., object] | None = None  # the function that the wrong result equals
     calls: int | None = None  # the number of calls that the wrong result is left with
+    of_module: Callable[[fx.GraphModule], Callable[..., object]] | None = None  # the same, made of the program
     refused: str = ""  # part of the sentence with which the wrong result is refused as a graph
 
 
@@ -79,7 +82,8 @@ def _require_rewritten(answer: PassAnswer, case: Rewriting, draw: Draw, gradient
         try:
             first = require_equal(answer, expected, fresh, inputs, draw, gradients)
         except CheckFailedError as error:
-            raise CheckFailedError(_turned(answer, case, fresh, inputs) or f"{error}{_because(case)}") from None
+            turned = _turned(answer, case, source.module, fresh, inputs)
+            raise CheckFailedError(turned or f"{error}{_because(case)}") from None
         if not gradients:
             _require_repeatable(answer, first, inputs, case)
     _require_calls(artifact, case)
@@ -124,23 +128,38 @@ def _because(case: Rewriting) -> str:
     return f" {case.program.reason}" if case.program.reason else ""
 
 
-def _turned(answer: PassAnswer, case: Rewriting, artifact: Artifact, inputs: tuple[torch.Tensor, ...]) -> str:
+def _turned(
+    answer: PassAnswer,
+    case: Rewriting,
+    module: fx.GraphModule,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+) -> str:
     """The sentence of the wrong turn that computes what the result does; empty if none does."""
     for turn in case.wrong_turns:
-        if turn.computes is not None and _computes(answer, turn.computes, artifact, inputs):
+        if turn.of_module is not None:
+            plain, precise = map(turn.of_module, (copy.deepcopy(module), copy.deepcopy(module).double()))
+        elif turn.computes is not None:
+            plain = precise = turn.computes
+        else:
+            continue
+        if _computes(answer, plain, precise, artifact, inputs):
             return f"In the program {case.program.name}: {turn.says}"
     return ""
 
 
 def _computes(
-    answer: PassAnswer, function: Callable[..., object], artifact: Artifact, inputs: tuple[torch.Tensor, ...]
+    answer: PassAnswer,
+    plain: Callable[..., object],
+    precise: Callable[..., object],
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
 ) -> bool:
     try:
         found = answer.run(artifact, inputs).outputs
-        eagers = as_tuple(function(*[i.clone() for i in inputs]))
-        truths = as_tuple(function(*[i.double() for i in inputs]))
+        eagers, truths = as_tuple(plain(*[i.clone() for i in inputs])), as_tuple(precise(*[i.double() for i in inputs]))
         for actual, truth, eager in zip(found, truths, eagers, strict=True):
-            compare.require_close(actual, truth, eager, "")
+            compare.require_close(actual, truth.detach(), eager.detach(), "")
     except (AnswerFailedError, CheckFailedError, RuntimeError, TypeError, ValueError):
         return False
     return True

@@ -1,0 +1,122 @@
+"""Three small passes that can be told to make a mistake: what a reviewer of passes meets.
+
+    >>> gm = torch.fx.symbolic_trace(lambda x: x.add_(1) * 0 + x)
+    >>> drop_dead_code(gm).code == gm.code
+    True
+
+Each leaves the graph module that it is given alone and returns another. Its options say which mistake it makes; without
+them it makes none, but is more careful than a pass need be. They are here to be proved wrong by a counterexample.
+"""
+
+import copy
+from collections.abc import Callable, Collection, Hashable
+
+import torch
+from torch import fx, nn
+
+from course_lib.errors import FusionError
+from course_lib.fusion.effects import is_random
+from course_lib.fusion.mutation import mutates
+
+CALLS = ("call_function", "call_method")
+OVERSIGHTS = ("", "keywords", "numbers", "order", "writes")
+LAPSES = ("", "bias", "other calls", "other readers")
+
+
+def drop_dead_code(gm: fx.GraphModule, *, keeps: Collection[str] | None = None) -> fx.GraphModule:
+    """Erase what nobody reads; with `keeps`, the names of the only methods that are known to write in place."""
+    gm = copy.deepcopy(gm)
+
+    def stays(node: fx.Node) -> bool:
+        if node.op in ("placeholder", "output") or is_random(node):
+            return True
+        return mutates(node) if keeps is None else node.target in keeps
+
+    gm.graph.eliminate_dead_code(is_impure_node=stays)
+    gm.recompile()
+    return gm
+
+
+def share_equal(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule:
+    """Compute equal calls once.
+
+    What it may overlook: `keywords` (arguments by name), `numbers` (arguments that are no nodes), `order` (x − y and
+    y − x count as equal), `writes` (an in-place call between two equal ones). Raises `FusionError` for anything else.
+    """
+    _expect(overlooks, OVERSIGHTS, "overlooks")
+    gm = copy.deepcopy(gm)
+    seen: dict[Hashable, fx.Node] = {}
+    for node in list(gm.graph.nodes):
+        if mutates(node):
+            if overlooks != "writes":
+                seen.clear()
+        elif node.op in CALLS and not is_random(node) and not any(map(mutates, node.users)):
+            first = seen.setdefault(_key(node, overlooks), node)
+            if first is not node:
+                node.replace_all_uses_with(first)
+                gm.graph.erase_node(node)
+    gm.recompile()
+    return gm
+
+
+def _key(node: fx.Node, overlooks: str) -> Hashable:
+    nodes = [arg for arg in node.args if isinstance(arg, fx.Node)]
+    numbers = [repr(arg) for arg in node.args if not isinstance(arg, fx.Node)]
+    if overlooks == "order":
+        nodes.sort(key=lambda arg: arg.name)
+    return (
+        node.target,
+        tuple(nodes),
+        () if overlooks == "numbers" else tuple(numbers),
+        () if overlooks == "keywords" else repr(sorted(node.kwargs.items())),
+    )
+
+
+def fold_factor(gm: fx.GraphModule, *, forgets: str = "", above: float = 0.0) -> fx.GraphModule:
+    """Multiply a Linear's weight and bias by the number that its result is multiplied by, if that is above `above`.
+
+    What it may forget: the `bias`, `other calls` of the same Linear, `other readers` of the result. Raises
+    `FusionError` for anything else.
+    """
+    _expect(forgets, LAPSES, "forgets")
+    gm = copy.deepcopy(gm)
+    for node in list(gm.graph.nodes):
+        if node.target not in (torch.mul, "mul") and getattr(node.target, "__name__", "") != "mul":
+            continue
+        factors = [arg for arg in node.args if isinstance(arg, int | float)]
+        calls = [arg for arg in node.args if isinstance(arg, fx.Node) and arg.op == "call_module"]
+        if len(factors) != 1 or len(calls) != 1 or factors[0] <= above:
+            continue
+        (call,) = calls
+        linear = gm.get_submodule(str(call.target))
+        if type(linear) is nn.Linear and _may_fold(gm, call, forgets):
+            _scale(linear, factors[0], bias=forgets != "bias")
+            node.replace_all_uses_with(call)
+            gm.graph.erase_node(node)
+    gm.recompile()
+    return gm
+
+
+def _may_fold(gm: fx.GraphModule, call: fx.Node, forgets: str) -> bool:
+    same = [node for node in gm.graph.nodes if node.op == "call_module" and node.target == call.target]
+    return (len(same) == 1 or forgets == "other calls") and (len(call.users) == 1 or forgets == "other readers")
+
+
+def _scale(linear: nn.Linear, factor: float, *, bias: bool) -> None:
+    with torch.no_grad():
+        linear.weight.mul_(factor)
+        if linear.bias is not None and bias:
+            linear.bias.mul_(factor)
+
+
+def _expect(given: str, known: Collection[str], name: str) -> None:
+    if given not in known:
+        raise FusionError(
+            f"{name}={given!r} is no mistake that can be made; known are {', '.join(filter(None, known))}."
+        )
+
+
+MISTAKEN: dict[str, Callable[..., fx.GraphModule]] = {
+    pass_.__name__: pass_ for pass_ in (drop_dead_code, fold_factor, share_equal)
+}
+"""The three passes by name."""
