@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.host.batch import Engine, EngineError, JournalError, LocalEngine, secret_seed
-from autograder.host.sandbox import SandboxError, open_sandbox
+from autograder.host.sandbox import SandboxError, is_device_name, open_sandbox
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -53,8 +53,21 @@ def add_batch(commands: Any) -> None:
         "--scheduler", metavar="ADDRESS", help="of a running Dask cluster; without it one is started here"
     )
     batch.add_argument("--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level")
+    add_device(batch)
     batch.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
     batch.set_defaults(run=_run)
+
+
+def add_device(command: argparse.ArgumentParser) -> None:
+    """Let ``command`` say what answers compute on."""
+    told = "cpu, cuda or cuda:N: what answers compute on; measured speed earns points on a GPU only"
+    command.add_argument("--device", type=_device, default="cpu", help=told)
+
+
+def _device(text: str) -> str:
+    if not is_device_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r} given, cpu, cuda or cuda:N expected")
+    return text
 
 
 def _at_least_one(text: str) -> int:
@@ -103,13 +116,15 @@ def _wrong_usage(options: argparse.Namespace, course: Course) -> str:
 def _engine(options: argparse.Namespace, course: Course) -> Iterator[Engine]:
     level, trust = options.sandbox, options.i_trust_this_code
     if options.engine == "local":
-        yield LocalEngine(open_sandbox(level if level == "auto" else int(level), trust=trust), options.slots)
+        yield LocalEngine(
+            open_sandbox(level if level == "auto" else int(level), trust=trust, device=options.device), options.slots
+        )
         return
     from autograder.host.batch.dask_engine import DaskEngine
 
     secret_seed(course.seed_file)  # drawn here, once, and only read by the workers
     with _cluster(options) as client:
-        engine = DaskEngine(client, course.seed_file, level, trust)
+        engine = DaskEngine(client, course.seed_file, level, trust, options.device)
         engine.require_ready(course.submitted)
         yield engine
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.host.batch_command import add_batch
+from autograder.host.batch_command import add_batch, add_device
 from autograder.host.exercises import UnknownExerciseError, all_exercises, find
 from autograder.host.grading import grade_answers, grade_exercise, new_seed
 from autograder.host.kit.quality import NotSurveyedError, failing, survey
@@ -62,9 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--hidden", action=argparse.BooleanOptionalAction, default=True, help="also run the hidden checks"
     )
-    check.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     check.set_defaults(run=_check)
     for command in (grade, check):
+        add_device(command)
         command.add_argument("--json", action="store_true", help="print the record as one line of JSON")
         command.add_argument("--seed", type=int, help="draw the inputs from this seed instead of a secret one")
         command.add_argument(
@@ -107,10 +107,6 @@ def _grade(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    if options.device == "cuda":
-        return _complain(
-            "Grading on CUDA is not in this version; leave out --device, or say --device cpu.", WRONG_USAGE
-        )
     exercise = find(options.exercise, hidden=options.hidden)
     content = read_bytes(options.file)
     try:
@@ -133,7 +129,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _open(options: argparse.Namespace) -> Sandbox:
     level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
-    return open_sandbox(level, trust=options.i_trust_this_code)
+    return open_sandbox(level, trust=options.i_trust_this_code, device=options.device)
 
 
 def _finish(record: SubmissionRecord, as_json: bool) -> int:

@@ -28,6 +28,7 @@ from autograder.host.records import SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
+from course_lib.timing.environment import environment
 from course_lib.timing.summaries import median_interval
 
 SHARE_OF_DEVICE = 16  # of its free memory, what one round takes: both sides, private copies and fp64 need the rest
@@ -138,9 +139,18 @@ def measure(of: Contest) -> tuple[SpeedRecord, float]:
     """Judge by the rule of `clock_verdict`; returns what to write down and the share of the points it earns."""
     thresholds = of.speed.thresholds
     with one_at_a_time():
-        result = assess(lambda: of.trial(Plan(enough=enough(thresholds))), of.control, thresholds)
+        found = problems(of.device)
+        result = assess(lambda: of.trial(Plan(enough=enough(thresholds))), of.control, thresholds, found)
     verdict = SpeedVerdict(str(result.verdict))
     return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result.share
+
+
+def problems(device: str) -> tuple[str, ...]:
+    """What is wrong with the GPU before any worker of a contest is on it; not yet run on CUDA."""
+    if device == "cpu":
+        return ()
+    torch.cuda.init()  # only a process that uses a GPU is told about it
+    return environment().problems
 
 
 def show(of: Contest) -> SpeedRecord:

@@ -151,8 +151,11 @@ class Session:
             self._left_s -= time.monotonic() - started_s
 
     def _start(self) -> Channel:
-        if self._left_s < 0:
+        if not self._starts:
             self._left_s = self.wall_s
+        elif self._left_s <= 0:  # a graph that used up the time must not get it anew for the next check
+            message = f"No time is left of the {self.wall_s:g} s allowed for this exercise."
+            raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True)
         self._starts += 1
         if self._starts > MAX_STARTS:
             message = f"The answer ended its own process in each of {MAX_STARTS} starts."
@@ -163,13 +166,16 @@ class Session:
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)
         try:
-            channel.wait_ready(time.monotonic() + START_ALLOWANCE_S)
+            ready = channel.wait_ready(time.monotonic() + START_ALLOWANCE_S)
         except (WorkerGoneError, TimeoutError, MalformedAnswerError):
             ending = self._process.end()
             self._process = None
             raise SandboxFailedError(
                 f"The worker did not start: {ending.output.strip()[-400:] or ending.reason}"
             ) from None
+        if self.sandbox.has_cuda and ready.body.get("cuda") is not True:  # said before a student's byte is there
+            self._drop()
+            raise SandboxFailedError("A worker does not see the GPU that was assigned to it.")
         self._channel = channel
         try:
             self._request(Kind.LOAD, self.load, self.load_tensors)

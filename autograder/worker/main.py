@@ -21,14 +21,17 @@ Reply = tuple[dict[str, Any], list[RawTensor]]
 Answer = Callable[[Message], Reply]
 
 
-def main(fd: int = 3) -> None:
-    """Serve requests on the socket ``fd`` until the host closes it."""
+def main(fd: int = 3, *, cuda: bool = False) -> None:
+    """Serve requests on the socket ``fd`` until the host closes it; ``cuda`` says that a GPU was assigned.
+
+    CUDA is asked for only then, and here, after the fork: what a zygote had begun would be of no use in its children.
+    """
     sock = socket.socket(fileno=fd)
     os.set_inheritable(fd, False)
     import torch  # the slow part of starting; READY tells the host that it is over
 
     torch.set_num_threads(1)
-    _send(sock, Kind.READY, 0, {"torch": torch.__version__, "cuda": False})
+    _send(sock, Kind.READY, 0, {"torch": torch.__version__, "cuda": cuda and torch.cuda.is_available()})
     answer: Answer | None = None
     while True:
         try:

@@ -30,12 +30,13 @@ class DaskEngine:
     seed_file: Path
     level: str = "auto"
     trust: bool = False
+    device: str = "cpu"
 
     def require_ready(self, folder: Path) -> None:
         """Raise `EngineError`, before anything is graded, unless every worker can grade what lies in ``folder``."""
         if not self.client.scheduler_info(n_workers=-1)["workers"]:
             raise EngineError("The Dask cluster has no worker; start one with: dask worker SCHEDULER --nthreads 1.")
-        asked = (str(folder), str(self.seed_file), GRADER_VERSION, self.level, self.trust)
+        asked = (str(folder), str(self.seed_file), GRADER_VERSION, self.level, self.trust, self.device)
         for address, sentence in sorted(self.client.run(unreadiness, *asked).items()):
             if sentence:
                 raise EngineError(f"The Dask worker {address} {sentence}")
@@ -64,6 +65,7 @@ class DaskEngine:
             version=GRADER_VERSION,
             level=self.level,
             trust=self.trust,
+            device=self.device,
         )
 
 

@@ -31,22 +31,23 @@ class Order:
     version: str  # of the grader that asks
     level: str  # "auto", or "1" to "5"
     trust: bool
+    device: str = "cpu"
 
 
 def grade_order(order: Order) -> str:
     """Grade one hand-in here and return its record as JSON."""
     hand_in = HandedIn(order.assignment, order.student, Path(order.path), order.notes)
     # asked again, since a worker may have joined after the start
-    sentence = unreadiness(order.path, order.seed_file, order.version, order.level, order.trust)
+    sentence = unreadiness(order.path, order.seed_file, order.version, order.level, order.trust, order.device)
     if sentence:
         return hand_in.not_graded(f"The machine {platform.node()} {sentence}").to_json()
     if hand_in.sha256 != order.sha256:
         return hand_in.not_graded(f"{order.path} reads differently on the machine {platform.node()}.").to_json()
-    sandbox = _sandbox(order.level, order.trust)
+    sandbox = _sandbox(order.level, order.trust, order.device)
     return hand_in.grade(sandbox=sandbox, seed=secret_seed(Path(order.seed_file))).to_json()
 
 
-def unreadiness(path: str, seed_file: str, version: str, level: str, trust: bool) -> str:
+def unreadiness(path: str, seed_file: str, version: str, level: str, trust: bool, device: str = "cpu") -> str:
     """Why this worker cannot grade what lies at ``path``, in a sentence; empty if it can."""
     if version != GRADER_VERSION:
         return f"runs version {GRADER_VERSION} of the grader instead of {version}; install the same version there."
@@ -54,12 +55,12 @@ def unreadiness(path: str, seed_file: str, version: str, level: str, trust: bool
         if not os.path.lexists(needed):
             return f"does not see {needed}; share that folder with it under the same name."
     try:
-        _sandbox(level, trust)
+        _sandbox(level, trust, device)
     except SandboxError as error:
         return f"has no sandbox: {error}"
     return ""
 
 
 @functools.cache
-def _sandbox(level: str, trust: bool) -> Sandbox:
-    return open_sandbox("auto" if level == "auto" else int(level), trust=trust)
+def _sandbox(level: str, trust: bool, device: str) -> Sandbox:
+    return open_sandbox("auto" if level == "auto" else int(level), trust=trust, device=device)

@@ -15,7 +15,7 @@ from autograder.host.sandbox import Sandbox
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """``slots`` hand-ins at a time, by default as many as there are cores."""
+    """``slots`` hand-ins at a time, by default one a core, or one on a GPU."""
 
     sandbox: Sandbox
     slots: int | None = None
@@ -24,7 +24,7 @@ class LocalEngine:
         self, hand_ins: Sequence[HandedIn], *, seed: int
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
         """Grade ``hand_ins``; see `Engine`."""
-        with ThreadPoolExecutor(self.slots or len(os.sched_getaffinity(0))) as pool:
+        with ThreadPoolExecutor(self.slots or (1 if self.sandbox.has_cuda else len(os.sched_getaffinity(0)))) as pool:
             futures = {pool.submit(self._one, hand_in, seed): hand_in for hand_in in hand_ins}
             try:
                 for future in as_completed(futures):

@@ -5,6 +5,7 @@
 ...     worker.socket.sendall(request)
 """
 
+from autograder.host.sandbox.devices import is_device_name
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.limits import Ending, Limits
@@ -20,5 +21,6 @@ __all__ = [
     "SandboxError",
     "WorkerProcess",
     "describe",
+    "is_device_name",
     "open_sandbox",
 ]

@@ -5,6 +5,7 @@ Written from the driver's documentation and tested against a directory that look
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from autograder.host.sandbox.view import PARTS_OF_PREFIX, Bind, DeviceNode, Moun
 
 CONTROL = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 """Nodes that every process with a GPU opens, whichever GPU it is."""
+_NODE = "/dev/nvidia"
 _GPU = re.compile(r"nvidia(\d+)")
 _NAME = re.compile(r"cuda(?::(\d+))?")
 # Where container tools and package managers put the driver's libraries when they do not lie in /usr/lib.
@@ -52,10 +54,25 @@ class Device:
 CPU = Device()
 
 
-def find_device(name: str, *, root: Path = Path("/")) -> Device:
-    """Return the device called ``cpu``, ``cuda`` (the first GPU) or ``cuda:N``; raises SandboxError if it is missing.
+def is_device_name(name: str) -> bool:
+    """Whether ``name`` has the form of a device's name; whether it is there is another question."""
+    return name == "cpu" or _NAME.fullmatch(name) is not None
 
-    ``N`` is the number in /dev/nvidiaN. Inside, that GPU is the only one, so programs know it as ``cuda:0``.
+
+def show_only(device: Device) -> None:
+    """Let this process see, of all GPUs, the one of its workers, so that both mean the same by ``cuda``.
+
+    To be called before CUDA is asked for anything. Not yet run on CUDA.
+    """
+    if device.cuda:
+        os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": device.nodes[0].removeprefix(_NODE)}
+
+
+def find_device(name: str, *, root: Path = Path("/")) -> Device:
+    """Return the device called ``cpu``, ``cuda`` or ``cuda:N``; raises SandboxError if it is missing.
+
+    ``N`` is the number in /dev/nvidiaN. Inside, that GPU is the only one, so programs know it as ``cuda:0``. Without a
+    number it is the first that this process may use: a cluster's scheduler says so in CUDA_VISIBLE_DEVICES.
     """
     if name == "cpu":
         return CPU
@@ -63,7 +80,9 @@ def find_device(name: str, *, root: Path = Path("/")) -> Device:
     if match is None:
         raise SandboxError(f"There is no device {name!r}; it is cpu, cuda or cuda:N.")
     gpus = sorted(_gpus(root / "dev"))
-    wanted = int(match[1]) if match[1] else next(iter(gpus), 0)
+    allowed = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
+    first = int(allowed) if allowed.isdecimal() else next(iter(gpus), 0)
+    wanted = int(match[1]) if match[1] else first
     if wanted not in gpus:
         there = ", ".join(f"cuda:{gpu}" for gpu in gpus) or "none"
         raise SandboxError(f"The device {name} is not on this machine: /dev/nvidia{wanted} is missing (GPUs: {there}).")

@@ -10,7 +10,7 @@ from typing import Literal
 from autograder.host.sandbox.bubblewrap import Bubblewrap
 from autograder.host.sandbox.cgroup import find_hierarchy
 from autograder.host.sandbox.confined import Confined
-from autograder.host.sandbox.devices import CPU, Device, find_device
+from autograder.host.sandbox.devices import CPU, Device, find_device, show_only
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.limits import Limits
@@ -44,8 +44,9 @@ def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, 
     if level != "auto" and level not in PROMISES:
         raise SandboxError(f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none).")
     found = find_device(device)
+    show_only(found)
     if level == Level.NONE:
-        return _plain(trust)
+        return _plain(trust, found)
     failures = []
     for each in PROBED:
         if level in ("auto", each):
@@ -54,7 +55,7 @@ def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, 
                 return attempt.sandbox
             failures.append(attempt.failure)
     if level == "auto" and trust:
-        return _plain(trust)
+        return _plain(trust, found)
     reasons = " ".join(dict.fromkeys(failures))
     raise SandboxError(f"Student code cannot be isolated here. {reasons} ({TRUST} runs it with your rights instead.)")
 
@@ -64,10 +65,10 @@ def describe() -> str:
     return "\n".join(_lines())
 
 
-def _plain(trust: bool) -> Sandbox:
+def _plain(trust: bool, device: Device) -> Sandbox:
     if not trust:
         raise SandboxError(f"Level 5 isolates nothing: student code runs with your rights. {TRUST} permits it.")
-    return Plain()
+    return Plain(device)
 
 
 @cache

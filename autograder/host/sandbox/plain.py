@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from autograder.host.sandbox import folder, watch, zygote_unmounted
+from autograder.host.sandbox.devices import CPU, Device
 from autograder.host.sandbox.forked import Forked, Taken
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.limits import Limits
@@ -28,7 +29,8 @@ class Plain(Sandbox):
     level = Level.NONE
     _notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device = CPU) -> None:
+        self._device = device
         # Of any machine's level 5 this is all that depends on the system.
         self.zygotes = _zygotes() if sys.platform == "linux" else None
 

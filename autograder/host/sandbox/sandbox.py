@@ -16,6 +16,7 @@ from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.zygote import Zygote, Zygotes
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"
+WORKER_WITH_GPU = "from autograder.worker.main import main\nmain(fd=3, cuda=True)\n"
 ZYGOTE = "from autograder.worker.zygote import serve\nserve(3, preload={preload})\n"
 INSIDE = Path(__file__).parent / "inside"
 
@@ -47,12 +48,13 @@ class Sandbox(ABC):
         zygote, which takes a twentieth of the time; where that fails it is started cold, equally isolated, and a note
         says so.
         """
+        program = WORKER_WITH_GPU if self.has_cuda else WORKER
         if self.zygotes is None:
-            return self._start(WORKER, limits, masked)
+            return self._start(program, limits, masked)
         try:
-            return self._fork(self.zygotes, WORKER, limits, masked)
+            return self._fork(self.zygotes, program, limits, masked)
         except SandboxError as error:
-            worker = self._start(WORKER, limits, masked)  # where this fails too, it was not the zygote
+            worker = self._start(program, limits, masked)  # where this fails too, it was not the zygote
             self.start_cold(str(error))
             return worker
 

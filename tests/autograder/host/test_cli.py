@@ -66,7 +66,7 @@ def test_grade_reads_a_notebook_and_names_the_missing_answer(tmp_path):
         (("check", "04_read_a_graph", "/nowhere.py"), 3, "cannot be read"),
         (("grade", "/nowhere.ipynb"), 3, "cannot be read"),
         (("check", "04_read_a_graph"), 2, "usage"),
-        (("check", "04_read_a_graph", __file__, "--device", "cuda"), 2, "CUDA"),
+        (("check", "04_read_a_graph", __file__, "--device", "cuda:99"), 4, "is not on this machine"),
         (("check", "04_read_a_graph", __file__, "--sandbox", "5"), 4, "trust"),
     ],
 )

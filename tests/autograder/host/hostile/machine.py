@@ -137,6 +137,9 @@ class _Tight:
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         return self.inner.start(limits=replace(LIMITS, wall_s=limits.wall_s), masked=masked)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
 
 def _session(sandbox: Sandbox, wall_s: float) -> Session:
     return Session(_Tight(sandbox), {}, wall_s=wall_s)  # type: ignore[arg-type]
