@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,10 +26,12 @@ from autograder.host.batch import (
 )
 from autograder.host.nbgrader.canvas import CanvasExport
 from autograder.host.nbgrader.course import Course, NbgraderError
+from autograder.host.nbgrader.entered import mark_entered, unchanged, wants_feedback, without_hand_in
 from autograder.host.nbgrader.guard import guard_submissions, notes_for
 from autograder.host.nbgrader.repair import NOTEBOOK_KEY
 from autograder.host.records import SubmissionRecord
 from autograder.host.report import (
+    ClassSummary,
     Environment,
     checks_csv,
     class_html,
@@ -38,6 +40,7 @@ from autograder.host.report import (
     summarise,
     this_environment,
 )
+from autograder.host.report.attention import Attention, Urgency
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import marks
 
@@ -70,20 +73,35 @@ def grade_course(
     hand_ins = [replace(hand_in, notes=notes_for(hand_in.path, course.aside)) for hand_in in found]
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)
-    entered, failures = _each(course, "autograde", "Enter marks", hand_ins)
-    _, more = _each(course, "generate_feedback", "Feedback", entered)
+    failures = _enter(course, dict(zip(hand_ins, run.records, strict=True)))
     records = tuple(_with_repairs(course, record) for record in run.records)
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
-    page, text = _write_report(records, report, title, environment)
-    csv = export_csv(course, course.journal.parent / "grades.csv")
-    return Graded(records, run.from_journal, (*failures, *more), csv, page, text)
+    page, text = _write_report(summarise(records, _absent(course, hand_ins)), report, title, environment)
+    csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
+    return Graded(records, run.from_journal, failures, csv, page, text)
 
 
-def _write_report(
-    records: Sequence[SubmissionRecord], folder: Path, title: str, environment: Environment
-) -> tuple[Path, str]:
+def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[str, ...]:
+    """Put into nbgrader what is not there yet, and make feedback; returns a sentence for each that failed."""
+    there = unchanged(course, graded.items())
+    if there:
+        print(f"The gradebook holds {len(there)} of {len(graded)} marks already; they are left as they are.")
+    entered, failures = _each(course, "autograde", "Enter marks", [one for one in graded if one not in there])
+    mark_entered(course, [(one, graded[one]) for one in entered])
+    due = {*entered, *wants_feedback(course, there)}
+    _, more = _each(course, "generate_feedback", "Feedback", [one for one in graded if one in due])
+    return (*failures, *more)
+
+
+def _absent(course: Course, hand_ins: Sequence[HandedIn]) -> list[Attention]:
+    return [
+        Attention(Urgency.COULD, f"{len(students)} students", name, f"Handed in nothing: {', '.join(students)}.")
+        for name, students in without_hand_in(course, hand_ins).items()
+    ]
+
+
+def _write_report(summary: ClassSummary, folder: Path, title: str, environment: Environment) -> tuple[Path, str]:
     """Write the page and its twin; returns the page's path and the twin."""
-    summary = summarise(records)
     text = class_text(summary, title=title, environment=environment)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
@@ -136,12 +154,17 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
     return replace(record, notes=tuple(dict.fromkeys((*record.notes, *repairs))))
 
 
-def export_csv(course: Course, path: Path) -> Path:
-    """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers."""
+def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> Path:
+    """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers.
+
+    Of assignments that nobody has handed in, and that are not among ``assignments``, nothing is written: there it would
+    be a column of zeros.
+    """
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
-        _export(CsvExportPlugin(), gradebook, path)
+        known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})
+        _export(CsvExportPlugin(assignment=known), gradebook, path)
         if any(student.lms_user_id for student in gradebook.students):
-            _export(CanvasExport(), gradebook, path.with_name("canvas.csv"))
+            _export(CanvasExport(assignment=known), gradebook, path.with_name("canvas.csv"))
     return path
 
 

@@ -27,7 +27,10 @@ def import_roster(course: Course, path: Path) -> int:
     students = read_roster(path)
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
         for student, about in students.items():
-            gradebook.update_or_create_student(student, **about)
+            entered = gradebook.update_or_create_student(student, **about)
+            if entered.last_name is None and entered.first_name is None:
+                # Formgrader would call each of them "None, None"
+                gradebook.update_or_create_student(student, last_name=student, first_name="")
     return len(students)
 
 

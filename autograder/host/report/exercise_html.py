@@ -55,7 +55,7 @@ def exercise_html(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hid
     Hidden checks appear by category only; ``show_hidden`` is for instructors. ``notes`` are sentences to put
     below the marks.
     """
-    sentences = [sentence for sentence in (record.message, *notes) if sentence]
+    sentences = [sentence for sentence in dict.fromkeys((record.message, *notes)) if sentence]
     return element(
         "div",
         _heading(record),

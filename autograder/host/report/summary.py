@@ -81,8 +81,11 @@ class ClassSummary:
     median_percent: float
 
 
-def summarise(records: Iterable[SubmissionRecord]) -> ClassSummary:
-    """Put the records of a class together; of two for one student and assignment the last one counts."""
+def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = ()) -> ClassSummary:
+    """Put the records of a class together; of two for one student and assignment the last one counts.
+
+    ``also`` is what else a person should know of the class.
+    """
     latest = {(r.student, r.assignment): r for r in records}
     ordered = [latest[key] for key in sorted(latest)]
     exercises = _exercises(ordered)
@@ -94,7 +97,7 @@ def summarise(records: Iterable[SubmissionRecord]) -> ClassSummary:
         exercises=exercises,
         checks=_checks(ordered),
         misconceptions=misconceptions(ordered),
-        attention=attention(ordered),
+        attention=tuple(sorted((*attention(ordered), *also))),
         bins=tuple(bins[i] for i in range(BINS)),
         sandboxes=tuple(sorted({(r.sandbox.level, r.sandbox.notes) for r in ordered})),
         mean_percent=fmean(shares) if shares else 0.0,

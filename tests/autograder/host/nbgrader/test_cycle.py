@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbgrader.api import Gradebook
 
 from autograder.host.batch import LocalEngine, records_in
 from autograder.host.exercises import find, of_assignment
@@ -24,7 +25,7 @@ FULL, OURS = "# full marks", "# an error of ours"
 class FakeSandbox:
     """Never starts anything."""
 
-    level, notes = 3, ("nothing ran",)
+    level, notes, has_cuda = 3, ("nothing ran",), False
 
 
 def grade_by_text(assignment: str, student: str, answers: Mapping[str, str], **rest: Any) -> SubmissionRecord:
@@ -134,6 +135,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     )
     (course.submitted / "missing" / NAME).mkdir(parents=True)
     (hand_in(course, "linked", with_answer(json.loads(released), FULL)) / "x").symlink_to("../../../gradebook.db")
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        gradebook.add_student("absent")
+        gradebook.add_assignment("05_fx_rewrite")
     yield course
     patch.undo()
 
@@ -202,6 +206,54 @@ def test_a_link_brings_nothing_into_the_feedback(course: Course, graded: Graded)
         assert [
             p.name for p in (folder / "linked" / NAME).iterdir() if "ipynb" not in p.name and "html" not in p.name
         ] == []
+
+
+def test_who_handed_in_nothing_stands_in_report_and_csv(graded: Graded, marks: dict[str, float]) -> None:
+    assert "1 students · 04_fx_capture: Handed in nothing: absent." in graded.text
+    assert marks["absent"] == 0.0
+
+
+def test_an_assignment_that_nobody_handed_in_is_no_column_of_zeros(graded: Graded) -> None:
+    assert "05_fx_rewrite" not in graded.csv.read_text()
+
+
+def test_formgrader_shows_who_needs_a_person(course: Course, graded: Graded) -> None:
+    shown = {s["student"]: s for s in course.api.get_submissions(NAME)}
+    with gradebook_of(course) as gradebook:
+        flagged = {s.student.id for s in gradebook.assignment_submissions(NAME) if s.notebooks[0].flagged}
+    assert {student for student, s in shown.items() if s["needs_manual_grade"]} == {*FILES, "missing"}
+    assert {"renamed", "duplicated", *FILES} <= flagged
+    assert not {"honest", "untouched"} & flagged
+
+
+def gradebook_of(course: Course) -> Gradebook:
+    return Gradebook(course.api.coursedir.db_url, "fusion-course")
+
+
+def test_what_a_person_decided_stays_and_reaches_the_feedback(course: Course, graded: Graded, tmp_path: Path) -> None:
+    with gradebook_of(course) as gradebook:
+        for student in ("cut_off", "script"):
+            grade = gradebook.find_grade(f"{ANSWER}_check", NAME, NAME, student)
+            grade.manual_score, grade.needs_manual_grade = 2.5, False
+        gradebook.find_comment(ANSWER, NAME, NAME, "script").manual_comment = "Shown in my office."
+        gradebook.db.commit()
+    before = (course.feedback / "honest" / NAME / f"{NAME}.html").stat().st_mtime_ns
+
+    grade_course(course, [NAME], engine=LocalEngine(FakeSandbox()), report=tmp_path)  # type: ignore[arg-type]
+
+    shown = {s["student"]: s for s in course.api.get_submissions(NAME)}
+    assert (shown["cut_off"]["score"], shown["cut_off"]["needs_manual_grade"]) == (2.5, False)
+    assert "Shown in my office." in (course.feedback / "script" / NAME / f"{NAME}.html").read_text()
+    assert (course.feedback / "honest" / NAME / f"{NAME}.html").stat().st_mtime_ns == before
+
+
+def test_a_later_due_date_is_reckoned_with_at_once(course: Course, graded: Graded, tmp_path: Path) -> None:
+    (course.submitted / "honest" / NAME / "timestamp.txt").write_text("2026-01-15 12:00:00 UTC")
+    with gradebook_of(course) as gradebook:
+        gradebook.update_or_create_assignment(NAME, duedate="2026-01-15 11:00:00 UTC")
+    grade_course(course, [NAME], engine=LocalEngine(FakeSandbox()), report=tmp_path)  # type: ignore[arg-type]
+    with gradebook_of(course) as gradebook:
+        assert gradebook.find_submission(NAME, "honest").total_seconds_late == 3600
 
 
 def test_repairs_are_noted_in_the_records(graded: Graded) -> None:
