@@ -86,13 +86,15 @@ def is_unanswered(text: str, entry_point: str) -> bool:
         statements = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    entries = [s for s in statements if isinstance(s, ast.FunctionDef) and s.name == entry_point]
+    entries = [s for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == entry_point]
     return _is_stub(entries[-1]) if entries else all(_is_stub(s) for s in statements)
 
 
 def _is_stub(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.FunctionDef):
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return all(_is_stub(s) for s in statement.body)
+    if isinstance(statement, ast.Expr) and ast.unparse(statement) == "super().__init__()":
+        return True
     if isinstance(statement, ast.Raise):
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
         return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"

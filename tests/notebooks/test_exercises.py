@@ -1,6 +1,7 @@
 """Notebooks and exercises fit together: same ids, same points, and the set-up that an answer may rely on."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def test_every_graded_cell_belongs_to_an_exercise() -> None:
 
 @each_exercise
 def test_the_answer_cell_defines_the_entry_point(exercise: str) -> None:
-    assert f"def {find(exercise).entry_point}(" in "".join(cell(exercise, exercise)["source"])
+    entry_point = find(exercise).entry_point
+    assert re.search(rf"^(def|class) {entry_point}\(", "".join(cell(exercise, exercise)["source"]), flags=re.MULTILINE)
 
 
 @each_exercise

@@ -85,6 +85,8 @@ def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
         ("def given(x):\n    return x + 1\n\ndef f(x):\n    raise NotImplementedError('Write it.')\n", True),
         ("def f(x):\n    return x\n", False),
         ("def f(x):\n    if x: return 1\n    raise NotImplementedError\n", False),
+        ("class f(M):\n    def __init__(self):\n        super().__init__()\n        raise NotImplementedError\n", True),
+        ("class f(M):\n    def __init__(self):\n        super().__init__()\n        self.x = 1\n", False),
         ("def f(:\n", False),
     ],
 )
