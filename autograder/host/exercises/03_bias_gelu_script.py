@@ -164,7 +164,6 @@ def _holds_both(group: tuple[str, ...]) -> bool:
 
 SETUP = """\
 import math
-from typing import Dict, List, Optional, Tuple
 import torch
 from torch import nn
 from torch.nn import functional as F

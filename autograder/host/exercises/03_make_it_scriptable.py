@@ -155,7 +155,6 @@ def forgetting(draw: Draw, width: int) -> list[Case]:
 
 
 SETUP = """\
-from typing import Dict, List, Optional, Tuple
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -175,9 +174,9 @@ EXERCISE = Exercise(
     ),
     hints=(
         "Script the module as it is and read the last lines of the message: it complains about one thing at a time.",
-        "TorchScript wants a type for everything that is no Tensor: `Optional[torch.Tensor] = None` for the mask, "
+        "TorchScript wants a type for everything that is no Tensor: `torch.Tensor | None = None` for the mask, "
         "`scale: float = 1.0` and `fresh: bool = False` instead of **options, and the list's type in the class body.",
-        "`past: List[torch.Tensor]` stands in the class body and `self.past = []` in __init__; instead of `sum` over a "
+        "`past: list[torch.Tensor]` stands in the class body and `self.past = []` in __init__; instead of `sum` over a "
         "list, start from `torch.zeros_like(value)` and add in a `for` loop.",
     ),
 )

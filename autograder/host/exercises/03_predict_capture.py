@@ -76,7 +76,7 @@ def questions(group: str, *, largest: int, rounds: int) -> Callable[[Draw], list
 
 
 def _about(name: str, draw: Draw, largest: int) -> Iterator[Question]:
-    few, many = draw.integer(2, THRESHOLD), draw.integer(THRESHOLD + 1, largest)
+    few, many = draw.integer(2, THRESHOLD), draw.choice((THRESHOLD + 1, draw.integer(THRESHOLD + 1, largest)))
     fewer = few + 1 if few < THRESHOLD else few - 1
     up, down = draw.choice((1, draw.integer(2, 9))), -draw.integer(1, 9)
     pairs = [((few, up), (few, up)), ((few, up), (few, down)), ((few, down), (few, down - 1)), ((many, up), (few, up))]

@@ -44,7 +44,7 @@ def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
 
 def bias_gelu_backward(
     grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor
-) -> Tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     h = x + bias
     t = torch.tanh(0.79788456 * (h + 0.044715 * h * h * h))
     inner = 0.79788456 * (1 + 3 * 0.044715 * h * h)

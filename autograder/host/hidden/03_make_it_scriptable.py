@@ -35,7 +35,7 @@ def _broadcast(draw: Draw, width: int) -> list[Case]:
 REFERENCE = """
 def make_recall(width, depth):
     class Recall(nn.Module):
-        past: List[torch.Tensor]
+        past: list[torch.Tensor]
 
         def __init__(self, width: int, depth: int):
             super().__init__()
@@ -44,7 +44,7 @@ def make_recall(width, depth):
             self.past = []
 
         def forward(
-            self, x, mask: Optional[torch.Tensor] = None, scale: float = 1.0, fresh: bool = False
+            self, x, mask: torch.Tensor | None = None, scale: float = 1.0, fresh: bool = False
         ):
             value = self.dense(x) * scale
             if mask is not None:
@@ -66,7 +66,7 @@ SCRIPTED = REFERENCE.replace(LAST, "    return torch.jit.script(Recall(width, de
 FORGETS = REFERENCE.replace("            self.past.append(value)\n", "            self.past = [value]\n")
 EAGER = (
     REFERENCE.replace(
-        "x, mask: Optional[torch.Tensor] = None, scale: float = 1.0, fresh: bool = False", "x, mask=None, **options"
+        "x, mask: torch.Tensor | None = None, scale: float = 1.0, fresh: bool = False", "x, mask=None, **options"
     )
     .replace("* scale", "* options.get('scale', 1.0)")
     .replace("if fresh", "if options.get('fresh', False)")
