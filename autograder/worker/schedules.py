@@ -64,7 +64,8 @@ def _scheduled(message: Message) -> Any:
     for path, part in model.named_modules():
         if type(part) is torch.nn.Linear:
             schedule[path].decompose()
-    return schedule.trace(leaf_modules=body["leaves"])
+    present = {type(part).__name__ for part in model.modules()}
+    return schedule.trace(leaf_modules=[name for name in body["leaves"] if name in present])
 
 
 def _fuse(schedule: Any, found: Any, operator: str) -> None:

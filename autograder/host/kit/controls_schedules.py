@@ -6,10 +6,11 @@ BESIDE = {
     "nothing done": "    return args[0]",
     "replaced by the identity": ("    import torch\n    return args[0].replace(torch.nn.Identity())"),
     "off by one in a hundred": (
+        "    import torch\n"
         "    result = _right(*args, **kwargs)\n"
         "    root = args[0].build()\n"
-        "    for cls in {type(part) for part in (root, *root.modules()) if 'GraphModule' in type(part).__name__}"
-        " | {type(root)}:\n"
+        "    graphs = {type(part) for part in root.modules() if isinstance(part, torch.fx.GraphModule)}\n"
+        "    for cls in {type(root), *graphs}:\n"
         "        def off(self, *inputs, _forward=cls.forward):\n"
         "            return _forward(self, *inputs) * 1.01\n"
         "        cls.forward = off\n"

@@ -7,7 +7,7 @@ sent to the worker, which builds the model from it and gets the host's weights. 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -69,12 +69,19 @@ class FastRelu(nn.Module):
         return torch.clamp_min(hidden, 0.0)
 
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu module": nn.GELU,
     "tanh module": lambda: nn.GELU(approximate="tanh"),
     "relu module": nn.ReLU,
     "own gelu": FastGelu,
     "own relu": FastRelu,
+}
+
+
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "gelu": lambda x: F.gelu(x),
+    "relu": lambda x: F.relu(x),
+    "gelu, read twice": lambda x: F.gelu(x) + x,
 }
 
 
@@ -97,7 +104,7 @@ class FeedForward(nn.Module):
         if self.kind in ACTIVATIONS:
             inner = self.get_submodule(self.names.get("activation", "activation"))(inner)
         else:
-            inner = {"gelu": F.gelu, "relu": F.relu, "read twice": lambda x: F.gelu(x) + x}[self.kind](inner)
+            inner = FUNCTIONS[self.kind](inner)
         return self.projection(inner, residual)
 
 
