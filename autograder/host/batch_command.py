@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,8 @@ def _run(options: argparse.Namespace) -> int:
 def _wrong_usage(options: argparse.Namespace, course: Course) -> str:
     from autograder.host.batch import handed_in
 
+    if find_spec("autograder.host.hidden") is None:
+        return "this is a student's installation, without hidden checks; grade from an instructor's checkout."
     unknown = [name for name in options.assignment if name not in course.assignments]
     if unknown:
         return f"no assignment is called {unknown[0]!r}; there are {', '.join(course.assignments)}."

@@ -11,9 +11,9 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-from autograder.host import hidden
 from autograder.host.nbgrader.cell_groups import exercises_without_notebook, notebook_problems
 from autograder.host.nbgrader.course import Course, NbgraderError, open_course
 from autograder.host.nbgrader.leaks import leaks, secret_fingerprints
@@ -35,6 +35,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     Raises `ReleaseError` before anything is written if a source is wrong, and after it if something leaked; then what
     was written must not be handed out. Raises `NbgraderError` if nbgrader fails.
     """
+    hidden = hidden_folder()
     chosen = tuple(assignments) or course.assignments
     problems = [] if assignments else exercises_without_notebook(chosen)
     for name in chosen:
@@ -46,10 +47,23 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
         course.do("generate_assignment", name)
     if (course.source / "README.md").is_file():
         shutil.copy(course.source / "README.md", course.release)
-    found = leaks(course.release, secret_fingerprints(course.source, Path(hidden.__path__[0])))
+    found = leaks(course.release, secret_fingerprints(course.source, hidden))
     if found:
         raise ReleaseError(found)
     return chosen
+
+
+def hidden_folder() -> Path:
+    """Where the hidden cases are; raises `ReleaseError` in a student's installation, which has none."""
+    found = find_spec("autograder.host.hidden")
+    if found is None or not found.submodule_search_locations:
+        raise ReleaseError(
+            [
+                "This is a student's installation: it has no hidden cases, so it cannot tell whether one leaked. "
+                "Release from an instructor's checkout, or from the instructor image."
+            ]
+        )
+    return Path(found.submodule_search_locations[0])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -71,6 +85,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"release: {error}", file=sys.stderr)
         return FAILED
     print(*(f"released {course.release / name / name}.ipynb" for name in released), sep="\n")
+    print("To hand them out through nbgrader's exchange: nbgrader release_assignment NAME, once for each.")
     return RELEASED
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.host import batch_command
 from autograder.host.cli import main
 
 
@@ -19,6 +20,13 @@ def test_wrong_usage_is_said_in_one_sentence(monkeypatch, tmp_path: Path, capsys
     monkeypatch.setenv("COURSE_WORK", str(tmp_path))
     assert main(["batch", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_class_is_not_graded_without_hidden_checks(monkeypatch, tmp_path: Path, capsys) -> None:
+    monkeypatch.setenv("COURSE_WORK", str(tmp_path))
+    monkeypatch.setattr(batch_command, "find_spec", lambda _: None)
+    assert main(["batch"]) == 2
+    assert "a student's installation" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("slots", ["0", "-1", "many"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autograder.host.nbgrader import release
 from autograder.host.nbgrader.cell_groups import notebook_problems
 from autograder.host.nbgrader.leaks import fingerprints, leaks, secret_fingerprints
 from autograder.host.nbgrader.markers import BEGIN, END, marker_problems, without_solutions
@@ -171,3 +172,11 @@ def test_checking_changes_nothing(notebook) -> None:
     before = copy.deepcopy(notebook)
     notebook_problems(notebook, NAME)
     assert notebook == before
+
+
+def test_without_hidden_cases_a_release_is_refused_in_a_sentence(monkeypatch, capsys, tmp_path: Path) -> None:
+    monkeypatch.setenv("COURSE_WORK", str(tmp_path))
+    monkeypatch.setattr(release, "find_spec", lambda _: None)
+    assert release.main([NAME]) == release.REFUSED
+    assert "This is a student's installation" in capsys.readouterr().err
+    assert not (tmp_path / "release").exists()
