@@ -71,7 +71,7 @@ class NotebookExtractor(ExtractorPlugin):
                 continue
             linked = member.external_attr >> 16 & 0o170000 == 0o120000
             if name.suffix != ".ipynb" or name.is_absolute() or ".." in name.parts or linked:
-                self.log.warning("%s in the archive is not a notebook; it was left out", member.filename)
+                self.log.warning("%.99r in the archive is not a notebook; it was left out", member.filename)
                 continue
             yield member, folder.joinpath(*name.parts)
 
@@ -81,13 +81,16 @@ class NotebookExtractor(ExtractorPlugin):
             with opened.open(member) as source:
                 content = source.read(most + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
-            self.log.error("%s in the archive cannot be unpacked (%s); it was left out", member.filename, error)
+            self.log.error("%.99r in the archive cannot be unpacked (%s); it was left out", member.filename, error)
             return 0
         if len(content) > most:
-            self.log.error("%s has more than %d bytes; it was left out", member.filename, most)
+            self.log.error("%.99r has more than %d bytes; it was left out", member.filename, most)
             return 0
-        to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_bytes(content)
+        try:  # students choose names: too long ones, and one name for a file and a folder
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_bytes(content)
+        except OSError as error:
+            self.log.error("%.99r in the archive has no place (%s); it was left out", member.filename, error.strerror)
         return len(content)
 
 

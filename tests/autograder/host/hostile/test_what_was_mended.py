@@ -7,14 +7,17 @@ import json
 import socket
 import struct
 import time
+import zipfile
 
 import pytest
 from torch import fx
 
 from autograder.host import grading
 from autograder.host.artifacts import dead_calls
+from autograder.host.batch.submitted import HandedIn
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
 from autograder.host.kit.draw import Draw
+from autograder.host.nbgrader.upload import NotebookExtractor
 from autograder.host.notebook import SubmissionError, answers_in, has_too_many_entries, read_submission
 from autograder.protocol import ProtocolError, parse
 
@@ -111,3 +114,30 @@ def test_cells_of_one_id_are_joined_in_one_go_and_their_number_is_limited(tmp_pa
     place.write_text(json.dumps({"cells": [cell] * 2_001}))
     with pytest.raises(SubmissionError, match="2,001 cells"):
         read_submission(place)
+
+
+@pytest.mark.parametrize("names", [["b" * 300], ["/".join("d" * 3_000)], ["q", "q.ipynb/r"], ["q.ipynb/r", "q"]])
+def test_a_name_in_an_archive_that_has_no_place_is_left_out_and_all_others_are_unpacked(names, tmp_path, caplog):
+    for folder in ("from", "to"):
+        (tmp_path / folder).mkdir()
+    with zipfile.ZipFile(tmp_path / "from" / "class.zip", "w") as archive:
+        for name in ("first_1_1_x", *names, "last_2_1_x"):
+            archive.writestr(f"{name}.ipynb", "{}")
+        archive.writestr("\x1b[2J.txt", "")
+
+    NotebookExtractor().extract(str(tmp_path / "from"), str(tmp_path / "to"))
+
+    assert {"first_1_1_x.ipynb", "last_2_1_x.ipynb"} <= {p.name for p in (tmp_path / "to").iterdir()}
+    assert "has no place" in caplog.text
+    assert "\x1b" not in caplog.text
+
+
+def test_each_hand_in_is_asked_hidden_questions_of_its_own(tmp_path):
+    place = tmp_path / "n.ipynb"
+    place.write_text("{}")
+    seeds = [HandedIn("01", student, place)._own_seed(7) for student in ("a", "b", "a")]
+    place.write_text("{ }")
+    again = HandedIn("01", "a", place)._own_seed(7)
+
+    assert seeds[0] == seeds[2]  # grading anew gives the same marks
+    assert len({*seeds, again, HandedIn("01", "a", place)._own_seed(8)}) == 4
