@@ -1,6 +1,19 @@
-"""Holds for all tests: a test is called the same in every process."""
+"""Holds for all tests: a test is called the same in every process, and none pays for what all have loaded."""
+
+import gc
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Look for no garbage while tests are collected: what is imported then stays."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of every later search for garbage, which would take seconds each time."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
