@@ -32,7 +32,7 @@ class NotOneGraphError(Exception):
 
 
 def capture_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Every call names in ``member`` a function of the entry point, which is a class then; empty for itself.
+    """Every call names in ``member`` one of the functions in the dict that the entry point returns; empty for itself.
 
     ``{"do": "capture", "how", "dynamic"}`` with inputs gives ``{"graph", "paths"}``, tensors beside it; ``how`` is
     "dynamo" or "dispatch", and ``dynamic`` lists for each input the dimensions whose size is to stay open.
@@ -69,10 +69,14 @@ def written(graph_module: fx.GraphModule) -> Reply:
 def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
     if not name:
         return entry
-    function = getattr(entry, name, None)
-    if not callable(function):
-        raise NoEntryPointError(f"The answer has no function `{name}`. Keep that name.")
-    return function
+    functions = entry()
+    if not isinstance(functions, dict):
+        raise NoEntryPointError(
+            f"The answer returned a {type(functions).__name__}; return a dict from each name to its function."
+        )
+    if not callable(functions.get(name)):
+        raise NoEntryPointError(f"The dict that the answer returned has no function {name!r}.")
+    return functions[name]
 
 
 def _with_dynamo(

@@ -27,7 +27,7 @@ def _large(draw: Draw) -> Iterator[Case]:
 
 
 REFERENCE = '''
-class Broken:
+def broken():
     """For each program an input that shows the mistake, and a version that is captured rightly."""
 
     def unrolled_input():
@@ -47,6 +47,15 @@ class Broken:
 
     def chosen(x):
         return torch.where(x.sum() > 0, x * 2, x - 1)
+
+    return {
+        "unrolled_input": unrolled_input,
+        "unrolled": unrolled,
+        "softened_input": softened_input,
+        "softened": softened,
+        "chosen_input": chosen_input,
+        "chosen": chosen,
+    }
 '''
 AS_THEY_WERE = '''
 @torch.compiler.assume_constant_result
@@ -54,7 +63,7 @@ def is_positive(x):
     return bool(x.sum() > 0)
 
 
-class Broken:
+def broken():
     """Inputs that show nothing, and the programs as they were."""
 
     def unrolled_input():
@@ -79,6 +88,15 @@ class Broken:
 
     def chosen(x):
         return x * 2 if is_positive(x) else x - 1
+
+    return {
+        "unrolled_input": unrolled_input,
+        "unrolled": unrolled,
+        "softened_input": softened_input,
+        "softened": softened,
+        "chosen_input": chosen_input,
+        "chosen": chosen,
+    }
 '''
 
 HIDDEN = HiddenPart(

@@ -30,7 +30,7 @@ REFERENCE = '''
 LIMIT = 1.5
 
 
-class Repaired:
+def repaired():
     """Six programs, each captured as one graph."""
 
     def report(x):
@@ -51,6 +51,15 @@ class Repaired:
 
     def limit(x):
         return x.clamp(-LIMIT, LIMIT), (x.abs() > LIMIT).to(x.dtype).mean()
+
+    return {
+        "report": report,
+        "rescale": rescale,
+        "branch": branch,
+        "normalise": normalise,
+        "area": area,
+        "limit": limit,
+    }
 '''
 WITH_COND = REFERENCE.replace(
     "torch.where(x.sum() > 0, x * 2, x - 1)",
@@ -61,7 +70,7 @@ LIMIT = 1.5
 LOG = logging.getLogger("limit")
 
 
-class Repaired:
+def repaired():
     """The programs as they were."""
 
     def report(x):
@@ -87,6 +96,15 @@ class Repaired:
     def limit(x):
         LOG.warning("outside: %s", (x.abs() > LIMIT).float().mean())
         return x.clamp(-LIMIT, LIMIT), (x.abs() > LIMIT).float().mean()
+
+    return {
+        "report": report,
+        "rescale": rescale,
+        "branch": branch,
+        "normalise": normalise,
+        "area": area,
+        "limit": limit,
+    }
 '''
 
 HIDDEN = HiddenPart(

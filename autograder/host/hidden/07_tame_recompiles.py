@@ -13,7 +13,7 @@ visible = importlib.import_module("autograder.host.exercises.07_tame_recompiles"
 at_lengths, plans, REFERENCES = visible.at_lengths, visible.plans, visible.REFERENCES
 
 REFERENCE = '''
-class Tamed:
+def tamed():
     """One graph for all lengths."""
 
     def pair_means(x):
@@ -34,9 +34,11 @@ class Tamed:
         fixed = [p for p in varied if p in looped]
         kinds = {tuple(call[i][d] for i, d in fixed) for call in calls}
         return {"open": [p for p in varied if p not in looped], "graphs": len(kinds)}
+
+    return {"pair_means": pair_means, "decayed_sum": decayed_sum, "faded": faded, "plan": plan}
 '''
 BROKEN = '''
-class Tamed:
+def tamed():
     """The programs as they were."""
 
     def pair_means(x):
@@ -56,6 +58,8 @@ class Tamed:
     def plan(question):
         first = question["calls"][0]
         return {"open": [[i, d] for i, shape in enumerate(first) for d in range(len(shape))], "graphs": 1}
+
+    return {"pair_means": pair_means, "decayed_sum": decayed_sum, "faded": faded, "plan": plan}
 '''
 
 HIDDEN = HiddenPart(

@@ -42,8 +42,9 @@ Tensors = Sequence[torch.Tensor]
 class Captured:
     """What to capture, and what it must be: the graph has to give the reference's results on every case.
 
-    ``member`` is a function of the entry point where that is a class. ``example`` draws the inputs to capture with,
-    ``cases`` those to run with; sizes may differ in the dimensions that ``dynamic`` lists for each input.
+    ``member`` names a function in the dict that the entry point returns, where it returns one. ``example`` draws the
+    inputs to capture with, ``cases`` those to run with; sizes may differ in the dimensions that ``dynamic`` lists for
+    each input.
     """
 
     reference: Reference

@@ -13,11 +13,10 @@ def _spoil(_right):
 def _change(_right, args, kwargs):
 {body}
 
-if isinstance(_given, type):
-    _functions = [n for n in vars(_given) if callable(getattr(_given, n)) and not n.startswith("__")]
-    {entry} = type("{entry}", (), {{n: staticmethod(_spoil(getattr(_given, n))) for n in _functions}})
-else:
-    {entry} = _spoil(_given)
+def {entry}(*args, **kwargs):
+    if args or kwargs:
+        return _change(_given, args, kwargs)
+    return {{name: _spoil(function) for name, function in _given().items()}}
 """
 """Text around one change; ``args`` and ``kwargs`` are those of the call that ``_right`` would answer."""
 

@@ -39,17 +39,17 @@ WANTED = Captured(
 )
 
 RIGHT = """
-class Repaired:
-    @staticmethod
-    def branch(x, b):
-        h = (x + b).relu()
-        return torch.where(h.sum() > 4, h * 2, h - 1), h.mean()
+def branch(x, b):
+    h = (x + b).relu()
+    return torch.where(h.sum() > 4, h * 2, h - 1), h.mean()
+
+def repaired():
+    return {"branch": branch}
 """
 WITH_COND = """
 SCALE = torch.tensor([2.0, 2.0, 2.0, 2.0])
 
-class Repaired:
-    @staticmethod
+def repaired():
     def branch(x, b):
         h = (x + b).relu()
 
@@ -57,30 +57,36 @@ class Repaired:
             return torch.cond(h.sum() > 1e9, lambda h: h * 0.5, lambda h: h * SCALE, (h,))
 
         return torch.cond(h.sum() > 4, large, lambda h: h - 1, (h,)), h.mean()
+
+    return {"branch": branch}
 """
 WRITES = """
-class Repaired:
-    @staticmethod
+def repaired():
     def branch(x, b):
         h = x.clone()
         h.add_(b).relu_()
         low, high = h - 1, h * 2
         return torch.where(h.sum() > 4, high, low), h.mean()
+
+    return {"branch": branch}
 """
 MISTAKES = {
     "data-dependent": (
         RIGHT.replace("torch.where(h.sum() > 4, h * 2, h - 1)", "h * 2 if h.sum() > 4 else h - 1"),
         "Data-dependent branching",
     ),
-    "print": (RIGHT.replace("return", "print('h'); return"), "cannot capture the function as one graph"),
+    "print": (
+        RIGHT.replace("    return torch", "    print('h'); return torch"),
+        "cannot capture the function as one graph",
+    ),
     "size fixed": (RIGHT.replace("h.mean()", "sum(h[i].mean() for i in range(len(h))) / len(h)"), "to 2"),
     "one branch": (RIGHT.replace("torch.where(h.sum() > 4, h * 2, h - 1)", "h - 1"), "y is off by"),
     "misconception": (RIGHT.replace("h.mean()", "x.mean()"), "The mean is that of x."),
     "item": (RIGHT.replace("h.mean()", "h * 0 + h.mean().item()"), "calls 'item.default'"),
     "one output": (RIGHT.replace(", h.mean()", ""), "returned 1 outputs"),
     "writes into an input": (RIGHT.replace("h = (x + b).relu()", "h = x.add_(b).relu_()"), "writes into its input"),
-    "no such function": ("class Repaired:\n    pass\n", "has no function `branch`"),
-    "not a class": ("def Repaired(*args):\n    pass\n", "has no function `branch`"),
+    "no such function": ("def repaired():\n    return {}\n", "has no function 'branch'"),
+    "no dict": ("def repaired():\n    return 3\n", "return a dict"),
     "raises": (RIGHT.replace("h = ", "h = 1 / 0 + "), "ZeroDivisionError"),
 }
 
@@ -91,7 +97,7 @@ def sandbox():
 
 
 def exercise(*checks):
-    return Exercise("07_x", "x", Kind.CAPTURED, "Repaired", len(checks), checks, setup=SETUP)
+    return Exercise("07_x", "x", Kind.CAPTURED, "repaired", len(checks), checks, setup=SETUP)
 
 
 def graded(sandbox, answer, run=None, seed=3):
@@ -131,7 +137,7 @@ ALLOWED = {f"torch.ops.aten.{name}" for name in ["clone", "add_", "relu_", "sub"
 
 
 def test_values_and_calls_of_a_member_cross_too(sandbox):
-    answer = RIGHT + "    @staticmethod\n    def plan(question):\n        return {'open': question['dims']}\n"
+    answer = RIGHT.replace("h}", "h, 'plan': lambda question: {'open': question['dims']}}")
 
     def run(given, draw):
         if given.ask({"dims": [1]}, member="plan") != {"open": [1]}:
@@ -146,7 +152,7 @@ def test_values_and_calls_of_a_member_cross_too(sandbox):
 
 def test_one_of_two_functions_earns_half(sandbox):
     other = Captured(lambda x, b: x + b, WANTED.example, cases, member="other")
-    answer = RIGHT + "    @staticmethod\n    def other(x, b):\n        return x - b\n"
+    answer = RIGHT.replace("h}", "h, 'other': lambda x, b: x - b}")
     record = graded(sandbox, answer, captures(WANTED, other))
     assert record.points == 0.5
     assert "1 of 2 functions are right" in record.checks[0].message
@@ -155,7 +161,7 @@ def test_one_of_two_functions_earns_half(sandbox):
 
 
 def test_weights_inside_a_function_cross_as_tensors(sandbox):
-    answer = "W = torch.ones(4, 4)\n\ndef Repaired(x):\n    return F.linear(x, W)\n"
+    answer = "W = torch.ones(4, 4)\n\ndef repaired(x):\n    return F.linear(x, W)\n"
     wanted = Captured(
         lambda x: F.linear(x, torch.ones(4, 4, dtype=x.dtype)),
         lambda draw: (draw.normal(2, 4),),
