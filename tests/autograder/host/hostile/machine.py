@@ -39,6 +39,7 @@ FATAL = {
     "memory_without_a_name",
     "threads",
 }
+TWICE = {"leaves_traces", "poisons_caches"}  # of which the second run finds what the first one left
 LASTING_S = 1.3  # after which a daemon that lives has written its marker
 
 # The parent is a process of its own, so that an attack on the parent hits nobody else.
@@ -89,7 +90,7 @@ def unprotected(attack: Attack, question: dict[str, Any], folder: Path) -> str:
     inherited = os.open(_written(folder / "inherited", TOKEN), os.O_RDONLY)
     os.set_inheritable(inherited, True)
     arguments = [TOKEN, json.dumps(question), str(result)]
-    for _ in range(2 if attack.path.stem == "poisons_caches" else 1):
+    for _ in range(2 if attack.path.stem in TWICE else 1):
         process = subprocess.Popen(
             [sys.executable, "-c", SACRIFICE, *arguments],
             stdin=subprocess.PIPE,
@@ -114,7 +115,7 @@ def gained(attacks: Sequence[Attack], sandbox: Sandbox, question: dict[str, Any]
     for attack in attacks:
         session = _session(sandbox, WALL_S) if attack.path.stem in FATAL else shared
         found[attack.path.stem] = _asked(session, attack, question)
-        if attack.path.stem == "poisons_caches":
+        if attack.path.stem in TWICE:
             with contextlib.suppress(AnswerFailedError):
                 shared.close()  # the next worker is to find what this one left
             shared = session = _session(sandbox, 60.0)

@@ -6,11 +6,13 @@ forks for each request, a line `GRADER EXERCISE FILE FORGED SECONDS`, so that a 
 what happened: full marks, no marks, hangs, breaks.
 """
 
+import asyncio
 import atexit
 import contextlib
 import inspect
 import json
 import math
+import mmap
 import operator
 import os
 import pickle
@@ -192,6 +194,24 @@ def report(answer):
 def source_text(answer):
     """Looks for forbidden words in the answer's text, and believes the answer otherwise."""
     return "bias_silu" in inspect.getsource(answer)
+
+
+def shared(answer):
+    """Gives inputs in shared memory, and reads them again after the call, to see whether they were written to."""
+    inputs = problem()
+    fd = os.memfd_create("inputs")
+    os.write(fd, inputs[0].numpy().tobytes())
+    memory = mmap.mmap(fd, inputs[0].nbytes)
+    found = answer(*inputs)
+    return bytes(memory) == inputs[0].numpy().tobytes() and found is not None
+
+
+def awaiting(answer):
+    """Awaits what has to be awaited, in its own process, before it compares."""
+    inputs = problem()
+    found = answer(*inputs)
+    found = asyncio.run(found) if inspect.isawaitable(found) else found
+    return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
 
 
 def _program():
