@@ -15,7 +15,11 @@ MAX_WORDS = 120
 MAX_CODE_LINES = 12
 MAX_SOLUTION_LINES = 25
 USUAL_WORDS = 40
-LONGER_SOLUTIONS = {"05_bias_silu_pass": 40}  # one pass with its guards; a part of it would teach an unsafe pass
+LONGER_SOLUTIONS = {  # one pass with its guards; a part of it would teach an unsafe pass
+    "05_bias_silu_pass": 40,
+    "05_fold_affine": 31,
+    "05_scale_dropout_rms_norm_pass": 60,
+}
 ALLOWED_METADATA = {"kernelspec", "language_info"}
 NBGRADER_KEYS = {"schema_version", "grade_id", "grade", "solution", "locked", "task"}
 
