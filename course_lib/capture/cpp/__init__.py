@@ -1,5 +1,6 @@
-"""Run captured programs from C++, without Python: a TorchScript archive, or an AOTInductor package."""
+"""TorchScript and C++: programs that run what was saved, without Python, and passes of ours over its graphs."""
 
+from course_lib.capture.cpp.extending import Passes, build_passes
 from course_lib.capture.cpp.running import Runner, build_runner
 
-__all__ = ["Runner", "build_runner"]
+__all__ = ["Passes", "Runner", "build_passes", "build_runner"]
