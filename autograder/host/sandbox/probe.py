@@ -135,8 +135,8 @@ def _converse(channel: socket.socket, target: Mapping[str, Any]) -> dict[str, st
 
 
 def _why_not_started(sandbox: Sandbox, ending: Ending) -> str:
-    needed = (Path(sys.executable).resolve(), Path(sys.prefix, "lib"), course_lib(), PACKAGE / "worker")
-    for place in needed if os.geteuid() == 0 else ():
+    interpreter = Path(sys.executable).resolve()
+    for place in (interpreter, Path(sys.prefix, "lib"), course_lib(), PACKAGE / "worker") if os.geteuid() == 0 else ():
         if place.exists() and not place.stat().st_mode & stat.S_IROTH:
             return (
                 f"A worker runs as another user, who may not read {place}; make it readable with"
@@ -145,9 +145,19 @@ def _why_not_started(sandbox: Sandbox, ending: Ending) -> str:
         # Where nothing is mounted, the way to a file has to be open as well.
         for parent in place.parents if sandbox.level == Level.CONFINED else ():
             if not parent.stat().st_mode & stat.S_IXOTH:
-                return (
-                    f"A worker runs as another user, who may not enter {parent}, where {place} lies; use an interpreter"
-                    " and a checkout that every user may read."
-                )
+                return _closed(place, parent, is_interpreter=place == interpreter)
     printed = ending.output.strip().splitlines()[-1:] or [ending.detail or f"it ended with {ending.exit_code}"]
     return f"The interpreter {sys.executable} does not run in the sandbox: {printed[0]}."
+
+
+def _closed(place: Path, parent: Path, *, is_interpreter: bool) -> str:
+    """Say in one sentence what a worker of another user cannot reach, and what to do about it."""
+    if is_interpreter:
+        return (
+            f"The interpreter {place} cannot be read by other users, who workers are here, because they may not enter"
+            f" {parent}; make the environment with one that every user may read, such as `/usr/bin/python3 -m venv`."
+        )
+    return (
+        f"The folder {place} cannot be read by other users, who workers are here, because they may not enter {parent};"
+        " move the project to a place that every user may enter, such as /opt."
+    )

@@ -21,7 +21,7 @@ ATTACKS = Path(__file__).with_name("attacks.py").read_text()
 # Level 3 mounts nothing and runs workers as another user, for whom an interpreter below a private home is out of reach.
 MISSING = (
     *("No control group", "bubblewrap is missing", "does not allow new namespaces", "has no Landlock"),
-    *("Level 3 needs root", "Level 4 would run workers as root", "who may not enter /root,"),
+    *("Level 3 needs root", "Level 4 would run workers as root", "may not enter /root;"),
 )
 
 # The parent is a process of its own, so that an attack on the parent hits nobody else.

@@ -15,6 +15,7 @@ import pytest
 from autograder.host.sandbox import Limits, Sandbox, SandboxError, bubblewrap, confined, describe, open_sandbox, opening
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.probe import LIMITS, Finding, probe
+from autograder.host.sandbox.probe import _closed as closed
 
 ROOT = Path(__file__).parents[4]
 ORDINARY = "65534"
@@ -177,3 +178,15 @@ def test_a_limit_of_nothing_is_refused(field: str) -> None:
 def test_the_probe_is_bounded() -> None:
     assert LIMITS.memory_bytes * 3 // 2 <= 256 << 20
     assert LIMITS.processes <= 64
+
+
+@pytest.mark.parametrize(
+    ("is_interpreter", "what", "do"),
+    [(True, "The interpreter /a/b/python cannot", "/usr/bin/python3 -m venv"), (False, "The folder /a/b", "move the")],
+)
+def test_what_other_users_cannot_reach_is_named_with_what_to_do(is_interpreter: bool, what: str, do: str) -> None:
+    sentence = closed(Path("/a/b/python"), Path("/a"), is_interpreter=is_interpreter)
+
+    assert sentence.startswith(what)
+    assert "they may not enter /a;" in sentence
+    assert do in sentence
