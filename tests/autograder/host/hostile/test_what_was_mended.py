@@ -19,6 +19,7 @@ from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerE
 from autograder.host.kit.draw import Draw
 from autograder.host.nbgrader.upload import NotebookExtractor
 from autograder.host.notebook import SubmissionError, answers_in, has_too_many_entries, read_submission
+from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import ProtocolError, parse
 
 
@@ -141,3 +142,11 @@ def test_each_hand_in_is_asked_hidden_questions_of_its_own(tmp_path):
 
     assert seeds[0] == seeds[2]  # grading anew gives the same marks
     assert len({*seeds, again, HandedIn("01", "a", place)._own_seed(8)}) == 4
+
+
+def test_who_has_used_up_the_time_is_not_given_it_anew_in_the_next_check():
+    session = Session(None, {}, wall_s=5.0)  # no sandbox: nothing may be started
+    session._starts, session._left_s = 1, -0.1
+
+    with pytest.raises(AnswerFailedError, match="No time is left of the 5 s"):
+        session.call_with({}, ())
