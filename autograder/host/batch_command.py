@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from autograder.host.nbgrader.course import Course
+    from autograder.host.nbgrader.grade import Graded
 
 DONE, WRONG_USAGE, OUR_FAILURE = 0, 2, 4
 
@@ -94,10 +95,23 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nautograder batch: stopped; what was graded is kept, the same command goes on.", file=sys.stderr)
         return OUR_FAILURE
-    print(f"\n{graded.text}\nreport {graded.page}\nmarks  {graded.csv}")
+    print(f"\n{graded.text}\n{_where(graded)}")
     for failure in graded.failures:
         print(f"autograder batch: {failure}", file=sys.stderr)
     return OUR_FAILURE if graded.failures else DONE
+
+
+def _where(graded: Graded) -> str:
+    """Where everything is, and what comes next."""
+    canvas = graded.csv.with_name("canvas.csv")
+    names = sorted({record.assignment for record in graded.records})
+    return "\n".join(
+        [
+            f"report     {graded.page}",
+            f"marks      {graded.csv}{f' and {canvas.name}' if canvas.is_file() else ''}",
+            *(f"give back  nbgrader release_feedback {name}" for name in names),
+        ]
+    )
 
 
 def _wrong_usage(options: argparse.Namespace, course: Course) -> str:

@@ -51,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
     add_batch(commands)
+    release = commands.add_parser("release", help="build the students' notebooks, without solutions")
+    release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")
+    release.set_defaults(run=_release)
     roster = commands.add_parser("roster", help="put the students of a CSV file into the gradebook")
     roster.add_argument(
         "file", type=Path, metavar="FILE.csv", help="columns id, first_name, last_name, email, lms_user_id"
@@ -144,6 +147,12 @@ def _text(record: SubmissionRecord) -> str:
     return "\n".join(
         [*lines, f"sandbox level {record.sandbox.level} · {record.points:g} of {record.max_points:g} points"]
     )
+
+
+def _release(options: argparse.Namespace) -> int:
+    from autograder.host.nbgrader.release import main as release
+
+    return release(options.assignment)
 
 
 def _roster(options: argparse.Namespace) -> int:

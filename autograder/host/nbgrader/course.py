@@ -12,8 +12,7 @@ from sqlalchemy.exc import SAWarning
 from traitlets.config.loader import PyFileConfigLoader
 
 CONFIG = "nbgrader_config.py"
-# how each step is told to replace what is there; the others call it force
-_OVERWRITING: dict[str, dict[str, bool]] = {"collect": {"update": True}, "release_feedback": {}}
+_FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite unasked
 _ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
@@ -48,7 +47,7 @@ class Course:
         with warnings.catch_warnings():
             # nbgrader adds each new submission to two collections, and its database layer warns of the order
             warnings.simplefilter("ignore", SAWarning)
-            answer = getattr(self.api, step)(*arguments, **_OVERWRITING.get(step, {"force": True}))
+            answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))
         if not answer["success"]:
             said = _reason(answer.get("log", "") or answer.get("error", ""))
             raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")

@@ -1,0 +1,169 @@
+"""An instructor's afternoon: a class of sixty hands in by exchange and upload, is graded, and gets its feedback back.
+
+    python -m autograder.host.demo.afternoon [--students 60] [--assignment 04_fx_capture] [--work FOLDER]
+
+Every step is the one that the guide for instructors (docs/instructor.md) names, and its seconds are printed.
+Exit status: 0 every mark and every page of feedback is as it should be · 1 something differs · 4 a failure of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.host.batch import JournalError, LocalEngine
+from autograder.host.demo import students
+from autograder.host.demo.class_file import Member
+from autograder.host.demo.generated import FIRST_LMS_ID, TooSmallError, generated_class, write_roster
+from autograder.host.demo.hand_in import hand_in
+from autograder.host.demo.stated_marks import differences, read_marks
+from autograder.host.exercises import find, of_assignment
+from autograder.host.nbgrader.course import Course, NbgraderError, open_course
+from autograder.host.nbgrader.grade import Graded, grade_course
+from autograder.host.nbgrader.release import ReleaseError, release
+from autograder.host.nbgrader.roster import import_roster
+from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
+
+AS_STATED, DIFFERENT, OUR_FAILURE = 0, 1, 4
+ROOT = Path(__file__).parents[3]
+UPLOADED = ("full", "partial", "split")  # every other one of these kinds hands in by the learning platform
+
+
+@dataclass(frozen=True)
+class Afternoon:
+    """What an afternoon came to."""
+
+    graded: Graded
+    differences: tuple[str, ...]
+    pages: int  # of feedback that students fetched
+    seconds: float
+
+
+def run_afternoon(work: Path, assignment: str, size: int, *, sandbox: Sandbox, answers: Path) -> Afternoon:
+    """Run the whole cycle below ``work``, which is made anew."""
+    started = time.monotonic()
+    shutil.rmtree(work, ignore_errors=True)
+    os.environ["COURSE_WORK"], homes = str(work), work / "homes"  # the first is read by nbgrader_config.py
+    course, members = open_course(), generated_class(assignment, size, answers=answers)
+    by_upload = {m.name for n, m in enumerate(m for m in members if m.kind in UPLOADED) if n % 2}
+    with _step("roster"):
+        write_roster(members, work / "roster.csv")
+        import_roster(course, work / "roster.csv")
+    with _step("release"):
+        release(course, [assignment])
+        course.do("release_assignment", assignment)
+    with _step("students hand in"):
+        for member in members:
+            hand_in(member, course.release, homes)
+        _hand_in_all(course, members, homes, assignment, by_upload)
+    with _step("collect"):
+        course.do("collect", assignment)
+        _zip_collect(assignment)
+    with _step("grade, enter, feedback, report"):
+        graded = grade_course(course, [assignment], engine=LocalEngine(sandbox), report=work / "report")
+    with _step("again, with nothing new"), contextlib.redirect_stdout(None):
+        grade_course(course, [assignment], engine=LocalEngine(sandbox), report=work / "report")
+    with _step("give feedback back"):
+        course.do("release_feedback", assignment)
+        wrong, pages = _feedback_back(course, members, homes, assignment, by_upload)
+    found = (*graded.failures, *differences(members, graded.records, graded.csv), *_absent(members, graded), *wrong)
+    return Afternoon(graded, found, pages, time.monotonic() - started)
+
+
+def _hand_in_all(course: Course, members: Sequence[Member], homes: Path, assignment: str, by_upload: set[str]) -> None:
+    for member in members:
+        if member.kind == "absent" or member.name in by_upload:
+            continue
+        put = students.put_as_it_is if member.kind == "linked" else students.submit
+        put(course, homes / member.name, assignment)
+    archive = course.journal.parent / "downloaded" / assignment / "archive" / "submissions.zip"
+    numbers = {member.name: FIRST_LMS_ID + place for place, member in enumerate(members)}
+    students.upload(archive, [homes / name for name in sorted(by_upload)], assignment, numbers)
+
+
+def _zip_collect(assignment: str) -> None:
+    command = [sys.executable, "-m", "nbgrader", "zip_collect", assignment]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise NbgraderError(f"nbgrader zip_collect {assignment}: {done.stderr.strip()[-400:]}")
+
+
+def _feedback_back(
+    course: Course, members: Sequence[Member], homes: Path, assignment: str, by_upload: set[str]
+) -> tuple[list[str], int]:
+    """What is wrong with the feedback that came back, and how many pages did."""
+    wrong, pages = [], 0
+    hidden = [c.name for e in of_assignment(assignment) for c in find(e, hidden=True).checks if c.hidden]
+    for member in members:
+        if member.kind in ("absent", "linked") or member.name in by_upload:
+            continue  # the first never handed in, the others have nothing of nbgrader's to find their feedback by
+        found = students.fetch_feedback(course, homes / member.name, assignment)
+        texts = [path.read_text(encoding="utf-8") for path in found]
+        pages += len(texts)
+        # a notebook of another name is graded, but its student's nbgrader asks for feedback on that name
+        if (
+            not texts
+            and "rename" not in member.damage.get(assignment, ())
+            and any((homes / member.name).glob("*/*.ipynb"))
+        ):
+            wrong.append(f"{member.name}: no feedback came back.")
+        for text in texts:
+            shown = [name for name in hidden if name in text]
+            wrong += [f"{member.name}: the feedback shows the hidden check {name!r}." for name in shown]
+            wrong += [f"{member.name}: the feedback lacks {e}." for e in of_assignment(assignment) if e not in text]
+    return wrong, pages
+
+
+def _absent(members: Sequence[Member], graded: Graded) -> list[str]:
+    known = {student for student, _ in read_marks(graded.csv)}
+    return [f"{m.name}: stands in no line of {graded.csv.name}." for m in members if m.name not in known]
+
+
+@contextlib.contextmanager
+def _step(name: str) -> Iterator[None]:
+    print(f"==> {name}", flush=True)
+    started = time.monotonic()
+    yield
+    print(f"    {name}: {time.monotonic() - started:.1f} s", flush=True)
+
+
+def main() -> int:
+    """Run the afternoon in this checkout."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--students", type=int, default=60)
+    parser.add_argument("--assignment", default="04_fx_capture")
+    parser.add_argument("--work", type=Path, default=ROOT / "work" / "afternoon", help="folder for all that is made")
+    parser.add_argument("--answers", type=Path, default=ROOT / "tests" / "submissions", metavar="FOLDER")
+    options = parser.parse_args()
+    logging.getLogger("traitlets").setLevel(logging.ERROR)  # nbgrader tells each step of each student
+    try:
+        done = run_afternoon(
+            options.work.resolve(),
+            options.assignment,
+            options.students,
+            sandbox=open_sandbox(),
+            answers=options.answers,
+        )
+    except (ReleaseError, SandboxError, JournalError, NbgraderError, TooSmallError, OSError) as error:
+        print(f"afternoon: {error}", file=sys.stderr)
+        return OUR_FAILURE
+    for sentence in done.differences:
+        print(f"DIFFERENT {sentence}")
+    print(f"report    {done.graded.page}\nmarks     {done.graded.csv}")
+    verdict = f"{len(done.differences)} differences" if done.differences else "every mark is as stated"
+    print(f"{len(done.graded.records)} of {options.students} students handed in, {done.pages} fetched feedback")
+    print(f"{done.seconds:.0f} s: {verdict}")
+    return DIFFERENT if done.differences else AS_STATED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""A made-up class through the whole cycle: in by exchange and upload, marks as stated, feedback back to each."""
+
+import csv
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from autograder.host.demo.generated import OF_SIXTY, SMALLEST, TooSmallError, generated_class
+
+ROOT = Path(__file__).parents[4]
+ANSWERS = ROOT / "tests" / "submissions"
+NAME = "04_fx_capture"
+
+
+def test_a_class_of_sixty_has_everything_and_is_the_same_each_time():
+    members = generated_class(NAME, 60, answers=ANSWERS)
+
+    kinds = Counter(member.kind for member in members)
+    assert kinds == {**OF_SIXTY, "full": 60 - sum(OF_SIXTY.values())}
+    assert len({member.name for member in members}) == 60
+    assert members == generated_class(NAME, 60, answers=ANSWERS)
+    assert members != generated_class(NAME, 60, answers=ANSWERS, seed=2)
+
+
+@pytest.mark.parametrize("size", [SMALLEST, 17, 23, 300])
+def test_a_class_of_any_size_has_one_of_each_kind(size):
+    members = generated_class(NAME, size, answers=ANSWERS)
+
+    assert len(members) == size
+    assert {member.kind for member in members} == {"full", *OF_SIXTY}
+
+
+def test_a_class_that_is_too_small_is_refused():
+    with pytest.raises(TooSmallError, match=f"{SMALLEST} kinds"):
+        generated_class(NAME, SMALLEST - 1, answers=ANSWERS)
+
+
+@pytest.mark.slow
+def test_a_small_class_has_its_afternoon(tmp_path):
+    command = [sys.executable, "-m", "autograder.host.demo.afternoon", "--students", str(SMALLEST)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": os.defpath}
+    done = subprocess.run(
+        [*command, "--work", str(tmp_path / "work")], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every mark is as stated" in done.stdout
+    with (tmp_path / "work" / "grades.csv").open() as file:
+        marks = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    assert (len(marks), marks["full_01"], marks["absent_01"]) == (SMALLEST, 6.0, 0.0)
+    assert "absent_01" in (tmp_path / "work" / "report" / "report.txt").read_text()

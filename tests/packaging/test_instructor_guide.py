@@ -1,0 +1,111 @@
+"""Every command of the guide for instructors is run, in its order, on a class of three; its settings exist."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from traitlets.config import Config
+
+from autograder.host.demo.students import submit
+from autograder.host.nbgrader.course import open_course
+from tests.architecture.source_tree import ROOT
+
+GUIDE = (ROOT / "docs" / "instructor.md").read_text(encoding="utf-8")
+NAME = "04_fx_capture"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+COMMANDS = [line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()]
+REHEARSAL = COMMANDS[-1]  # a test of its own runs it
+
+
+@pytest.fixture
+def course_folder(tmp_path, monkeypatch):
+    """Make a folder that is the checkout to whoever types there, and keep what is made beside it."""
+    folder = tmp_path / "course"
+    folder.mkdir()
+    (folder / "nbgrader_config.py").symlink_to(ROOT / "nbgrader_config.py")
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for name in ("python", "nbgrader", "autograder"):
+        (folder / ".venv" / "bin" / name).symlink_to(Path(sys.executable).parent / name)
+    (folder / "roster.csv").write_text("id,lms_user_id\nby_exchange,1\nby_upload,2\nabsent,3\n")
+    monkeypatch.setenv("COURSE_WORK", str(folder / "work"))
+    monkeypatch.delenv("COURSE_EXCHANGE", raising=False)
+    return folder
+
+
+def hand_in(folder: Path, command: str) -> None:
+    """Let students do what they do before the instructor's ``command``."""
+    released = folder / "work" / "release" / NAME / f"{NAME}.ipynb"
+    if " collect " in command:
+        home = folder / "homes" / "by_exchange"
+        (home / NAME).mkdir(parents=True)
+        (home / NAME / released.name).write_bytes(released.read_bytes())
+        submit(open_course(folder), home, NAME)
+    if " zip_collect " in command:
+        archive = folder / "work" / "downloaded" / NAME / "archive"
+        archive.mkdir(parents=True)
+        with zipfile.ZipFile(archive / "submissions.zip", "w") as opened:
+            opened.write(released, f"byupload_2_77_{NAME}.ipynb")
+
+
+def allowed(config: str) -> Config:
+    """Run a piece of configuration as traitlets does."""
+    settings = Config()
+    exec(config, {"get_config": lambda: settings})
+    return settings
+
+
+@pytest.mark.slow
+def test_every_command_of_the_guide_does_what_it_says(course_folder):
+    said = {}
+    for command in COMMANDS[:-1]:
+        hand_in(course_folder, command)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": os.defpath}
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=course_folder, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        said[command] = done.stdout + done.stderr
+
+    text = "\n".join(said.values())
+    assert "sandbox level" in text or "level" in said[COMMANDS[0]]
+    assert "1 hand-ins collected" in text
+    assert f"give back  nbgrader release_feedback {NAME}" in text
+    work = course_folder / "work"
+    with (work / "grades.csv").open() as file:
+        assert {row["student_id"] for row in csv.DictReader(file)} == {"by_exchange", "by_upload", "absent"}
+    for made in re.findall(r"`(work/[\w./]+\.\w+)`", GUIDE):
+        assert (course_folder / made.replace("STUDENT", "by_upload")).is_file(), made
+    assert len(list((work / "exchange" / "fusion-course" / "feedback").glob("*.html"))) == 1
+
+
+def test_the_rehearsal_is_the_command_that_has_a_test_of_its_own():
+    assert REHEARSAL.split()[:3] == [".venv/bin/python", "-m", "autograder.host.demo.afternoon"]
+
+
+def test_what_a_student_configures_are_settings_of_nbgrader():
+    (config,) = [block for kind, block in BLOCKS if kind == "python"]
+
+    settings = allowed(config)
+    assert settings.CourseDirectory.course_id == "fusion-course"
+    assert settings.Exchange.root
+
+
+def test_every_setting_and_target_that_the_guide_names_exists():
+    config = (ROOT / "nbgrader_config.py").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+    assert [name for name in re.findall(r"`(c\.\w+\.\w+)`", GUIDE) if name not in config] == []
+    assert [name for name in re.findall(r"`make ([a-z-]+)`", GUIDE) if f"\n{name}:" not in makefile] == []
+    assert "COURSE_EXCHANGE" in config
+
+
+def test_every_link_of_the_guide_exists():
+    assert [path for path in re.findall(r"\]\(([^)#:]+)\)", GUIDE) if not (ROOT / "docs" / path).exists()] == []
+    assert "docs/instructor.md" in (ROOT / "README.md").read_text(encoding="utf-8")
