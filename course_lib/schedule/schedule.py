@@ -51,10 +51,10 @@ class Schedule:
         self.path = path  # of this part, "" for the whole model
 
     def __getitem__(self, path: str) -> "Schedule":
-        """Return the part at a path such as "bert.encoder.layer.0", counted from this part."""
+        """Return the part at a path such as "bert.encoder.layer.0", counted from this part, which is at ""."""
         full = ".".join(filter(None, (self.path, str(path))))
         walked: nn.Module = self._model.root
-        for number, name in enumerate(full.split(".")):
+        for number, name in enumerate(full.split(".") if full else ()):
             children = dict(walked.named_children())
             if name not in children:
                 where = ".".join(full.split(".")[:number]) or "the model"

@@ -16,7 +16,7 @@ OPERATORS = {
 }
 IN_A_LAYER = {"attention": 1, "gelu": 1, "block_ends": 2}
 ALL = dict.fromkeys(OPERATORS, True)
-LAUNCHES = 11  # of one layer where everything is done
+LAUNCHES = 10  # of one layer where everything is done
 TWICE = "The schedule was applied twice; a part that is traced or replaced already should be left as it is."
 
 
@@ -49,6 +49,7 @@ EXERCISE = Exercise(
     entry_point="schedule_encoder",
     points=10,
     setup=SETUP,
+    needs=("06_replace_attention", "06_fuse_block_ends"),
     hints=(
         "Three steps that you have written before; the order matters: replace, decompose, trace, find, fuse.",
         'config["gelu"] and the others say which steps are to be done. fuse refuses an empty result: ask len first.',

@@ -39,6 +39,14 @@ def test_a_path_leads_to_a_part_and_the_schedule_leaves_the_model_alone() -> Non
     assert schedule.build().layers[0].feed_forward is layer["feed_forward"].mod
 
 
+def test_every_path_of_named_modules_leads_somewhere_the_empty_one_to_the_part_itself() -> None:
+    layer = create_schedule(our_encoder())["layers.0"]
+    assert all(layer[path].mod is module for path, module in layer.mod.named_modules())
+    assert layer[""].path == "layers.0"
+    with pytest.raises(ScheduleError, match="There is no part 'layers.0..dense'"):
+        layer[".dense"]
+
+
 def test_a_decomposed_linear_layer_has_the_same_parameters_and_shows_its_bias() -> None:
     model = Block()
     schedule = create_schedule(model)
