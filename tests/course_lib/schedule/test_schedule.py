@@ -43,7 +43,7 @@ def test_every_path_of_named_modules_leads_somewhere_the_empty_one_to_the_part_i
     layer = create_schedule(our_encoder())["layers.0"]
     assert all(layer[path].mod is module for path, module in layer.mod.named_modules())
     assert layer[""].path == "layers.0"
-    with pytest.raises(ScheduleError, match="There is no part 'layers.0..dense'"):
+    with pytest.raises(ScheduleError, match=r"There is no part 'layers\.0\.\.dense'"):
         layer[".dense"]
 
 
