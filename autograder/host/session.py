@@ -25,6 +25,7 @@ MAX_STARTS = 4
 Seen = TypeVar("Seen")
 TENSORS_ONLY = {"value", "callable", "module"}
 """Modes in which an answer needs no more than torch, unless its set-up says so."""
+DISK_FULL = ("[Errno 28]", "[Errno 27]")  # no space left on device, file too large
 WORKERS_OWN = {
     "NoEntryPointError",
     "NotATensorError",
@@ -229,6 +230,9 @@ def _raised(error: AnswerRaisedError) -> AnswerFailedError:
     hint = ""
     if error.type == "NameError":
         hint = " Only the set-up cell and the answer cell are graded: what the answer needs must be in the answer cell."
+    elif error.type == "OSError" and error.message.startswith(DISK_FULL):
+        each, all_ = Limits().file_bytes >> 20, Limits().tmp_bytes >> 20
+        hint = f" A file may have {each} MB, and all files together {all_} MB: write less."
     if error.type in WORKERS_OWN and not error.line:
         return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, error.message, fatal=False)
     return AnswerFailedError(

@@ -45,6 +45,14 @@ def test_an_output_in_an_inputs_memory_is_reported():
     made.close()
 
 
+def test_a_limit_on_files_is_told_to_whoever_met_it():
+    made = session("def f(q):\n    with open('/tmp/x', 'wb') as file:\n        file.write(bytes(300 << 20))\n")
+    with pytest.raises(AnswerFailedError, match="A file may have 256 MB, and all files together 1024 MB") as raised:
+        ValueAnswer(made).ask(1)
+    made.close()
+    assert raised.value.status is ExerciseStatus.STUDENT_ERROR
+
+
 ENDS = [
     ("def f(q):\n    while True: pass\n", ExerciseStatus.TIMED_OUT, True),
     ("import os\ndef f(q):\n    os._exit(3)\n", ExerciseStatus.KILLED, False),
