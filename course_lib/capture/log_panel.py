@@ -15,7 +15,9 @@ import torch
 
 from course_lib.errors import CaptureError
 
-PLACE = re.compile(r'(?<![\w:/.])(?:/|[A-Za-z]:\\)[^\s",]*[/\\]')  # folders of this machine, which nobody needs to read
+PLACE = re.compile(
+    r'(?<![\w:/.])(?:/(?=\w)|[A-Za-z]:\\)[^\s",]*[/\\]'
+)  # folders of this machine, which nobody needs to read
 
 
 @dataclass(repr=False)

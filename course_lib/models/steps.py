@@ -28,7 +28,14 @@ LINES = {
     "size_if": ("if x.shape[0] > 2:", "    x = x + 1", "else:", "    x = x - 1"),
     "append": ("SEEN.append(x.shape[0])",),
 }
-HEAD = 'import logging\n\nLOG = logging.getLogger("steps")\nLOG.propagate = False\nSEEN = []\n'
+HEAD = """\
+import logging
+
+LOG = logging.getLogger("steps")
+LOG.propagate = False
+LOG.addHandler(logging.NullHandler())
+SEEN = []
+"""
 
 
 def source_of(steps: Steps) -> str:

@@ -60,10 +60,10 @@ def trial(name: str, explain: Callable[[fx.GraphModule, dict[str, Any]], str], o
 
 
 def _why_dead_code_is_right(program: fx.GraphModule, options: dict[str, Any]) -> str:
-    (missing,) = set(METHODS) - set(options["keeps"])
+    missing = options["overlooks"]
     calls = [n for n in program.graph.nodes if n.target == missing]
     if not calls:
-        return f"It knows all methods in `keeps`: the one that it does not know is {missing}, which is not called here."
+        return f"The one write that it does not know is {missing}, which is not called here."
     if all(call.users for call in calls):
         return f"The result of {missing} is read, so nobody takes the call for dead."
     return f"{missing} is erased, but nobody reads afterwards what it wrote to, or the numbers hide it."
@@ -84,16 +84,11 @@ def _why_folding_is_right(program: fx.GraphModule, options: dict[str, Any]) -> s
 
 
 def dead_code(count: int) -> Callable[[Draw], Sequence[Trial]]:
-    """Passes that know all methods but one; which one is drawn."""
-
-    def trials(draw: Draw) -> Sequence[Trial]:
-        missing = draw.sample(METHODS, count)
-        return [
-            trial("drop_dead_code", _why_dead_code_is_right, {"keeps": [m for m in METHODS if m != one]})
-            for one in missing
-        ]
-
-    return trials
+    """Passes that know all writes but one; which one is drawn."""
+    return lambda draw: [
+        trial("drop_dead_code", _why_dead_code_is_right, {"overlooks": method})
+        for method in draw.sample(METHODS, count)
+    ]
 
 
 def sharing(*oversights: str) -> Callable[[Draw], Sequence[Trial]]:
@@ -121,8 +116,8 @@ EXERCISE = Exercise(
         "For each mistake ask what the pass no longer sees, and write the smallest program in which that matters.",
         "Dead code: a write whose result nobody reads, to something that is read later. Sharing: two calls that differ "
         "in the overlooked thing only. Folding: a module with an nn.Linear whose result is multiplied by a number.",
-        "`getattr(h, method)()` calls a method by its name while tracing; `set(methods) - set(question['keeps'])` is "
-        "the one that is missing; `above + 1` is a factor that is folded.",
+        "`getattr(h, question['overlooks'])()` calls a method by its name while tracing; `above + 1` is a factor that is "
+        "folded; two sums with alpha=2 and alpha=3 differ in a keyword.",
     ),
     checks=(
         Check("dead code with an unknown method", "dead code", 1.6, disproves(dead_code(2))),

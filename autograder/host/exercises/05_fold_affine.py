@@ -87,6 +87,12 @@ def _without_eps(module: fx.GraphModule) -> Callable[..., object]:
     return module
 
 
+def _not_normalised(module: fx.GraphModule) -> Callable[..., object]:
+    norm: Any = module.get_submodule("norm")
+    return lambda x: module.get_submodule("linear")(x * norm.weight + norm.bias)
+
+
+GONE = WrongTurn("LayerNorm is gone, but each row still has to be normalised.", of_module=_not_normalised)
 NO_SHIFT = WrongTurn(
     "the shift is missing: what the normalisation adds goes through the Linear's weight into its bias.",
     of_module=_unshifted,
@@ -130,7 +136,7 @@ EXERCISE = Exercise(
                         2,
                         2,
                         NO_SHIFT,
-                        WrongTurn("LayerNorm is gone, but each row still has to be normalised.", calls=1),
+                        GONE,
                     )
                 ]
             ),
