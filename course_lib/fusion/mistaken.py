@@ -23,14 +23,14 @@ OVERSIGHTS = ("", "keywords", "numbers", "order", "writes")
 LAPSES = ("", "bias", "other calls", "other readers")
 
 
-def drop_dead_code(gm: fx.GraphModule, *, keeps: Collection[str] | None = None) -> fx.GraphModule:
-    """Erase what nobody reads; with `keeps`, the names of the only methods that are known to write in place."""
+def drop_dead_code(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule:
+    """Erase what nobody reads; `overlooks` is the name of a method, such as `neg_`, whose writing it does not know."""
     gm = copy.deepcopy(gm)
 
     def stays(node: fx.Node) -> bool:
         if node.op in ("placeholder", "output") or is_random(node):
             return True
-        return mutates(node) if keeps is None else node.target in keeps
+        return mutates(node) and node.target != overlooks
 
     gm.graph.eliminate_dead_code(is_impure_node=stays)
     gm.recompile()

@@ -13,7 +13,7 @@ from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Exercise, Kind
 
 METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
-MAX_NODES = 10
+MAX_NODES = 8  # too few for one program that breaks every variant
 SETUP = """\
 import torch
 from torch import fx, nn
@@ -116,8 +116,8 @@ EXERCISE = Exercise(
         "For each mistake ask what the pass no longer sees, and write the smallest program in which that matters.",
         "Dead code: a write whose result nobody reads, to something that is read later. Sharing: two calls that differ "
         "in the overlooked thing only. Folding: a module with an nn.Linear whose result is multiplied by a number.",
-        "`getattr(h, question['overlooks'])()` calls a method by its name while tracing; `above + 1` is a factor that is "
-        "folded; two sums with alpha=2 and alpha=3 differ in a keyword.",
+        "`getattr(h, question['overlooks'])()` calls a method by its name while tracing; `above + 1` is a factor that "
+        "is folded; two sums with alpha=2 and alpha=3 differ in a keyword.",
     ),
     checks=(
         Check("dead code with an unknown method", "dead code", 1.6, disproves(dead_code(2))),

@@ -10,13 +10,10 @@ from autograder.host.kit.exercise import Check, Control, HiddenPart
 visible = importlib.import_module("autograder.host.exercises.05_break_a_pass")
 
 REFERENCE = """
-METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
-
 def counterexample(question):
     x = -torch.arange(1.0, 5.0)
     if question["pass"] == "drop_dead_code":
-        (method,) = set(METHODS) - set(question["keeps"])
-        return writing(method), x
+        return writing(question["overlooks"]), x
     if question["pass"] == "share_equal":
         return PROGRAMS[question["overlooks"]], x, x * x
     return Scaled(question["forgets"], question["above"] + 1), x

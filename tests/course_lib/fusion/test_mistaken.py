@@ -35,7 +35,7 @@ class Scaled(nn.Module):
 
 
 MISTAKES = [
-    (drop_dead_code, {"keeps": ["add_"]}, writes),
+    (drop_dead_code, {"overlooks": "neg_"}, writes),
     (share_equal, {"overlooks": "keywords"}, lambda x: torch.sum(x, dim=0) - torch.sum(x, dim=1)),
     (share_equal, {"overlooks": "numbers"}, lambda x: x * 2 - x * 3),
     (share_equal, {"overlooks": "order"}, lambda x: (x - x.sum()) * (x.sum() - x)),
