@@ -44,19 +44,29 @@ class Progress:
 
     exercises: tuple[ExerciseProgress, ...]
 
+    @property
+    def notebooks(self) -> dict[str, list[ExerciseProgress]]:
+        """The exercises by the number of their notebook, in order."""
+        grouped: dict[str, list[ExerciseProgress]] = {}
+        for exercise in self.exercises:
+            grouped.setdefault(exercise.id.split("_", 1)[0], []).append(exercise)
+        return grouped
+
     def __str__(self) -> str:
         width = max((len(e.id) for e in self.exercises), default=0)
-        lines = [f"{e.id:{width}}  {_text_bar(e.share)}  {e.words}" for e in self.exercises]
+        lines: list[str] = []
+        for notebook, exercises in self.notebooks.items():
+            lines.append(f"{notebook} · {_standing(exercises)}")
+            lines += [f"{e.id:{width}}  {_text_bar(e.share)}  {e.words}" for e in exercises]
         return "\n".join(lines) or "There are no exercises yet."
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f'<tr><td style="text-align:left">{html.escape(e.id)}</td>'
-            f'<td><progress value="{e.share:.3f}" max="1" aria-label="{html.escape(e.id)}"></progress></td>'
-            f'<td style="text-align:left">{html.escape(e.words)}</td><td>{html.escape(e.last)}</td></tr>'
-            for e in self.exercises
+            f'<tr><th scope="rowgroup" colspan="{len(COLUMNS)}" style="text-align:left">{html.escape(notebook)} · '
+            f"{_standing(exercises)}</th></tr>{''.join(map(_row, exercises))}"
+            for notebook, exercises in self.notebooks.items()
         )
         head = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in COLUMNS)
         return f'<table style="table-layout:auto"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
@@ -87,6 +97,20 @@ def _one_line(exercise: str, mine: list[Attempt], hints: int) -> ExerciseProgres
         return ExerciseProgress(exercise, 0, 0.0, 0.0, "", hints)
     best = max(mine, key=lambda attempt: attempt.points / attempt.max_points if attempt.max_points else 0.0)
     return ExerciseProgress(exercise, len(mine), best.points, best.max_points, mine[-1].time[:10], hints)
+
+
+def _standing(exercises: list[ExerciseProgress]) -> str:
+    complete = sum(e.tries > 0 and e.share == 1 for e in exercises)
+    return f"{complete} of {len(exercises)} with all visible points"
+
+
+def _row(exercise: ExerciseProgress) -> str:
+    name = html.escape(exercise.id)
+    return (
+        f'<tr><td style="text-align:left">{name}</td>'
+        f'<td><progress value="{exercise.share:.3f}" max="1" aria-label="{name}"></progress></td>'
+        f'<td style="text-align:left">{html.escape(exercise.words)}</td><td>{html.escape(exercise.last)}</td></tr>'
+    )
 
 
 def _counted(count: int, one: str, several: str) -> str:

@@ -107,7 +107,9 @@ def _disk(free_bytes: int) -> Finding:
 
 def _offline(setting: str) -> Finding:
     if setting in ("", "0"):
-        return Finding("offline", "allowed to ask", Health.FINE, "No cell asks the network; HF_HUB_OFFLINE=1 makes sure.")
+        return Finding(
+            "offline", "allowed to ask", Health.FINE, "No cell asks the network; HF_HUB_OFFLINE=1 makes sure."
+        )
     return Finding("offline", "the network is not asked", Health.FINE)
 
 

@@ -62,7 +62,8 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return {"healthy": self.healthy, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
+        findings = [dataclasses.asdict(finding) | {"health": finding.health.value} for finding in self.findings]
+        return {"healthy": self.healthy, "findings": findings}
 
     def __str__(self) -> str:
         lines = [(f.name, f.found, f.health.value, f.advice) for f in self.findings]

@@ -25,7 +25,7 @@ PARTS = ("top_kernel", "longest_gap_us", "launch_bound")
 def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> Trace:
     """A trace with so many ranges on the device; every second one, from a random start, is launch-bound.
 
-    With two ``streams`` kernels overlap. With ``noise`` there are events that are no kernels: marks of one moment,
+    No two kernels share the most time. With two ``streams`` kernels overlap. With ``noise`` there are events that are no kernels: marks of one moment,
     counters, names of threads, and memory copies.
     """
     events: list[Event] = []
@@ -46,6 +46,11 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
     events += _host_events(draw, events)
     if noise:
         events += _other_events(draw, now)
+    totals = sorted(
+        _totals([event for event in events if event.get("cat") == "kernel" and event["ph"] == "X"]).values()
+    )
+    if len(totals) > 1 and totals[-1] == totals[-2]:
+        return trace(draw, ranges, streams=streams, noise=noise)
     return {"schemaVersion": 1, "traceEvents": draw.sample(events, len(events))}
 
 

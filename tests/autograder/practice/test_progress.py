@@ -97,6 +97,14 @@ def test_progress_shows_the_best_try_and_counts_all() -> None:
     assert (second.tries, second.share, second.words) == (0, 0.0, "not tried yet")
 
 
+def test_each_notebook_has_a_line_that_says_what_is_complete() -> None:
+    shown = Progress(summarise([attempt("01_a", 4), attempt("01_b", 3)], ("01_a", "01_b", "02_c")))
+    assert list(shown.notebooks) == ["01", "02"]
+    for form in (str(shown), shown._repr_html_()):
+        assert "01 · 1 of 2 with all visible points" in form
+        assert "02 · 0 of 1 with all visible points" in form
+
+
 def test_progress_says_the_same_in_text_and_in_html() -> None:
     shown = Progress(summarise([attempt("01_a", 3)], ("01_a", "02_b")))
     for form in (str(shown), shown._repr_html_()):

@@ -21,6 +21,7 @@ def test_what_it_reads_is_this_machine() -> None:
 def test_a_complete_machine_is_healthy_and_its_report_is_plain_data() -> None:
     assert HERE.healthy, str(HERE)
     assert json.loads(json.dumps(HERE.to_json())) == HERE.to_json()
+    assert {type(f["health"]) for f in HERE.to_json()["findings"]} == {str}
     assert [f["name"] for f in HERE.to_json()["findings"]] == [f.name for f in HERE.findings]
 
 

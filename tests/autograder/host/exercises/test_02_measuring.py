@@ -212,6 +212,14 @@ def test_a_trace_has_ranges_of_both_kinds_and_its_answers_vary():
     assert len({traces.truth(rows, "longest_gap_us") for rows in drawn}) > 10
 
 
+def test_no_two_kernels_share_the_most_time():
+    """Else a right answer could name the other one."""
+    for seed in range(1500):
+        rows = traces.trace(Draw(seed, "trace"), 3)
+        totals = sorted(traces._totals(traces.kernels_of(rows)).values())
+        assert totals[-1] > totals[-2], seed
+
+
 def test_with_two_streams_adding_up_durations_is_not_enough():
     for seed in range(10):
         rows = traces.trace(Draw(seed, "trace"), 4, streams=2)
