@@ -10,11 +10,11 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.host.batch import Engine, EngineError, JournalError, LocalEngine, secret_seed
+from autograder.host.exercises.registry import hidden_folder
 from autograder.host.sandbox import SandboxError, is_device_name, open_sandbox
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _where(graded: Graded) -> str:
 def _wrong_usage(options: argparse.Namespace, course: Course) -> str:
     from autograder.host.batch import handed_in
 
-    if find_spec("autograder.host.hidden") is None:
+    if hidden_folder() is None:
         return "this is a student's installation, without hidden checks; grade from an instructor's checkout."
     unknown = [name for name in options.assignment if name not in course.assignments]
     if unknown:

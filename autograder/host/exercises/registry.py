@@ -41,10 +41,16 @@ def find(exercise_id: str, *, hidden: bool = False) -> Exercise:
     return replace(exercise, checks=exercise.checks + extra)
 
 
+def hidden_folder() -> Path | None:
+    """Where the hidden cases are, or None in a student's installation."""
+    found = importlib.util.find_spec("autograder.host.hidden")
+    return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
+
+
 def hidden_part(exercise_id: str) -> HiddenPart | None:
     """Hidden checks and controls, or None where they are not installed."""
     name = f"autograder.host.hidden.{exercise_id}"
-    if importlib.util.find_spec("autograder.host.hidden") is None or importlib.util.find_spec(name) is None:
+    if hidden_folder() is None or importlib.util.find_spec(name) is None:
         return None
     part: HiddenPart = importlib.import_module(name).HIDDEN
     return part

@@ -11,9 +11,9 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
+from autograder.host.exercises.registry import hidden_folder
 from autograder.host.nbgrader.cell_groups import exercises_without_notebook, notebook_problems
 from autograder.host.nbgrader.course import Course, NbgraderError, open_course
 from autograder.host.nbgrader.leaks import leaks, secret_fingerprints
@@ -35,7 +35,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     Raises `ReleaseError` before anything is written if a source is wrong, and after it if something leaked; then what
     was written must not be handed out. Raises `NbgraderError` if nbgrader fails.
     """
-    hidden = hidden_folder()
+    hidden = required_hidden_folder()
     chosen = tuple(assignments) or course.assignments
     problems = [] if assignments else exercises_without_notebook(chosen)
     for name in chosen:
@@ -53,17 +53,17 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     return chosen
 
 
-def hidden_folder() -> Path:
+def required_hidden_folder() -> Path:
     """Where the hidden cases are; raises `ReleaseError` in a student's installation, which has none."""
-    found = find_spec("autograder.host.hidden")
-    if found is None or not found.submodule_search_locations:
+    found = hidden_folder()
+    if found is None:
         raise ReleaseError(
             [
                 "This is a student's installation: it has no hidden cases, so it cannot tell whether one leaked. "
                 "Release from an instructor's checkout, or from the instructor image."
             ]
         )
-    return Path(found.submodule_search_locations[0])
+    return found
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ def test_wrong_usage_is_said_in_one_sentence(monkeypatch, tmp_path: Path, capsys
 
 def test_a_class_is_not_graded_without_hidden_checks(monkeypatch, tmp_path: Path, capsys) -> None:
     monkeypatch.setenv("COURSE_WORK", str(tmp_path))
-    monkeypatch.setattr(batch_command, "find_spec", lambda _: None)
+    monkeypatch.setattr(batch_command, "hidden_folder", lambda: None)
     assert main(["batch"]) == 2
     assert "a student's installation" in capsys.readouterr().err
 

@@ -176,7 +176,7 @@ def test_checking_changes_nothing(notebook) -> None:
 
 def test_without_hidden_cases_a_release_is_refused_in_a_sentence(monkeypatch, capsys, tmp_path: Path) -> None:
     monkeypatch.setenv("COURSE_WORK", str(tmp_path))
-    monkeypatch.setattr(release, "find_spec", lambda _: None)
+    monkeypatch.setattr(release, "hidden_folder", lambda: None)
     assert release.main([NAME]) == release.REFUSED
     assert "This is a student's installation" in capsys.readouterr().err
     assert not (tmp_path / "release").exists()
