@@ -76,6 +76,10 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record batch_throughput
 	@echo "==> Grading that is killed 20 times"
 	@$(PYTHON) -m benchmarks.record batch_kills
+	@echo "==> How long a student waits for a check"
+	@$(PYTHON) -m benchmarks.record practice_checks
+	@echo "==> The attack suite"
+	@$(PYTHON) -m benchmarks.record attack_suite
 	@echo "==> Quality of the exercises: standard controls, and mutants of the reference solutions"
 	@$(PYTHON) -m autograder quality
 

@@ -13,6 +13,7 @@ from tests.architecture.source_tree import ROOT
 
 # A measurement, and what its quick run prints.
 QUICK = {
+    "attack_suite": ("no attack succeeded", r"\d+ passed", r"strongest level here +\d"),
     "capture_comparison": ("The gallery", "Our models", r"perceptron +✓", "✗ silently wrong"),
     "timing_decisions": (r"loaded .*compute", "idle: 0|idle: [1-9]", "wrongly failed", "95 % confidence"),
     "fusion_passes": (r"bias_gelu +2 → 1", r"sdpa", r"layers +nodes +fused", r"\n +2 +\d+ +\d+"),

@@ -1,0 +1,47 @@
+"""How long the attack suite takes, and whether every attack in it was stopped.
+
+    python -m benchmarks.attack_suite [--quick]
+
+These are the tests that `autograder/README.md` speaks of: hostile answers, notebooks and programs, each first against
+a naive grader or an unprotected process, then at the levels that promise to stop it. Exit status: that of the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from autograder.host.sandbox import open_sandbox
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ("hostile", "sandbox", "test_clock_attacks.py")
+TARGET_S = 360
+
+
+def main() -> int:
+    """Run the tests and print one line for each figure; see the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="the catalogue of attacks only")
+    options = parser.parse_args()
+    cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    chosen = ("hostile/test_catalogue.py",) if options.quick else TESTS
+    places = [str(ROOT / "tests" / "autograder" / "host" / name) for name in chosen]
+    command = [sys.executable, "-m", "pytest", "-n", str(cores + 1), "--dist", "worksteal", *places]
+    started = time.monotonic()
+    answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    seconds = time.monotonic() - started
+    said = answer.stdout.strip().splitlines()
+    print("\n".join(line for line in said if line.startswith(("FAILED", "ERROR"))) or "no attack succeeded")
+    print(said[-1].strip("= ") if said else "pytest said nothing")
+    print(f"cores, load before it began  {cores}, {load:.1f}")
+    print(f"strongest level here         {open_sandbox().level}")
+    print(f"seconds                      {seconds:.0f}, target {TARGET_S}")
+    return answer.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
