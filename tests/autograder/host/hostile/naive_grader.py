@@ -46,7 +46,8 @@ from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
-ENTRY = {"01": "scaled_dot_product", "04": "read_graph", "05": "fuse_bias_silu", "no": "change"}  # by the folder's name
+# by the folder's name
+ENTRY = {"01": "scaled_dot_product", "02": "measure", "04": "read_graph", "05": "fuse_bias_silu", "no": "change"}
 
 
 def attention(query, key, value):
@@ -173,6 +174,13 @@ def equality(answer):
     rows = [{"name": "x", "op": "placeholder", "target": "x", "args": []}]
     expected = {"inputs": ["x"], "dead": [], "two_users": [], "leaf_modules": [], "longest_path": 1}
     return bool(answer(rows) == expected)
+
+
+def tolerant(answer):
+    """Asks whether a number is too far from the right one, which NaN never is."""
+    programs = ["eager", "fused"]
+    report = answer({"programs": programs, "times": [["eager", 3.0], ["fused", 2.0]]})
+    return not abs(report["ratio"] - 1.5) > 0.01
 
 
 def pickled(answer):
