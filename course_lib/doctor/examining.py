@@ -108,7 +108,7 @@ def _disk(free_bytes: int) -> Finding:
 def _offline(setting: str) -> Finding:
     if setting in ("", "0"):
         return Finding(
-            "offline", "allowed to ask", Health.FINE, "No cell asks the network; HF_HUB_OFFLINE=1 makes sure."
+            "offline", "allowed to ask", Health.FINE, "No cell asks it; HF_HUB_OFFLINE=1 makes sure of that."
         )
     return Finding("offline", "the network is not asked", Health.FINE)
 

@@ -25,8 +25,8 @@ PARTS = ("top_kernel", "longest_gap_us", "launch_bound")
 def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> Trace:
     """A trace with so many ranges on the device; every second one, from a random start, is launch-bound.
 
-    No two kernels share the most time. With two ``streams`` kernels overlap. With ``noise`` there are events that are no kernels: marks of one moment,
-    counters, names of threads, and memory copies.
+    No two kernels share the most time. With two ``streams`` kernels overlap. With ``noise`` there are events that are
+    no kernels: marks of one moment, counters, names of threads, and memory copies.
     """
     events: list[Event] = []
     now = draw.integer(1_000, 9_000)
@@ -46,12 +46,11 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
     events += _host_events(draw, events)
     if noise:
         events += _other_events(draw, now)
-    totals = sorted(
-        _totals([event for event in events if event.get("cat") == "kernel" and event["ph"] == "X"]).values()
-    )
+    made = {"schemaVersion": 1, "traceEvents": draw.sample(events, len(events))}
+    totals = sorted(_totals(kernels_of(made)).values())
     if len(totals) > 1 and totals[-1] == totals[-2]:
         return trace(draw, ranges, streams=streams, noise=noise)
-    return {"schemaVersion": 1, "traceEvents": draw.sample(events, len(events))}
+    return made
 
 
 def _event(name: str, category: str, start: int, duration: int, thread: int) -> Event:
