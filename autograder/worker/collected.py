@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -45,6 +46,7 @@ def collected(entry: Callable[..., Any], message: Message) -> Reply:
     return {"results": len(results), "graphs": written}, raws
 
 
+@functools.cache  # the same program is the same function, also for what Dynamo keeps of it
 def _defined(program: str, name: str) -> Callable[..., Any]:
     """The function, with its text where Dynamo looks for it."""
     filename = "<program>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 
@@ -42,14 +42,13 @@ RECOMPILED = Source(
     lambda draw: [Case((draw.normal(3, dtype=d),)) for d in (torch.float32, torch.float32, torch.float64)],
     [Piece(lambda x: x.cos() / 2, ((3,),))] * 2,
 )
-TWICE = "Dynamo keeps what it compiled for a function: the second time nothing reaches the backend. Reset it first."
+UNASKED = "The backend was not asked: Dynamo keeps what it compiled for a function. Reset it first."
 
 
 def collects(*sources: Source, shapes: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
     """A check that the graphs of the programs, one after the other, are theirs, with right results."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
-        before: list[str] = []
         for source in sources:
             cases = source.calls(draw)
             found = collect(answer, source, cases)
@@ -57,24 +56,23 @@ def collects(*sources: Source, shapes: bool = False) -> Callable[[CapturedAnswer
             try:
                 require_pieces(answer, found, source, draw)
             except CheckFailedError as error:
-                raise CheckFailedError(_explained(str(error), len(found.graphs), source, before)) from None
+                raise CheckFailedError(_explained(str(error), len(found.graphs), source)) from None
             if shapes:
                 require_shapes(found, source)
-            before.append(source.name)
 
     return run
 
 
-def _explained(said: str, graphs: int, source: Source, before: Sequence[str]) -> str:
+def _explained(said: str, graphs: int, source: Source) -> str:
     """Add what was likely thought, where the number of graphs shows it."""
-    if source.name in before and graphs == 0:
-        return f"{said} {TWICE}"
-    if before and graphs > len(source.pieces):
-        return f"{said} Graphs of an earlier call of collect are among them: begin with an empty list each time."
+    if graphs == 0:
+        return f"{said} {UNASKED}"
     if graphs == 1 and len(source.pieces) == 2:
         return f"{said} Only one was kept: add to a list, since Dynamo calls the backend once for each graph."
     if graphs == len(source.calls(Draw(0, ""))) > len(source.pieces):
         return f"{said} One was kept for each call: keep them when the backend is called, not when the graph runs."
+    if graphs > len(source.pieces):
+        return f"{said} Graphs of an earlier call of collect are among them: begin with an empty list each time."
     return said
 
 

@@ -15,11 +15,12 @@ Programs = Callable[[Draw], list[list[Step]]]
 
 
 def _empty_graphs_too(steps: list[Step]) -> int:
-    return 1 + sum(s["do"] in BREAKING for s in steps)
+    return 1 + sum(s["do"] in BREAKING for s in steps) if not any("body" in s for s in steps) else -1
 
 
 def _every_step_breaks(steps: list[Step]) -> int:
-    return len(graph_sizes([{"do": "print"} if s["do"] in ("append", "size_if") else s for s in steps]))
+    as_breaks: dict[str, list[Step]] = {"append": [{"do": "print"}], "size_if": [{"do": "print"}, {"do": "compute"}]}
+    return len(graph_sizes([part for s in steps for part in as_breaks.get(s["do"], [s])]))
 
 
 def _calls_are_inlined(steps: list[Step]) -> int:
@@ -88,8 +89,8 @@ def _short(value: Any) -> str:
 
 def _straight(draw: Draw) -> list[list[Step]]:
     """Programs without calls and loops; all kinds of steps occur."""
-    both = [{"do": "compute"}, {"do": "print"}, {"do": "log"}, {"do": "value_if"}, {"do": "append"}, {"do": "item"}]
-    return [draw.sample(both, 6), *(random_steps(draw, n) for n in (2, 3, 4, 5, 6, 7, 8, 9))]
+    every = [{"do": do} for do in ("compute", "print", "log", "log", "value_if", "item", "append", "size_if")]
+    return [draw.sample(every, len(every)), *(random_steps(draw, n) for n in (2, 3, 4, 5, 6, 7, 8, 9))]
 
 
 def _with_calls(draw: Draw) -> list[list[Step]]:

@@ -200,13 +200,14 @@ def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[V
 def _with_every_outcome(asked: list[Question], entries: tuple[int, ...], draw: Draw) -> list[Question]:
     """Some more questions, so that a call that is compiled anew and one that opens a size are among them."""
     wanted = [
-        lambda t: t["entry"] is None,
-        lambda t: t["entry"] is not None and len(t["failed"]) >= min(1, max(entries) - 1),
-        lambda t: bool(t["opens"]),
+        lambda q: truth(q)["entry"] is None,
+        lambda q: truth(q)["entry"] is not None and len(truth(q)["failed"]) >= min(1, max(entries) - 1),
+        lambda q: bool(truth(q)["opens"]),
+        lambda q: truth(q)["entry"] != _loosely_equal(q),
     ]
     for want in wanted:
         more = (random_question(draw, draw.choice(entries)) for _ in range(1000))
-        asked.append(next(q for q in more if want(truth(q))))
+        asked.append(next(q for q in more if want(q)))
     return asked
 
 
