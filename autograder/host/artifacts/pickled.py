@@ -1,7 +1,7 @@
 """Look through the pickles of a TorchScript archive without unpickling them: opcode by opcode, as data.
 
-torch.jit.load reads them in C++, where a tensor is laid over the bytes of a file without asking whether it fits. Here
-every opcode, every name and every tensor's extent is asked for first.
+torch.jit.load reads them in C++. Every opcode, every name and every tensor's extent is asked for here first, whatever
+that reader asks for.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ STORAGES = {
     "torch BoolStorage": "bool",
 }
 REBUILT = "torch._utils _rebuild_tensor_v2"
-NAMES = {REBUILT, "collections OrderedDict", "torch.jit._pickle restore_type_tag", *STORAGES} | {
+NAMES = {REBUILT, "collections OrderedDict", *STORAGES} | {
     f"torch.jit._pickle build_{kind}list" for kind in ("int", "double", "bool", "tensor")
 }
+TYPED = "torch.jit._pickle restore_type_tag"
+"""What gives a container any type that a text names, whatever is in it."""
+
 CLASSES = re.compile(r"__torch__[\w.]* \w+")
 _VALUES = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 _LITERALS = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"}
@@ -95,6 +98,8 @@ class _Machine:
             self._combine(name)
 
     def _name(self, text: str) -> None:
+        if text == TYPED:
+            raise PickleRefusedError("a dict, or a list of lists, as an attribute of the module")
         if text not in NAMES and not CLASSES.fullmatch(text):
             raise PickleRefusedError(f"the name {text[:80]!r}")
         self.stack.append(_Name(text))

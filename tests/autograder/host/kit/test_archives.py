@@ -1,6 +1,8 @@
 """Answers that are TorchScript programs: scripted by the student's worker, checked by the host, run by a clean one."""
 
+import contextlib
 import io
+import random
 import zipfile
 
 import pytest
@@ -15,6 +17,7 @@ from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.tensors import Case
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, Session
+from autograder.worker.source import load
 
 COUNTER = """
 from typing import List
@@ -172,6 +175,54 @@ def test_a_version_may_stand_in_either_place():
 
     loaded = torch.jit.load(io.BytesIO(checked_archive(saved(newer))))
     torch.testing.assert_close(loaded(torch.ones(2)), newer(torch.ones(2)))
+
+
+def test_an_archive_that_reads_a_file_works_where_nobody_looks_and_is_refused_here(tmp_path):
+    secret = tmp_path / "gradebook"
+    secret.write_bytes(b"marks")
+    text = f"def steal(x):\n    return torch.from_file({str(secret)!r}, False, 5, dtype=torch.uint8)\n"
+    archive = saved(load([{"name": "answer x", "text": f"import torch\n{text}"}], "steal"))
+    unprotected = torch.jit.load(io.BytesIO(archive))
+    assert bytes(unprotected(torch.ones(1)).tolist()) == b"marks"
+    with pytest.raises(ArchiveRefusedError, match=r"a call of torch\.from_file"):
+        checked_archive(archive)
+
+
+class Table(torch.nn.Module):
+    """State of a kind that is not accepted."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen: dict[str, int] = {"a": 1}
+
+    def forward(self, x):
+        return x * self.seen["a"]
+
+
+def test_a_dict_for_state_is_refused_in_words():
+    with pytest.raises(ArchiveRefusedError, match="a dict, or a list of lists, as an attribute"):
+        checked_archive(saved(Table()))
+
+
+def test_bytes_changed_anywhere_are_refused_or_give_an_archive_again():
+    honest = saved(lambda_tanh)
+    generator = random.Random(0)
+    for _ in range(300):
+        damaged = bytearray(honest)
+        for _ in range(generator.randint(1, 4)):
+            damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+        with contextlib.suppress(ArchiveRefusedError):
+            again = checked_archive(bytes(damaged))
+            assert checked_archive(again) == again
+
+
+def test_pickles_changed_anywhere_are_refused_or_plain():
+    honest, generator = tensor_pickle(3, 0, 3, 1), random.Random(0)
+    for _ in range(2000):
+        damaged = bytearray(honest)
+        damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+        with contextlib.suppress(PickleRefusedError):
+            require_plain_pickle(bytes(damaged), {"0": bytes(12)})
 
 
 def test_bytes_that_are_no_zip_and_files_that_do_not_belong_are_refused():
