@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from autograder.host.batch import stage
 from autograder.host.batch_command import add_batch, add_device
 from autograder.host.exercises import UnknownExerciseError, all_exercises, find
 from autograder.host.grading import grade_answers, grade_exercise, new_seed
@@ -194,11 +197,14 @@ def _exercises(options: argparse.Namespace) -> int:
 
 def _quality(options: argparse.Namespace) -> int:
     sandbox = open_sandbox()
+    chosen, surveyed = options.exercise or all_exercises(), []
     try:
-        surveyed = [
-            survey(e, sandbox=sandbox, seed=options.seed, sample=options.sample, slots=options.slots)
-            for e in options.exercise or all_exercises()
-        ]
+        with stage("Quality", len(chosen), Console(stderr=True)) as advance:
+            for name in chosen:
+                surveyed.append(
+                    survey(name, sandbox=sandbox, seed=options.seed, sample=options.sample, slots=options.slots)
+                )
+                advance(name)
     except LookupError as error:  # no such exercise, or no hidden part: a student's installation
         return _complain(str(error), WRONG_USAGE)
     except NotSurveyedError as error:

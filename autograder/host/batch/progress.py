@@ -43,7 +43,7 @@ def stage(name: str, total: int, console: Console | None = None) -> Iterator[Adv
         done += 1
         if done in (1, total) or time.monotonic() - last >= QUIET_S:
             last = time.monotonic()
-            print(f"{name} {done}/{total}: {what}{_left(done, total, last - started)}", flush=True)
+            print(f"{name} {done}/{total}: {what}{_left(done, total, last - started)}", flush=True, file=console.file)
 
     yield line
 
