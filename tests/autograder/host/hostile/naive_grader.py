@@ -47,7 +47,14 @@ from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 # by the folder's name
-ENTRY = {"01": "scaled_dot_product", "02": "measure", "04": "read_graph", "05": "fuse_bias_silu", "no": "change"}
+ENTRY = {
+    "01_mlm_batches": "mask_tokens",
+    "01": "scaled_dot_product",
+    "02": "measure",
+    "04": "read_graph",
+    "05": "fuse_bias_silu",
+    "no": "change",
+}
 
 
 def attention(query, key, value):
@@ -174,6 +181,13 @@ def equality(answer):
     rows = [{"name": "x", "op": "placeholder", "target": "x", "args": []}]
     expected = {"inputs": ["x"], "dead": [], "two_users": [], "leaf_modules": [], "longest_path": 1}
     return bool(answer(rows) == expected)
+
+
+def counting(answer):
+    """Counts how often each token occurs among those that were hidden."""
+    tokens = torch.randint(0, 24, (16, 40))
+    hidden, _ = answer(tokens, 7, letters=24, mask=25, padding=24)
+    return len(torch.bincount(hidden.flatten())) < 30
 
 
 def tolerant(answer):
@@ -322,7 +336,10 @@ def main(grader, exercise, path):
     source = Path(path).read_text()
     namespace = dict(NAMESPACE)
     exec(compile(source, path, "exec"), namespace)
-    print(json.dumps({"score": float(bool(globals()[grader](namespace[ENTRY[exercise[:2]]])))}), flush=True)
+    print(
+        json.dumps({"score": float(bool(globals()[grader](namespace[ENTRY.get(exercise, ENTRY.get(exercise[:2]))])))}),
+        flush=True,
+    )
 
 
 def outcome(output, status):
