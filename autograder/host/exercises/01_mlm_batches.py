@@ -89,6 +89,10 @@ def hide(answer: TensorAnswer, tokens: torch.Tensor, seed: int) -> Batch:
                 f"{tuple(tokens.shape)} and int64, as the tokens."
             )
     batch = Batch(tokens, *reply.outputs)
+    # before anybody counts or indexes by them: an answer may hold any 64 bits
+    foreign = (batch.hidden < 0) | (batch.hidden >= LETTERS) & (batch.hidden != MASK) & (batch.hidden != PADDING)
+    if bool(foreign.any()):
+        raise CheckFailedError("hidden holds a number that is neither a letter nor mask nor padding.")
     if bool((batch.labels[batch.selected] != tokens[batch.selected]).any()):
         raise CheckFailedError("A label is neither -100 nor the token that stood there before it was hidden.")
     if tokens.numel() >= 500 and not 0 < int(batch.selected.sum()) < 0.9 * tokens.numel():
@@ -102,9 +106,6 @@ def _elsewhere_untouched(answer: TensorAnswer, draw: Draw) -> None:
         batch = hide(answer, text(draw, rows, length), draw.integer(0, 10**6))
         if bool((batch.hidden != batch.tokens)[~batch.selected].any()):
             raise CheckFailedError("A token changed that is not asked for: where the label is -100 it must stay.")
-        foreign = (batch.hidden < 0) | (batch.hidden >= LETTERS) & (batch.hidden != MASK) & (batch.hidden != PADDING)
-        if bool(foreign.any()):
-            raise CheckFailedError("hidden holds a number that is neither a letter nor mask nor padding.")
 
 
 def require_share(found: int, of: int, share: float, what: str) -> None:
