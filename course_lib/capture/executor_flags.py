@@ -31,6 +31,11 @@ def fusing_with(fuser: Fuser) -> Iterator[None]:
             write(value)
 
 
+def has_llvm() -> bool:
+    """Whether this build of PyTorch can compile fusion groups for the CPU; PyTorch's own packages cannot."""
+    return bool(torch._C._llvm_enabled())
+
+
 def _switches() -> list[tuple[Callable[[], bool], Callable[[bool], object]]]:
     """Return how to read and how to write each switch."""
     return [

@@ -21,6 +21,9 @@ PRIVATE = [
     ("torch._functorch.aot_autograd", "make_boxed_func", "aot.py"),
     ("torch._functorch.partitioners", "min_cut_rematerialization_partition", "aot.py"),
     ("torch._lazy.ts_backend", "init", "lazy.py"),
+    ("torch._C", "parse_ir", "nested_graphs.py"),
+    ("torch._C", "_jit_pass_custom_pattern_based_rewrite_graph", "script_rewriting.py"),
+    ("torch._C", "_llvm_enabled", "executor_flags.py"),
     ("torch._C._lazy", "_get_tensors_text", "lazy.py"),
     ("torch._C._lazy", "_get_tensors_backend", "lazy.py"),
 ]
