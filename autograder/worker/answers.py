@@ -7,11 +7,12 @@ from typing import Any
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
-from autograder.worker import archives, captures, counterexamples, functions, modules, passes, schedules
+from autograder.worker import analyses, archives, captures, counterexamples, functions, modules, passes, schedules
 
 Answer = Callable[[Message], tuple[dict[str, Any], list[RawTensor]]]
 
 ANSWERS: Mapping[str, Callable[[Callable[..., Any]], Answer]] = {
+    "analysis": analyses.analysis_answer,
     "archive": archives.archive_answer,
     "callable": functions.tensor_answer,
     "captured": captures.capture_answer,

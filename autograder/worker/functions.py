@@ -25,12 +25,13 @@ def value_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
     """Calls take ``{"question": JSON}`` and give ``{"value": JSON}``."""
 
     def answer(message: Message) -> Reply:
-        return {"value": _plain(entry(message.body["question"]), "the result")}, []
+        return {"value": plain_data(entry(message.body["question"]), "the result")}, []
 
     return answer
 
 
-def _plain(value: object, where: str) -> Any:
+def plain_data(value: object, where: str) -> Any:
+    """``value`` as JSON takes it; raises `NotPlainDataError`, naming ``where``, for what is none."""
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:
@@ -38,9 +39,9 @@ def _plain(value: object, where: str) -> Any:
             raise NotPlainDataError(f"{where} is {value}; only finite numbers can be answers.")
         return value
     if type(value) in (list, tuple):
-        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]  # type: ignore[arg-type, var-annotated]
+        return [plain_data(item, f"{where}[{i}]") for i, item in enumerate(value)]  # type: ignore[arg-type, var-annotated]
     if type(value) is dict and all(type(key) is str for key in value):
-        return {key: _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+        return {key: plain_data(item, f"{where}[{key!r}]") for key, item in value.items()}
     raise NotPlainDataError(
         f"{where} is a {type(value).__name__}; "
         "answer with None, bool, int, float, str, and lists and dicts (with str keys) of them."

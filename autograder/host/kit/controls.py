@@ -269,6 +269,7 @@ _SCHEDULE: dict[str, tuple[str, Rule]] = {
 }
 
 _TABLES: dict[Kind, dict[str, tuple[str, Rule]]] = {
+    Kind.ANALYSIS: {name: _VALUE[name] for name in ("nothing", "previous answer", "copy of the question")},
     Kind.ARCHIVE: _ARCHIVE,
     Kind.CALLABLE: _CALLABLE,
     Kind.CAPTURED: {name: _CALLABLE[name] for name in SPOILT},

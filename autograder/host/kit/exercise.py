@@ -18,6 +18,7 @@ class Kind(StrEnum):
     """What the student writes, and what crosses to the host."""
 
     VALUE = "value"  # plain data to plain data; JSON crosses
+    ANALYSIS = "analysis"  # a function that reads a program of the host's; plain data crosses
     GRAPH = "graph"  # a pass; the transformed graph crosses, as data
     SCHEDULE = "schedule"  # a schedule of a model; the graph of what it builds crosses, as data
     CAPTURED = "captured"  # functions; the graphs captured from them cross, as data

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.host.kit.analyses import AnalysisAnswer
 from autograder.host.kit.archives import ArchiveAnswer
 from autograder.host.kit.captures import CapturedAnswer
 from autograder.host.kit.counterexamples import CounterexampleAnswer
@@ -27,6 +28,7 @@ class Form:
 
 
 FORMS: Mapping[Kind, Form] = {
+    Kind.ANALYSIS: Form("analysis", lambda student, clean: AnalysisAnswer(student)),
     Kind.ARCHIVE: Form("archive", ArchiveAnswer),
     Kind.CALLABLE: Form("callable", lambda student, clean: TensorAnswer(student)),
     Kind.CAPTURED: Form("captured", CapturedAnswer),

@@ -1,0 +1,127 @@
+"""Programs that answers about graphs are asked for; the text of this file is sent to the worker, which makes them too.
+
+So it imports nothing but PyTorch. A graph is made from steps, plain data that a check draws afresh:
+``{"call": name, "args": [...], "kwargs": {...}, "name": str}`` where ``{"step": i}`` among the arguments stands for the
+result of step ``i``; a step without ``"call"`` is an input.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import fx, nn
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "relu": torch.relu,
+    "gelu": F.gelu,
+    "neg": torch.neg,
+    "add": torch.add,
+    "mul": torch.mul,
+    "matmul": torch.matmul,
+    "cat": torch.cat,
+    "softmax": torch.softmax,
+    "sum": torch.sum,
+    "transpose": torch.transpose,
+    "chunk": torch.chunk,
+    "max": torch.max,
+    "getitem": operator.getitem,
+    "assert": torch._assert,
+    "float": float,
+}
+METHODS = ("size", "dim", "view", "to")
+
+
+def graph(steps: list[dict[str, Any]], returns: Any, shapes: list[list[int]], device: str = "cpu") -> tuple[Any, ...]:
+    """A graph module of the steps, and inputs of the given shapes."""
+    made = fx.Graph()
+    nodes: list[fx.Node] = []
+    for step in steps:
+        call, args = step.get("call"), [_filled(a, nodes) for a in step.get("args", [])]
+        kwargs = {name: _filled(value, nodes) for name, value in step.get("kwargs", {}).items()}
+        if call is None:
+            nodes.append(made.placeholder(step["name"]))
+        elif call in METHODS:
+            nodes.append(made.create_node("call_method", call, tuple(args), kwargs, name=step["name"]))
+        else:
+            nodes.append(made.create_node("call_function", FUNCTIONS[call], tuple(args), kwargs, name=step["name"]))
+    made.output(_tuples(_filled(returns, nodes)))
+    inputs = [torch.empty(shape, device="meta") if device == "meta" else torch.randn(shape) for shape in shapes]
+    return (fx.GraphModule({}, made), *inputs)
+
+
+def _filled(argument: Any, nodes: list[fx.Node]) -> Any:
+    if isinstance(argument, dict):
+        return nodes[argument["step"]]
+    return [_filled(item, nodes) for item in argument] if isinstance(argument, list) else argument
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
+
+
+class Attention(nn.Module):
+    """An attention that looks at its values, so that torch.fx cannot look into it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, hidden: torch.Tensor, mask: torch.Tensor | None = None, **options: Any) -> torch.Tensor:
+        """(rows, width) in and out."""
+        if hidden.abs().max() > 10 and options.get("clip", True):
+            hidden = hidden.clamp(-10, 10)
+        return self.mix(hidden) if mask is None else self.mix(hidden * mask)
+
+
+class Router(nn.Module):
+    """Another part that looks at its values."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, 1)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(rows, width) in and out."""
+        return hidden if float(self.gate(hidden).sum()) > 0 else -hidden
+
+
+class Block(nn.Module):
+    """Attention with what stands around it, as libraries write it: options, early returns, lengths."""
+
+    def __init__(self, width: int, name: str, routed: bool) -> None:
+        super().__init__()
+        self.name, self.norm = name, nn.LayerNorm(width)
+        self.add_module(name, Attention(width))
+        self.router = Router(width) if routed else None
+
+    def forward(self, hidden: torch.Tensor, output_all: bool = False) -> Any:
+        """(rows, width) in and out, with ``output_all`` also what went before the norm."""
+        mixed = self.get_submodule(self.name)(hidden, clip=True)
+        if self.router is not None:
+            mixed = self.router(mixed)
+        result = self.norm(mixed + hidden)
+        return (result, mixed) if output_all else result
+
+
+class Model(nn.Module):
+    """Blocks in a row; ``shared`` calls the first one again at the end."""
+
+    def __init__(self, blocks: int, width: int, name: str, shared: bool, routed: bool) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Block(width, name, routed) for _ in range(blocks))
+        self.shared = shared
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(rows, width) in and out."""
+        for block in self.layers:
+            hidden = block(hidden)
+        return self.layers[0](hidden) if self.shared else hidden
+
+
+def model(leaves: list[str], **options: Any) -> tuple[Any, ...]:
+    """A model with parts that cannot be traced, and the names of the classes to keep whole."""
+    return Model(**options), leaves
