@@ -19,7 +19,7 @@ from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 LETTERS, DIALECTS = 24, 4
 MASK = LETTERS
-STEPS, BATCH, LENGTH, HELD_OUT = 80, 32, 16, 256
+STEPS, BATCH, LENGTH, HELD_OUT = 64, 32, 16, 256
 SIZES = {
     "hidden_size": 32,
     "num_heads": 2,

@@ -87,17 +87,6 @@ SPOILT_OUTPUTS = (
     "writes into an input",
     "a clone",
 )
-NO_WRITER = """
-class SummaryWriter:
-    def __init__(self, folder):
-        self.add_graph = self.add_scalar = lambda *_: None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-"""
 UNTRAINED = REFERENCE.replace("            optimizer.step()\n", "")
 LATE_SEED = REFERENCE.replace("    torch.manual_seed(seed)\n", "").replace(
     "    with Summ", "    torch.manual_seed(seed)\n    with Summ"
@@ -113,11 +102,6 @@ HIDDEN = HiddenPart(
         Control("reference", REFERENCE, 12),
         Control("without a step of the optimiser", UNTRAINED, 5.2),
         Control("seeded too late", LATE_SEED, 10.2),
-        Control(
-            "nothing logged",
-            NO_WRITER + REFERENCE,
-            6.8,
-        ),
     ),
     right_here=dict.fromkeys(SPOILT_OUTPUTS, NOT_CALLED),
     equivalent={

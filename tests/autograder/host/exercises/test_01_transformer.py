@@ -145,6 +145,13 @@ def test_mistakes_in_a_training_loop_are_named():
     assert "zero the gradients, go backward and step" in said["learning"]
 
 
+def test_a_run_that_wrote_nothing_down_loses_that_only():
+    record = record_of(TRAIN, ("SummaryWriter(folder)", "SummaryWriter('/tmp/elsewhere')"), hidden=False)
+    said = {c.category: c for c in record.checks}
+    assert "no event file in the folder" in said["scalars"].message
+    assert said["learning"].status == "passed"
+
+
 def test_weights_of_another_module_are_refused():
     assert record_of(TRAIN, ("    return model", "    return nn.Linear(2, 2)")).points == 0
 
