@@ -40,6 +40,9 @@ def _odd(draw: Draw) -> Iterator[Case]:
 def _precisions(draw: Draw) -> Iterator[Case]:
     for dtype in (torch.bfloat16, torch.float64, torch.float32):
         yield Case(inputs(draw, 6, 8, 16, dtype=dtype), label=f"in {str(dtype).removeprefix('torch.')}")
+    q, k, v = inputs(draw, 4, 6, 8)
+    v[0, 0, 1, 2] = torch.nan  # reaches one number of every query of its head, and nothing else
+    yield Case((q, k, v), label="with a NaN in one value")
     # One-hot rows: every score is 400 or 0, so that the answer is exact in any order and exp(400) overflows where
     # nothing is subtracted.
     _, _, v = inputs(draw, 6, 6, 16)
