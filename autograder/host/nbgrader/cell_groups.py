@@ -64,7 +64,7 @@ def _answer_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
     except SyntaxError as error:
         yield f"{name}: without its solution it is not Python ({error.msg}, line {error.lineno})."
         return
-    if not any(isinstance(s, ast.FunctionDef) and s.name == exercise.entry_point for s in statements):
+    if not any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == exercise.entry_point for s in statements):
         yield f"{name}: does not define {exercise.entry_point}, the entry point of its exercise."
 
 
