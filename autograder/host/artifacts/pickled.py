@@ -6,6 +6,7 @@ that reader asks for.
 
 from __future__ import annotations
 
+import itertools
 import pickletools
 import re
 from collections.abc import Callable, Mapping
@@ -60,9 +61,10 @@ class _Storage:
 def require_plain_pickle(data: bytes, storages: Mapping[str, bytes]) -> None:
     """Raise `PickleRefusedError` unless a pickle is one that `torch.jit.save` writes for these ``storages``."""
     try:
-        opcodes = [(opcode.name, argument) for opcode, argument, _ in pickletools.genops(data)]
+        read = itertools.islice(pickletools.genops(data), MAX_OPCODES + 1)  # not all: there may be millions
+        opcodes = [(opcode.name, argument) for opcode, argument, _ in read]
         if len(opcodes) > MAX_OPCODES:
-            raise PickleRefusedError(f"a pickle of {len(opcodes):,} opcodes; at most {MAX_OPCODES:,} are accepted")
+            raise PickleRefusedError(f"a pickle of more than {MAX_OPCODES:,} opcodes")
         machine = _Machine(storages)
         for name, argument in opcodes:
             machine.step(name, argument)

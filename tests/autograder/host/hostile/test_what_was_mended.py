@@ -14,6 +14,7 @@ from torch import fx
 
 from autograder.host import grading
 from autograder.host.artifacts import dead_calls
+from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_pickle
 from autograder.host.batch.submitted import HandedIn
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
 from autograder.host.kit.draw import Draw
@@ -150,3 +151,12 @@ def test_who_has_used_up_the_time_is_not_given_it_anew_in_the_next_check():
 
     with pytest.raises(AnswerFailedError, match="No time is left of the 5 s"):
         session.call_with({}, ())
+
+
+def test_of_a_pickle_of_millions_of_opcodes_only_the_first_are_read():
+    started_s = time.process_time()
+
+    with pytest.raises(PickleRefusedError, match="more than 20,000 opcodes"):
+        require_plain_pickle(b"\x80\x02" + b"N" * (8 << 20) + b".", {})
+
+    assert time.process_time() - started_s < 2  # eight million took ten times as long, and a gigabyte
