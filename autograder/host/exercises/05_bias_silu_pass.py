@@ -100,13 +100,6 @@ EXERCISE = Exercise(
         "one of x. Try both orders of the operands, and accept the function, the method and `nn.SiLU`.",
     ),
     speed=Speed(of("F.silu(x + b)", literal, inputs=(TensorSpec((512, 768)), TensorSpec((768,)))), ideal_ratio=2.0),
-    hints=(
-        "Begin at the SiLU and look at what it reads. Who else reads that? Which of the two summands is the bias?",
-        "Write one function that gives the sum if a node is a SiLU in some spelling, and one that gives (x, bias) if a "
-        "node is a plain sum with a bias. The pass itself is then a loop with two questions.",
-        "The bias has one dimension, as long as the last of x: compare `node.meta['tensor_meta'].shape` and `.dtype`. In "
-        "`h * sigmoid(h)` the sum has two readers, and both are part of the SiLU.",
-    ),
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
         Check(
