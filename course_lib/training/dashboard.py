@@ -17,7 +17,7 @@ class Dashboard:
 
     url: str
     folder: Path
-    height_pixels: int = 600
+    height_pixels: int = 800
 
     def _repr_html_(self) -> str:
         title = html.escape(f"TensorBoard: scalars, graph and histograms of {self.folder.name}", quote=True)
@@ -25,7 +25,7 @@ class Dashboard:
         return f'<iframe title="{title}" src="{source}" width="100%" height="{self.height_pixels}"></iframe>'
 
 
-def dashboard(folder: Path, *, height_pixels: int = 600) -> Dashboard:
+def dashboard(folder: Path, *, height_pixels: int = 800) -> Dashboard:
     """Start TensorBoard on a folder of event files and return its page.
 
         >>> dashboard(folder)  # doctest: +SKIP
