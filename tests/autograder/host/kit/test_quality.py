@@ -19,6 +19,7 @@ from autograder.host.kit.quality_mutants import mutants
 from autograder.host.kit.quality_report import quality_json, quality_text
 from autograder.host.sandbox import open_sandbox
 
+SAMPLE = 3  # of controls and of mutants; all of them in `make bench`
 KILLED, MISSED = MutantResult("line 1: a -> b", "values", True), MutantResult("line 2: c -> d", "", False)
 GOOD = Quality(
     "07_sample", 4.0, 4.0, 1.5, (ControlResult("zeros", "0", 0.0, True),), (KILLED,) * 16 + (MISSED,) * 4, 20, 0
@@ -27,12 +28,12 @@ GOOD = Quality(
 
 @pytest.mark.parametrize("exercise_id", all_exercises())
 def test_a_sample_of_controls_and_mutants_is_noticed(exercise_id):
-    found = survey(exercise_id, sandbox=open_sandbox(), seed=1, sample=5, slots=len(os.sched_getaffinity(0)))
+    found = survey(exercise_id, sandbox=open_sandbox(), seed=1, sample=SAMPLE, slots=len(os.sched_getaffinity(0)))
 
     assert failing([found]) == []
     assert found.reference_points == found.max_points > 0
     assert found.score > 0
-    assert len(found.controls) == len(found.mutants) == 5
+    assert len(found.controls) == len(found.mutants) == SAMPLE
 
 
 @pytest.mark.parametrize(
