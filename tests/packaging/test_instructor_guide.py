@@ -18,7 +18,7 @@ from autograder.host.nbgrader.course import open_course
 from tests.architecture.source_tree import ROOT
 
 GUIDE = (ROOT / "docs" / "instructor.md").read_text(encoding="utf-8")
-NAME = "04_fx_capture"
+NAME = "00_start_here"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 COMMANDS = [line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()]
 REHEARSAL = COMMANDS[-1]  # a test of its own runs it

@@ -1,6 +1,6 @@
 """An instructor's afternoon: a class of sixty hands in by exchange and upload, is graded, and gets its feedback back.
 
-    python -m autograder.host.demo.afternoon [--students 60] [--assignment 04_fx_capture] [--work FOLDER]
+    python -m autograder.host.demo.afternoon [--students 60] [--assignment 00_start_here] [--work FOLDER]
 
 Every step is the one that the guide for instructors (docs/instructor.md) names, and its seconds are printed.
 Exit status: 0 every mark and every page of feedback is as it should be · 1 something differs · 4 a failure of ours.
@@ -140,7 +140,7 @@ def main() -> int:
     """Run the afternoon in this checkout."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--students", type=int, default=60)
-    parser.add_argument("--assignment", default="04_fx_capture")
+    parser.add_argument("--assignment", default="00_start_here")
     parser.add_argument("--work", type=Path, default=ROOT / "work" / "afternoon", help="folder for all that is made")
     parser.add_argument("--answers", type=Path, default=ROOT / "tests" / "submissions", metavar="FOLDER")
     options = parser.parse_args()

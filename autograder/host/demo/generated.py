@@ -39,6 +39,13 @@ COSTS_ALL = ("cut_off", "replace_by_text", "latin_1")
 FIRST_LMS_ID = 1000
 _WORTHLESS = re.compile(r"^Must get 0:", re.MULTILINE)
 
+HOSTILE = (
+    "import os\n\nprint('passed', flush=True)\nos._exit(0)\n",
+    "import os\n\ndef {entry}(*given, **named):\n    os.kill(os.getppid(), 9)\n    raise SystemExit(0)\n",
+    "class Yes:\n    def __eq__(self, _):\n        return True\n\n\ndef {entry}(*given, **named):\n    return Yes()\n",
+)
+"""What somebody tries on any exercise; tests/submissions/hostile has what is made for one."""
+
 Answer = tuple[str, float]  # the text of an answer cell and its marks
 
 
@@ -80,7 +87,8 @@ class _Pool:
     def __init__(self, exercise: str, answers: Path) -> None:
         part = hidden_part(exercise)
         assert part is not None, "only an instructor's installation makes a class"
-        self.most = find(exercise, hidden=True).points
+        asked = find(exercise, hidden=True)
+        self.most = asked.points
         members = read_class(answers)
         stated = [(m.kind, "\n".join(m.answers[exercise]), m.marks[exercise]) for m in members if exercise in m.answers]
         known = [(c.answer, float(c.marks)) for c in controls(exercise) if not c.below]
@@ -90,6 +98,7 @@ class _Pool:
         self.wrong = [(text, marks) for text, marks in known if marks < self.most and "while True" not in text]
         self.half = [answer for answer in self.wrong if answer[1] > 0]
         self.hostile = [(text, marks) for kind, text, marks in stated if kind == "hostile"]
+        self.hostile += [(text.format(entry=asked.entry_point), 0.0) for text in HOSTILE]
         for path in sorted((answers / "hostile" / exercise).glob("*.py")):
             text = path.read_text(encoding="utf-8")
             if _WORTHLESS.search(ast.get_docstring(ast.parse(text)) or ""):
@@ -102,7 +111,7 @@ _TAKE: dict[str, Callable[[_Pool, int, Random], Answer]] = {
         random.choice(pool.half) if pool.half else pool.right if place % 2 else (STUB, 0.0)
     ),
     "mistaken": lambda pool, place, random: random.choice(pool.wrong or [(STUB, 0.0)]),
-    "hostile": lambda pool, place, random: random.choice(pool.hostile or [(STUB, 0.0)]),
+    "hostile": lambda pool, place, random: random.choice(pool.hostile),
     "untouched": lambda pool, place, random: (STUB, 0.0),
 }
 

@@ -43,7 +43,7 @@ class CanvasExport(ExportPlugin):
                 continue
             name = ", ".join(part for part in (student.last_name, student.first_name) if part) or student.id
             marks = [_marks(gradebook, assignment, student) for assignment in assignments]
-            yield [_plain(name), _plain(student.lms_user_id), "", _plain(student.id), "", *marks]
+            yield [plain(name), plain(student.lms_user_id), "", plain(student.id), "", *marks]
 
 
 def _marks(gradebook: Gradebook, assignment: str, student: Any) -> str:
@@ -54,6 +54,6 @@ def _marks(gradebook: Gradebook, assignment: str, student: Any) -> str:
     return f"{max(0.0, submission.score - (submission.late_submission_penalty or 0.0)):g}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """``text`` so that no spreadsheet takes it for a formula."""
     return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nbgrader.api import Gradebook
-from nbgrader.plugins import CsvExportPlugin, ExportPlugin
+from nbgrader.plugins import ExportPlugin
 
 from autograder.host.batch import (
     ClassRun,
@@ -28,6 +28,7 @@ from autograder.host.nbgrader.canvas import CanvasExport
 from autograder.host.nbgrader.course import Course, NbgraderError
 from autograder.host.nbgrader.entered import mark_entered, unchanged, wants_feedback, without_hand_in
 from autograder.host.nbgrader.guard import guard_submissions, notes_for
+from autograder.host.nbgrader.marks_csv import MarksExport
 from autograder.host.nbgrader.repair import NOTEBOOK_KEY
 from autograder.host.records import SubmissionRecord
 from autograder.host.report import (
@@ -162,7 +163,7 @@ def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> P
     """
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
         known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})
-        _export(CsvExportPlugin(assignment=known), gradebook, path)
+        _export(MarksExport(assignment=known), gradebook, path)
         if any(student.lms_user_id for student in gradebook.students):
             _export(CanvasExport(assignment=known), gradebook, path.with_name("canvas.csv"))
     return path

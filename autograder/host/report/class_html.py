@@ -84,10 +84,13 @@ def _attention(summary: ClassSummary) -> Html:
     if not summary.attention:
         return joined("Nothing: every submission was read, graded and ended by itself.")
     rows = []
+    places = {student.name: i for i, student in enumerate(summary.students)}
     for entry in summary.attention:
         word = URGENCY_WORDS[entry.urgency]
         tag = element("span", word, class_=f"tag {word}")
-        rows.append((tag, name(entry.student), entry.where, one_line(entry.sentence, limit=800)))
+        shown = name(entry.student)
+        who = element("a", shown, href=f"#student-{places[entry.student]}") if entry.student in places else shown
+        rows.append((tag, who, entry.where, one_line(entry.sentence, limit=800)))
     return joined(table(("", "student", "where", "what"), rows), element("p", _LEGEND, class_="quiet"))
 
 

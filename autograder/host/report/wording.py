@@ -31,6 +31,18 @@ EXERCISE_WORDS = {
 }
 
 
+SHORT_WORDS = {
+    ExerciseStatus.GRADED: "",
+    ExerciseStatus.STUDENT_ERROR: "raised an error",
+    ExerciseStatus.TIMED_OUT: "time limit",
+    ExerciseStatus.OUT_OF_MEMORY: "memory limit",
+    ExerciseStatus.KILLED: "process ended",
+    ExerciseStatus.MALFORMED_ANSWER: "unreadable answer",
+    ExerciseStatus.NOT_FOUND: "not answered",
+    ExerciseStatus.GRADER_ERROR: "an error of ours",
+}
+
+
 def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
     """A check's mark and word; while nothing is answered, no check has failed: it is open."""
     if exercise is ExerciseStatus.NOT_FOUND:
@@ -106,4 +118,4 @@ def discrimination_word(value: float | None) -> str:
 
 def status_word(record: ExerciseRecord) -> str:
     """Why the exercise was not simply graded, in two or three words; empty if it was."""
-    return "" if record.status is ExerciseStatus.GRADED else record.status.value.replace("_", " ")
+    return SHORT_WORDS[record.status]

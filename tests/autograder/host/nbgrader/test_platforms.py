@@ -15,6 +15,7 @@ from nbgrader.api import Gradebook
 from autograder.host.nbgrader.canvas import CanvasExport
 from autograder.host.nbgrader.course import Course, open_course
 from autograder.host.nbgrader.late import DAY_S, LatePenalty
+from autograder.host.nbgrader.marks_csv import MarksExport
 from autograder.host.nbgrader.roster import RosterError, import_roster, read_roster
 from autograder.host.nbgrader.upload import NotebookExtractor, UploadCollector
 
@@ -77,7 +78,7 @@ def test_of_an_archive_only_notebooks_are_unpacked(tmp_path: Path, log: logging.
 def test_a_zip_bomb_costs_its_sender_the_notebook_and_nobody_else(tmp_path: Path, log: logging.Logger, caplog) -> None:
     members = {"a_1_2_n.ipynb": b"0" * 5_000_000, "b_2_3_n.ipynb": "B"}
     assert unpacked(tmp_path, members, log, member_bytes=1_000_000) == {"b_2_3_n.ipynb": "B"}
-    assert "a_1_2_n.ipynb has more than 1000000 bytes" in caplog.text
+    assert "'a_1_2_n.ipynb' has more than 1000000 bytes" in caplog.text
 
 
 def test_a_damaged_archive_is_said(tmp_path: Path, log: logging.Logger, caplog) -> None:
@@ -132,7 +133,7 @@ def test_a_member_that_cannot_be_unpacked_leaves_the_others_alone(tmp_path: Path
     (tmp_path / "out").mkdir()
     NotebookExtractor(log=log).extract(str(folder), str(tmp_path / "out"))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["b_2_3_n.ipynb"]
-    assert "a_1_2_n.ipynb in the archive cannot be unpacked" in caplog.text
+    assert "'a_1_2_n.ipynb' in the archive cannot be unpacked" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "...ipynb", "-rf/x.ipynb", "*/x.ipynb"])
@@ -196,6 +197,25 @@ def test_canvas_gets_a_row_for_each_student_that_it_knows(course: Course, tmp_pa
         ["'=1+1", "5", "eve", ""],
     ]
     assert "cleo has no lms_user_id" in caplog.text
+
+
+def test_a_name_with_a_comma_or_a_formula_moves_no_mark(course: Course, tmp_path: Path) -> None:
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        gradebook.update_or_create_student("eve", first_name="=1+1", last_name="of here, there")
+        gradebook.add_assignment(NAME)
+        gradebook.add_submission(NAME, "ada")
+        MarksExport(assignment=[NAME], to=str(tmp_path / "grades.csv")).export(gradebook)
+    with (tmp_path / "grades.csv").open(newline="") as file:
+        rows = {row["student_id"]: row for row in csv.DictReader(file)}
+    assert set(rows) == {"ada", "bob", "cleo", "eve"}
+    assert (rows["eve"]["last_name"], rows["eve"]["first_name"]) == ("of here, there", "'=1+1")
+    assert {row["score"] for row in rows.values()} == {"0.0"}
+
+
+def test_whoever_has_no_name_is_called_by_the_id(course: Course) -> None:
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        names = {s.id: (s.last_name, s.first_name) for s in gradebook.students}
+    assert names == {"ada": ("L", "Ada"), "bob": ("bob", ""), "cleo": ("cleo", "")}
 
 
 @pytest.mark.parametrize(

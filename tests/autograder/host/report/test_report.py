@@ -122,7 +122,7 @@ def test_both_twins_say_the_same_about_the_class() -> None:
     environment = this_environment(("secret seed", "fingerprint 12ab"))
     text = class_text(summary, title="t", environment=environment)
     html = class_html(summary, title="t", environment=environment)
-    for part in ("mean", "not graded", "timed out", "fingerprint 12ab", "it is not JSON", "honest_5"):
+    for part in ("mean", "not graded", "time limit", "fingerprint 12ab", "it is not JSON", "honest_5"):
         assert part in text, part
         assert part in html, part
 

@@ -1,0 +1,88 @@
+"""A headless Chromium, spoken to through its own debugging protocol: open a page, and say when it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+POLL_S = 0.01
+PATIENCE_S = 60.0
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+class NoBrowserError(Exception):
+    """There is no Chromium on this machine."""
+
+
+class Browser:
+    """One tab."""
+
+    def __init__(self, connection: WebSocketClientConnection) -> None:
+        self._connection, self._last = connection, 0
+
+    async def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send one command and return its result; events in between are dropped."""
+        self._last += 1
+        await self._connection.write_message(json.dumps({"id": self._last, "method": method, "params": parameters}))
+        while True:
+            message = await self._connection.read_message()
+            if message is None:
+                raise NoBrowserError("Chromium ended.")
+            answer: dict[str, Any] = json.loads(message)
+            if answer.get("id") == self._last:
+                return dict(answer.get("result", {}))
+
+    async def evaluate(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression, None if it raised."""
+        answer = await self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        return answer.get("result", {}).get("value")
+
+    async def open(self, address: str, is_there: str) -> float:
+        """Open ``address`` and return the seconds until the expression ``is_there`` holds in the loaded page."""
+        await self.ask("Page.navigate", url="about:blank")
+        started = time.monotonic()
+        await self.ask("Page.navigate", url=address)
+        whole = f"location.href != 'about:blank' && document.readyState == 'complete' && ({is_there})"
+        while not await self.evaluate(whole):
+            if time.monotonic() - started > PATIENCE_S:
+                raise TimeoutError(f"{address} was not there after {PATIENCE_S:.0f} s")
+            await asyncio.sleep(POLL_S)
+        return time.monotonic() - started
+
+
+@asynccontextmanager
+async def browser(profile: Path) -> AsyncIterator[Browser]:
+    """Start Chromium with an empty ``profile``; raises `NoBrowserError` where there is none."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        raise NoBrowserError("There is no Chromium here; `apt-get install chromium` on Debian.")
+    # no sandbox of its own: as root it has none, and it opens pages of ours only
+    command = [program, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+    process = subprocess.Popen([*command, "about:blank"], stderr=subprocess.DEVNULL)
+    try:
+        port = await _port(profile / "DevToolsActivePort")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list") as listed:
+            address = next(tab["webSocketDebuggerUrl"] for tab in json.load(listed) if tab["type"] == "page")
+        yield Browser(await websocket_connect(address, max_message_size=1 << 30))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def _port(written: Path) -> str:
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        if written.is_file() and (lines := written.read_text().split()):
+            return lines[0]
+        await asyncio.sleep(0.1)
+    raise NoBrowserError("Chromium did not start.")
