@@ -27,6 +27,7 @@ PRIMITIVES = {"RaiseException", "NumToTensor", "device", "dtype", "ndim", "shape
 BUILT_IN = {"annotate", "unchecked_cast", "uninitialized", "range", "float", "int", "bool", "str", "len"}
 BASES = {"Module", "NamedTuple"}
 _OWN = re.compile(r"__torch__(\.\w+)+")
+_REGISTERED = "__torch__.torch.classes"  # by C++, and no part of an archive
 _REFUSED_NODES = (
     ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Lambda, ast.With, ast.Try, ast.Delete, ast.Await,
     ast.AsyncFunctionDef, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.NamedExpr, ast.JoinedStr,
@@ -53,6 +54,8 @@ def rewritten_code(text: str) -> str:
 
 
 def _require_allowed(node: ast.AST) -> None:
+    if isinstance(node, ast.Attribute) and _dotted(node) == _REGISTERED:
+        raise CodeRefusedError(f"a class of {_REGISTERED}")
     if isinstance(node, _REFUSED_NODES):
         raise CodeRefusedError(f"a {type(node).__name__}")
     if isinstance(node, ast.ClassDef) and any(_dotted(base) not in BASES for base in node.bases):

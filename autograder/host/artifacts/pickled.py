@@ -33,7 +33,7 @@ NAMES = {REBUILT, "collections OrderedDict", *STORAGES} | {
 TYPED = "torch.jit._pickle restore_type_tag"
 """What gives a container any type that a text names, whatever is in it."""
 
-CLASSES = re.compile(r"__torch__[\w.]* \w+")
+CLASSES = re.compile(r"__torch__(?!\.torch\.classes\b)[\w.]* \w+")  # never those that C++ registers
 _VALUES = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 _LITERALS = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"}
 _MARK = object()

@@ -14,6 +14,7 @@ from torch import fx
 
 from autograder.host import grading
 from autograder.host.artifacts import dead_calls
+from autograder.host.artifacts.archive_code import CodeRefusedError, rewritten_code
 from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_pickle
 from autograder.host.batch.submitted import HandedIn
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
@@ -160,3 +161,14 @@ def test_of_a_pickle_of_millions_of_opcodes_only_the_first_are_read():
         require_plain_pickle(b"\x80\x02" + b"N" * (8 << 20) + b".", {})
 
     assert time.process_time() - started_s < 2  # eight million took ten times as long, and a gigabyte
+
+
+def test_classes_that_c_plus_plus_registers_are_none_of_an_archives_own():
+    name = "__torch__.torch.classes.quantized"
+    with pytest.raises(PickleRefusedError, match=r"torch\.classes"):
+        require_plain_pickle(f"\x80\x02c{name}\nLinearPackedParamsBase\n.".encode("latin-1"), {})
+    for code in (f"return {name}.LinearPackedParamsBase()", f"c = {name}"):
+        with pytest.raises(CodeRefusedError, match=r"torch\.classes"):
+            rewritten_code(f"def forward(self, x):\n  {code}\n")
+
+    assert "__torch__.answer.Part" in rewritten_code("def forward(self, x):\n  return __torch__.answer.Part(x)\n")
