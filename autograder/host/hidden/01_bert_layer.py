@@ -75,7 +75,7 @@ def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
 
 def _sizes(answer: ModuleAnswer, draw: Draw) -> None:
     for sizes in ((1, 7, 1, 3), (3, 10, 5, 129)):
-        for dtype in (torch.float32, torch.float64):
+        for dtype in (torch.float64, torch.float32):
             norm_first = draw.chance(0.5)
             module, state = visible.built(answer, draw, sizes, norm_first=norm_first, dtype=dtype)
             formula = visible.encoder(state, sizes, norm_first=norm_first)

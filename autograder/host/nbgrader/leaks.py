@@ -6,17 +6,18 @@ lines (``return x``, an import, a signature, a comment) prove nothing alone and 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.host.nbgrader.markers import solution_regions
+from autograder.host.nbgrader.markers import solution_regions, without_solutions
 
 LONG = 44  # characters; the longest line that occurs in lessons and solutions alike by chance is shorter
 MEANINGFUL = 12
-_COMMON = re.compile(r"(#.*|def .*|import .*|from .* import .*|return \w+|else:|try:|pass|raise .*|[\W_]*|\"\"\".*)")
+_COMMON = re.compile(r"(#.*|def .*|import .*|from .* import .*|return [\w.]+|else:|try:|pass|raise .*|[\W_]*|\"\"\".*)")
 _MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "autograder.host.hidden")
 
 
@@ -47,15 +48,35 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 
 
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
-    """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``."""
+    """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``.
+
+    The answers of known marks in hidden files repeat what a lesson gives openly (a function's first lines, a program to
+    be mended), so of their text what stands outside the solutions is no secret. Of the other code there, all is.
+    """
     found: list[Fingerprint] = []
+    given: set[str] = set()
     for path in sorted(source.glob("*/*.ipynb")):
         for cell in json.loads(path.read_text())["cells"]:
-            for region in solution_regions("".join(cell["source"])):
+            text = "".join(cell["source"])
+            for region in solution_regions(text):
                 found += fingerprints(region, f"a solution in {path.name}")
+            given |= {one.text for one in fingerprints(without_solutions(text).splitlines(), path.name)}
     for path in sorted(hidden.glob("*.py")):
-        found += fingerprints(path.read_text().splitlines(), f"{hidden.name}/{path.name}")
+        code, answers = _code_and_answers(path.read_text())
+        origin = f"{hidden.name}/{path.name}"
+        found += fingerprints(code, origin)
+        found += (one for one in fingerprints(answers, origin) if one.text not in given)
     return found
+
+
+def _code_and_answers(text: str) -> tuple[list[str], list[str]]:
+    """The lines of a hidden file outside and inside of texts of several lines, which are answers of known marks."""
+    constants = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    texts = [node for node in constants if isinstance(node.value, str)]
+    spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in texts]
+    inside = {number for span in spans if len(span) > 1 for number in span}
+    numbered = list(enumerate(text.splitlines(), start=1))
+    return [line for i, line in numbered if i not in inside], [line for i, line in numbered if i in inside]
 
 
 def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:

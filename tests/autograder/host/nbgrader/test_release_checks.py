@@ -163,6 +163,23 @@ def test_every_solution_and_every_hidden_file_has_fingerprints() -> None:
         assert f"hidden/{path.name}" in origins
 
 
+def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_check_is(tmp_path: Path) -> None:
+    first = "kept = [row for row in rows if row['users'] == len(rows)]"
+    given = [first, "print(sorted(kept, key=lambda row: row['node']))"]
+    solved = "answer = {row['node']: row['users'] + 1 for row in kept if row}"
+    stub = [*given, "### BEGIN SOLUTION", solved, "### END SOLUTION"]
+    (tmp_path / "source" / "00_a").mkdir(parents=True)
+    cells = [{"cell_type": "code", "source": [f"{line}\n" for line in stub]}]
+    (tmp_path / "source" / "00_a" / "00_a.ipynb").write_text(json.dumps({"cells": cells}))
+    (tmp_path / "hidden").mkdir()
+    check = "drawn = [draw.integer(1, 40) for _ in range(draw.integer(2, 9))]"
+    reference = "\n".join(["", *given, solved, ""])
+    (tmp_path / "hidden" / "00_a.py").write_text(f'{check}\n{given[0]}\nREFERENCE = """{reference}"""\n')
+    secrets = {one.text for one in secret_fingerprints(tmp_path / "source", tmp_path / "hidden")}
+    assert {solved, check, given[0]} <= secrets
+    assert given[1] not in secrets
+
+
 def test_the_source_itself_would_be_refused_as_a_release() -> None:
     found = leaks(ROOT / "notebooks", secret_fingerprints(ROOT / "notebooks", ROOT / "autograder" / "host" / "hidden"))
     assert len([f for f in found if "a solution in" in f]) > 3
