@@ -1,7 +1,7 @@
 """Programs that answers about graphs are asked for; the text of this file is sent to the worker, which makes them too.
 
 So it imports nothing but PyTorch. A graph is made from steps, plain data that a check draws afresh:
-``{"call": name, "args": [...], "kwargs": {...}, "name": str}`` where ``{"step": i}`` among the arguments stands for the
+``{"call": name, "args": [...], "kwargs": [[name, value], ...], "name": str}`` where ``{"step": i}`` among the arguments stands for the
 result of step ``i``; a step without ``"call"`` is an input.
 """
 
@@ -41,7 +41,7 @@ def graph(steps: list[dict[str, Any]], returns: Any, shapes: list[list[int]], de
     nodes: list[fx.Node] = []
     for step in steps:
         call, args = step.get("call"), [_filled(a, nodes) for a in step.get("args", [])]
-        kwargs = {name: _filled(value, nodes) for name, value in step.get("kwargs", {}).items()}
+        kwargs = {name: _filled(value, nodes) for name, value in step.get("kwargs", [])}
         if call is None:
             nodes.append(made.placeholder(step["name"]))
         elif call in METHODS:

@@ -24,7 +24,7 @@ class RandomGraph:
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> int:
         """Add a call; an `At` among the arguments stands for an earlier step."""
-        given = {key: _written(value) for key, value in kwargs.items()}
+        given = [[key, _written(value)] for key, value in kwargs.items()]  # a list keeps its order
         letter = self.draw.choice("abcdefgh")
         step = {"call": name, "args": [_written(a) for a in args], "kwargs": given}
         return self._add({**step, "name": f"{letter}{len(self.steps)}"})
