@@ -144,7 +144,7 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 def require_bounded(inputs: Inputs, *, graphs: int, max_elements: int, max_number: float) -> None:
     """Raise `CheckFailedError` for inputs that are too many, too large or not finite, and programs not asked for."""
-    found = list(leaves(inputs.values).values())
+    plain = [leaf for leaf in leaves(inputs.values).values() if not isinstance(leaf, torch.Tensor)]
     if len(inputs.graphs) > graphs:
         asked = f"{graphs} are asked for" if graphs else "none is asked for"
         raise CheckFailedError(f"The answer holds {len(inputs.graphs)} programs where {asked}.")
@@ -153,7 +153,7 @@ def require_bounded(inputs: Inputs, *, graphs: int, max_elements: int, max_numbe
         raise CheckFailedError(
             f"The answer has {elements:,} elements of tensors; at most {max_elements:,} may be used."
         )
-    for value in found:
+    for value in (*inputs.values.tensors, *plain):  # parameters of programs among them
         numbers = value if isinstance(value, torch.Tensor) else torch.tensor(_number(value), dtype=torch.float64)
         if numbers.is_complex():
             raise CheckFailedError("The answer holds complex numbers; use real ones.")

@@ -155,6 +155,14 @@ def test_programs_cross_as_graphs_and_get_a_copy_of_their_own_in_each_run():
     assert "same result" in verdict(lambda question: (lambda x: x * 2, torch.ones(2)), trial)
 
 
+def test_parameters_of_a_program_are_numbers_like_all_others():
+    linear = torch.nn.Linear(2, 2)
+    torch.nn.init.constant_(linear.weight, torch.nan)
+    program = torch.nn.Sequential(linear)
+
+    assert "NaN or infinity" in verdict(lambda question: (program, torch.ones(1, 2)), Trial("x", PASSES, graphs=1))
+
+
 def test_a_program_outside_the_allow_list_is_refused():
     def uninitialised(x):
         return torch.empty_like(x)
