@@ -221,9 +221,9 @@ EXERCISE = Exercise(
     ),
     hints=(
         "Five lines make a step: logits, loss, zero_grad, backward, step. What must be made once, before the loop?",
-        "Seed, model, AdamW, then `with SummaryWriter(folder) as writer:` around add_graph and the loop over "
-        "`enumerate(zip(hidden, labels), start=1)`.",
-        "`writer.add_scalar('loss/train', loss.item(), step)`; the length of the gradient comes from "
-        "`nn.utils.clip_grad_norm_(model.parameters(), 1.0)`, after backward.",
+        "Seed, model, AdamW; then a `SummaryWriter` of the folder, in a `with`, around add_graph and the loop over the "
+        "zipped batches. `enumerate` counts the steps, from 1.",
+        "`add_scalar` takes a tag, a number and the step, so the loss needs `.item()`. The length of the gradient is what "
+        "`clip_grad_norm_` returns, after backward and with a limit of 1.",
     ),
 )

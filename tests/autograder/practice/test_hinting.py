@@ -122,5 +122,5 @@ def test_hints_hold_no_line_of_the_answer_and_nothing_hidden(exercise_id: str) -
     lines = ["".join(line.split()) for line in solution_lines(exercise_id)]
     assert [line for line in lines if len(line) > LONGEST_SHARED and line in told] == []
     part = hidden_part(exercise_id)
-    names = ["".join(c.name.split()) for c in (part.checks if part else ()) if " " in c.name]
+    names = ["".join(c.name.split()) for c in (part.checks if part else ()) if c.name.count(" ") > 1]
     assert [name for name in names if name in told] == []
