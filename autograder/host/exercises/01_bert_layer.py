@@ -161,7 +161,7 @@ EXERCISE = Exercise(
         "Two parts, each with a residual sum and a LayerNorm. Where does the sum take its second half from?",
         "Write one layer as a class of its own, with `attention`, `attention_norm`, `up`, `down` and "
         "`feed_forward_norm`; the stack is an nn.ModuleList called `layers`.",
-        "Norm last: `attention_norm` of a sum, `hidden` and what `attention` makes of it under the mask. Norm first: the "
-        "norm moves into the brackets of the part. Then the same once more, with `up`, `F.gelu` and `down`.",
+        "Norm last: `attention_norm` of a sum, `hidden` and what `attention` makes of it under the mask. Norm first: "
+        "the norm moves into the brackets of the part. Then the same once more, with `up`, `F.gelu` and `down`.",
     ),
 )

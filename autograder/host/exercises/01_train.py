@@ -223,7 +223,7 @@ EXERCISE = Exercise(
         "Five lines make a step: logits, loss, zero_grad, backward, step. What must be made once, before the loop?",
         "Seed, model, AdamW; then a `SummaryWriter` of the folder, in a `with`, around add_graph and the loop over the "
         "zipped batches. `enumerate` counts the steps, from 1.",
-        "`add_scalar` takes a tag, a number and the step, so the loss needs `.item()`. The length of the gradient is what "
-        "`clip_grad_norm_` returns, after backward and with a limit of 1.",
+        "`add_scalar` takes a tag, a number and the step, so the loss needs `.item()`. The length of the gradient is "
+        "what `clip_grad_norm_` returns, after backward and with a limit of 1.",
     ),
 )
