@@ -1,0 +1,42 @@
+"""Pages are timed in a real browser, and a machine without one says so."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+
+import pytest
+
+from benchmarks import browser, page_times
+
+LATE = """<!doctype html><title>late</title><table><tbody></tbody></table>
+<script>setTimeout(() => document.querySelector("tbody").innerHTML = "<tr><td>1</td></tr>", 300)</script>"""
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
+def test_a_page_is_there_when_its_rows_are(tmp_path):
+    (tmp_path / "late.html").write_text(LATE)
+
+    async def seconds() -> float:
+        async with browser.browser(tmp_path / "profile") as tab:
+            return await tab.open((tmp_path / "late.html").as_uri(), page_times.ROWS.format(1))
+
+    assert asyncio.run(seconds()) >= 0.3
+
+
+def test_without_a_browser_there_is_a_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(browser.shutil, "which", lambda _: None)
+    monkeypatch.setattr(page_times, "jupyter", lambda _: pytest.MonkeyPatch.context())
+    monkeypatch.setattr(page_times, "times_s", no_browser)
+    monkeypatch.setattr(sys, "argv", ["page_times", "--work", str(tmp_path)])
+
+    assert page_times.main() == 2
+    assert "There is no Chromium here" in capsys.readouterr().err
+
+
+async def no_browser(server, work, rows):
+    """Do as the measurement does first."""
+    async with browser.browser(work / "profile"):
+        return {}
