@@ -216,4 +216,8 @@ HIDDEN = HiddenPart(
         "swapped operands": "it spoils calls of the course's operators, of which there are none",
         "one precision lower": "as above",
     },
+    equivalent={
+        "line 21: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "line 14: node in calls and writes(node) -> writes(node)": "no other node has such a target",
+    },
 )

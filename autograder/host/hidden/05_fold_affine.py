@@ -228,4 +228,7 @@ HIDDEN = HiddenPart(
         "swapped operands": "it spoils calls of the course's operators, of which there are none",
         "one precision lower": "as above",
     },
+    equivalent={
+        "line 27: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+    },
 )
