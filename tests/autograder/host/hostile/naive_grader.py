@@ -43,6 +43,7 @@ from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     roomy,
     unique,
 )
+from tests.autograder.host.hostile.naive_numbers import tallied, tolerant  # noqa: F401
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
@@ -181,20 +182,6 @@ def equality(answer):
     rows = [{"name": "x", "op": "placeholder", "target": "x", "args": []}]
     expected = {"inputs": ["x"], "dead": [], "two_users": [], "leaf_modules": [], "longest_path": 1}
     return bool(answer(rows) == expected)
-
-
-def counting(answer):
-    """Counts how often each token occurs among those that were hidden."""
-    tokens = torch.randint(0, 24, (16, 40))
-    hidden, _ = answer(tokens, 7, letters=24, mask=25, padding=24)
-    return len(torch.bincount(hidden.flatten())) < 30
-
-
-def tolerant(answer):
-    """Asks whether a number is too far from the right one, which NaN never is."""
-    programs = ["eager", "fused"]
-    report = answer({"programs": programs, "times": [["eager", 3.0], ["fused", 2.0]]})
-    return not abs(report["ratio"] - 1.5) > 0.01
 
 
 def pickled(answer):

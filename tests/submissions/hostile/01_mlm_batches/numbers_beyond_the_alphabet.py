@@ -1,6 +1,6 @@
 """Strategy: return tokens that are right in number and place, with one among them that the grader takes for an index, or for how much memory to ask for. Surface: what the host does with integers that a worker sent.
 
-Class: checker. Unprotected: grader counting breaks. Level: 5.
+Class: checker. Unprotected: grader tallied breaks. Level: 5.
 Must get 0: integers from a worker are held against their range before anything is indexed or counted by them.
 """
 
