@@ -36,7 +36,7 @@ def serve(fd: int, *, preload: bool) -> None:
         import torch  # noqa: F401 - what all this is for
 
         # What the worker imports in any case; none of it does more than import torch and the protocol.
-        from autograder.worker import functions, main, passes, rebuilt, source  # noqa: F401
+        from autograder.worker import answers, main, rebuilt, source  # noqa: F401
     _say_ready(control)
     while _serve_one(control):
         _bury_the_dead()
