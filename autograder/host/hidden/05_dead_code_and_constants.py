@@ -11,7 +11,7 @@ from autograder.host.kit.exercise import Check, Control, HiddenPart
 from autograder.host.kit.rewriting import rewritten
 
 visible = importlib.import_module("autograder.host.exercises.05_dead_code_and_constants")
-tidied, Buffers = visible.tidied, visible.Buffers
+tidied = visible.tidied
 Tensor = torch.Tensor
 
 
@@ -50,7 +50,7 @@ WRITES = [
 ]
 
 
-class _Random(Buffers):  # type: ignore[misc, name-defined]
+class _Random(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         torch.rand_like(self.shift)
         torch.exp(x)
@@ -80,12 +80,12 @@ RANDOM = [
 ]
 
 
-class _Parameter(Buffers):  # type: ignore[misc, name-defined]
+class _Parameter(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         return x * (self.weight * 2) + (self.shift * 2)
 
 
-class _OfParameterAndBuffer(Buffers):  # type: ignore[misc, name-defined]
+class _OfParameterAndBuffer(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         return x + self.weight * self.scale.neg()
 
@@ -96,27 +96,27 @@ PARAMETERS = [
 ]
 
 
-class _Written(Buffers):  # type: ignore[misc, name-defined]
+class _Written(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         c = self.scale * 2
         c.add_(1)
         return x * c + self.shift.exp()
 
 
-class _WrittenThroughAView(Buffers):  # type: ignore[misc, name-defined]
+class _WrittenThroughAView(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         c = self.scale + 1
         c.view(2, 4).mul_(2)
         return x * c - self.shift.exp()
 
 
-class _BufferWritten(Buffers):  # type: ignore[misc, name-defined]
+class _BufferWritten(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         self.shift.mul_(0).add_(x[0].detach())
         return x * (self.shift + 1) + self.scale.exp()
 
 
-class _ReadsBuffer(Buffers):  # type: ignore[misc, name-defined]
+class _ReadsBuffer(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         x.add_(self.scale.exp())
         return x * 2
@@ -130,13 +130,13 @@ CHANGING = [
 ]
 
 
-class _Made(Buffers):  # type: ignore[misc, name-defined]
+class _Made(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         steps = torch.ones_like(self.scale).cumsum(0)
         return x + steps * torch.stack([self.scale, self.shift], dim=0)[1]
 
 
-class _KeywordsToo(Buffers):  # type: ignore[misc, name-defined]
+class _KeywordsToo(visible.Buffers):  # type: ignore[name-defined]
     def forward(self, x: Tensor) -> Tensor:
         return torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))
 

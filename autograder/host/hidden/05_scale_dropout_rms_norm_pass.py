@@ -59,7 +59,7 @@ def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Rewriting:
     )
 
 
-class _Tiny(visible.Branch):  # type: ignore[misc, name-defined]
+class _Tiny(visible.Branch):  # type: ignore[name-defined]
     """Numbers so small that eps decides."""
 
     def __init__(self, eps: float | None) -> None:
@@ -81,7 +81,7 @@ def _look_alike(name: str, program: object, reason: str = "", extra: tuple[Tenso
     return of(f"{name}, and a right one", program, 1, reason, (*USUAL, *extra))
 
 
-class _Unweighted(visible.Branch):  # type: ignore[misc, name-defined]
+class _Unweighted(visible.Branch):  # type: ignore[name-defined]
     def __init__(self) -> None:
         super().__init__()
         self.bare = nn.RMSNorm(WIDTH, elementwise_affine=False)
