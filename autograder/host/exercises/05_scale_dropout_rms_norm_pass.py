@@ -136,6 +136,7 @@ EXERCISE = Exercise(
     setup=SETUP,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),  # their BDRL would write the pass
     wall_s=60,
+    # separate operators read or write rows seven times, a fused one three times
     speed=Speed(of("norm(residual + dropout(x * scale))", evaluated, inputs=LARGE), ideal_ratio=7 / 3),
     hints=(
         "Start at the normalisation and walk back: what must its input be, and what that one's? Write down at each "
