@@ -8,7 +8,7 @@ import torch
 from autograder.host.kit.tensors import Case, TensorAnswer
 from autograder.host.kit.values import ValueAnswer
 from autograder.host.records import ExerciseStatus
-from autograder.host.sandbox import open_sandbox
+from autograder.host.sandbox import SandboxError, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
 
 
@@ -123,3 +123,37 @@ def test_an_exercise_may_ask_for_two_functions_of_one_answer():
     with pytest.raises(AnswerFailedError, match="no function `h`"):
         answer.function("h").call(case)
     made.close()
+
+
+class NeverStarts:
+    """A sandbox that only notes whether workers for graphs were announced."""
+
+    def __init__(self):
+        self.announced = False
+
+    def expect_graphs(self):
+        self.announced = True
+
+    def start(self, **_):
+        raise SandboxError("not today")
+
+
+@pytest.mark.parametrize(
+    ("mode", "setup", "announced"),
+    [
+        ("graph", None, True),
+        ("pass", "import torch", True),
+        ("callable", "import torch", False),
+        ("value", "import course_lib.graph", True),
+        ("value", "", False),
+    ],
+)
+def test_what_a_zygote_imports_follows_from_the_exercise_and_never_from_an_answer(mode, setup, announced):
+    answer = {"name": "answer f", "text": "import course_lib, torch._dynamo"}
+    parts = [] if setup is None else [{"name": "setup", "text": setup}, answer]
+    sandbox = NeverStarts()
+
+    with pytest.raises(SandboxError):
+        Session(sandbox, {"mode": mode, "parts": parts, "entry_point": "f"}).send_shared({}, [], [], ())
+
+    assert sandbox.announced is announced
