@@ -23,6 +23,7 @@ from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.protocol import ProtocolError
 
+MESSAGE_CHARACTERS = 2_000
 # in place of what happened there: an exit status, say, could carry out what the case is
 UNSEEN = "It ended in a case that you do not see; what came before it counts."
 
@@ -138,6 +139,8 @@ class _Grading:
         ]
 
     def _add(self, check: Check, status: CheckStatus, points: float, message: str) -> None:
+        # names and keys that an answer chose may stand in it: of any length, and with what no file can hold
+        message = message[:MESSAGE_CHARACTERS].encode("utf-8", "replace").decode()
         self.checks.append(
             CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message)
         )

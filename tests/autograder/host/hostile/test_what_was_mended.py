@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 import zipfile
+from dataclasses import replace
 
 import pytest
 from torch import fx
@@ -18,7 +19,10 @@ from autograder.host.artifacts.archive_code import CodeRefusedError, rewritten_c
 from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_pickle
 from autograder.host.batch.submitted import HandedIn
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
+from autograder.host.exercises import find
+from autograder.host.judge import _Grading
 from autograder.host.kit.draw import Draw
+from autograder.host.kit.exercise import Check, CheckFailedError
 from autograder.host.nbgrader.upload import NotebookExtractor
 from autograder.host.notebook import SubmissionError, answers_in, has_too_many_entries, read_submission
 from autograder.host.session import AnswerFailedError, Session
@@ -172,3 +176,15 @@ def test_classes_that_c_plus_plus_registers_are_none_of_an_archives_own():
             rewritten_code(f"def forward(self, x):\n  {code}\n")
 
     assert "__torch__.answer.Part" in rewritten_code("def forward(self, x):\n  return __torch__.answer.Part(x)\n")
+
+
+def test_what_a_check_says_is_short_and_can_be_written_whatever_an_answer_put_into_it():
+    def run(answer: object, draw: Draw) -> None:
+        raise CheckFailedError("\ud800 does not belong there" * 100_000)
+
+    check = Check("names", "names", 1.0, run)
+    grading = _Grading(replace(find("04_read_a_graph"), checks=(check,)), seed=1)
+
+    grading.run(check, None)
+
+    assert len(grading.checks[0].message.encode()) <= 2_000
