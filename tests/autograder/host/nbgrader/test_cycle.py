@@ -154,6 +154,10 @@ def marks(graded: Graded) -> dict[str, float]:
         return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
 
 
+def test_students_get_the_map_of_the_lessons_with_the_release(course: Course) -> None:
+    assert (course.release / "README.md").read_text() == (course.source / "README.md").read_text()
+
+
 def test_one_bad_notebook_stops_nobody_elses(graded: Graded, marks: dict[str, float]) -> None:
     assert marks["honest"] == 6.0
     assert marks["untouched"] == 0.0
