@@ -24,6 +24,14 @@ class NoBrowserError(Exception):
     """There is no Chromium on this machine."""
 
 
+def find() -> str:
+    """Where Chromium is; raises `NoBrowserError` where there is none."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        raise NoBrowserError("There is no Chromium here; `apt-get install chromium` on Debian.")
+    return program
+
+
 class Browser:
     """One tab."""
 
@@ -63,9 +71,7 @@ class Browser:
 @asynccontextmanager
 async def browser(profile: Path) -> AsyncIterator[Browser]:
     """Start Chromium with an empty ``profile``; raises `NoBrowserError` where there is none."""
-    program = next(filter(None, map(shutil.which, NAMES)), None)
-    if program is None:
-        raise NoBrowserError("There is no Chromium here; `apt-get install chromium` on Debian.")
+    program = find()
     # no sandbox of its own: as root it has none, and it opens pages of ours only
     command = [program, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
     process = subprocess.Popen([*command, "about:blank"], stderr=subprocess.DEVNULL)

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.browser import NoBrowserError, browser
+from benchmarks.browser import NoBrowserError, browser, find
 
 ROOT = Path(__file__).parents[1]
 NAME = "00_start_here"
@@ -99,19 +99,20 @@ def main() -> int:
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="of a class that was graded already")
     options = parser.parse_args()
     size, load = (12 if options.quick else options.students), os.getloadavg()[0]
+    try:
+        find()
+    except NoBrowserError as error:  # said before a class is graded, not after
+        print(f"page_times: {error}", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         work = (options.work or Path(folder) / "work").resolve()
         if not options.work:
             command = ["-m", "autograder.host.demo.afternoon", "--students", str(size), "--work", str(work)]
-            if (status := subprocess.run([sys.executable, *command], cwd=ROOT).returncode) > 1:
+            if (status := subprocess.run([sys.executable, *command], cwd=ROOT, stdout=sys.stderr).returncode) > 1:
                 return status
         rows = sum(1 for _ in work.glob(f"autograded/*/{NAME}"))
-        try:
-            with jupyter(work) as server:
-                found = asyncio.run(times_s(server, work, rows))
-        except NoBrowserError as error:
-            print(f"page_times: {error}", file=sys.stderr)
-            return 2
+        with jupyter(work) as server:
+            found = asyncio.run(times_s(server, work, rows))
     print(f"students who handed in {rows}, load before it began {load:.1f}")
     for name, seconds in found.items():
         print(f"{name:30} {seconds:5.2f} s{'' if seconds < TARGET_S else '  more than 2 s'}")
