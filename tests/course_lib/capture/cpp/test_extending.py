@@ -1,12 +1,15 @@
 """Our passes over TorchScript's graphs, compiled once for all tests here."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
 from course_lib.capture.cpp import build_passes
 from course_lib.errors import CaptureError
+
+BUILT = Path(__file__).parents[4] / "work" / "cpp"  # kept from run to run; built anew when the source changes
 
 pytestmark = [
     pytest.mark.slow,
@@ -15,8 +18,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def passes(tmp_path_factory):
-    return build_passes(tmp_path_factory.getbasetemp() / "built")
+def passes():
+    return build_passes(BUILT)
 
 
 def bias_relu(x, b):
