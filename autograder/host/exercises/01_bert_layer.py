@@ -150,7 +150,7 @@ EXERCISE = Exercise(
     setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
     needs=("01_scaled_dot_product", "01_multi_head_attention"),
     masked=("course_lib.models",),
-    wall_s=30,
+    wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.8, _parameters),
         Check("equal to BERT's formula, norm last", "norm last", 2.4, equal(norm_first=False)),

@@ -121,7 +121,7 @@ EXERCISE = Exercise(
     points=4,
     setup="import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
     masked=("course_lib.models",),
-    wall_s=30,
+    wall_s=60,
     checks=(
         Check("both permutes discarded: wrong, and in silence", "both", 1.8, disproves(_trials)),
         Check("one permute discarded: wrong, and in silence", "one", 0.6, disproves(_back)),

@@ -171,7 +171,7 @@ EXERCISE = Exercise(
     points=10,
     setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
     masked=("course_lib.training",),
-    wall_s=30,
+    wall_s=60,
     checks=(
         Check("tokens that are not asked for stay", "untouched tokens", 1.4, _elsewhere_untouched),
         Check("15 of 100 selected; of these 80 masked, 10 replaced, 10 kept", "shares", 2.6, _shares),

@@ -149,7 +149,7 @@ EXERCISE = Exercise(
     setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
     needs=("01_scaled_dot_product",),
     masked=("course_lib.models",),
-    wall_s=30,
+    wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),
         Check("equal to the formula, with the grader's weights", "values", 3, _values),

@@ -212,7 +212,7 @@ EXERCISE = Exercise(
     points=12,
     setup=SETUP,
     masked=("course_lib.training",),
-    wall_s=90,
+    wall_s=180,
     checks=(
         Check("two scalars with rising steps", "scalars", 2, _scalars),
         Check("the model's graph", "graph", 1.2, _graph),
