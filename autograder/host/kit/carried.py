@@ -25,6 +25,7 @@ MAX_VALUES = 2000
 MAX_DEPTH = 20
 MAX_TEXT = 1000
 MAX_NODES = 100
+MAX_GRAPHS = 8
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def read_values(data: Any, graphs: Any, raws: Sequence[RawTensor]) -> Values:
     graph may.
     """
     tensors = tuple(map(arena.to_torch, raws))
-    if not isinstance(graphs, list) or len(graphs) > MAX_NODES:
+    if not isinstance(graphs, list) or len(graphs) > MAX_GRAPHS:
         raise _malformed()
     rebuilt = [_graph(entry, raws) for entry in graphs]
     reader = _Reader(tensors, rebuilt)

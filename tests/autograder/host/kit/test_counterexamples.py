@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from autograder.host.channel import MalformedAnswerError
 from autograder.host.judge import judge
+from autograder.host.kit.carried import read_values
 from autograder.host.kit.counterexamples import CounterexampleAnswer, Trial, disproves
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
@@ -161,6 +163,23 @@ def test_parameters_of_a_program_are_numbers_like_all_others():
     program = torch.nn.Sequential(linear)
 
     assert "NaN or infinity" in verdict(lambda question: (program, torch.ones(1, 2)), Trial("x", PASSES, graphs=1))
+
+
+def test_a_reply_with_graphs_that_nobody_asked_for_is_malformed():
+    entry = {"graph": {"nodes": [], "modules": {}, "tensors": {}}, "tensors": {}}
+
+    for graphs in ([entry] * 9, [entry | {"more": 1}], [{"graph": {}, "tensors": {"weight": 5}}], {}):
+        with pytest.raises(MalformedAnswerError):
+            read_values(1, graphs, ())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"tensor": 0}, {"tensor": "0"}, {"graph": 0}, {"float": "1"}, {"tuple": {}}, {"dict": []}, {}, {"a": 1, "b": 2}],
+)
+def test_a_value_in_no_known_form_is_malformed(data):
+    with pytest.raises(MalformedAnswerError):
+        read_values(data, [], ())
 
 
 def test_a_program_outside_the_allow_list_is_refused():
