@@ -4,6 +4,7 @@ import csv
 import io
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -23,13 +24,23 @@ NAME = "05_fx_rewrite"
 ROSTER = "id,first_name,last_name,email,lms_user_id\nada,Ada,L,a@x.org,1234\nbob,,,,77\ncleo,,,,\n"
 
 
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What belongs to a course with a roster, made once: nbgrader takes seconds to make a gradebook."""
+    folder = tmp_path_factory.mktemp("course")
+    (folder / "roster.csv").write_text(ROSTER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_WORK", str(folder / "work"))
+        assert import_roster(open_course(), folder / "roster.csv") == 3
+    return folder / "work"
+
+
 @pytest.fixture
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+def course(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course of this test's own."""
     monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
-    opened = open_course()
-    (tmp_path / "roster.csv").write_text(ROSTER)
-    assert import_roster(opened, tmp_path / "roster.csv") == 3
-    return opened
+    shutil.copytree(work, tmp_path / "work")
+    return open_course()
 
 
 @pytest.fixture
