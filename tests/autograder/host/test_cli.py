@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from autograder.host import cli
+from autograder.host.exercises import all_exercises, find, of_assignment
 from autograder.host.exercises.registry import controls
 from autograder.host.records import SubmissionRecord
 
@@ -55,8 +57,10 @@ def test_grade_reads_a_notebook_and_names_the_missing_answer(tmp_path):
     done = run("grade", folder / "04_fx_capture.ipynb", "--json")
     record = json.loads(done.stdout)
     assert done.returncode == 0
-    assert (record["student"], record["points"], record["max_points"]) == ("some_student", 0, 6)
-    assert record["exercises"][0]["status"] == "not_found"
+    asked = of_assignment("04_fx_capture")
+    possible = sum(find(exercise).points for exercise in asked)
+    assert (record["student"], record["points"], record["max_points"]) == ("some_student", 0, possible)
+    assert [e["status"] for e in record["exercises"]] == ["not_found"] * len(asked)
 
 
 @pytest.mark.parametrize(
@@ -70,20 +74,32 @@ def test_grade_reads_a_notebook_and_names_the_missing_answer(tmp_path):
         (("check", "04_read_a_graph", __file__, "--sandbox", "5"), 4, "trust"),
     ],
 )
-def test_wrong_usage_and_unreadable_files_have_their_status_and_one_sentence(arguments, status, words):
-    done = run(*arguments)
-    assert done.returncode == status, done.stderr
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+def test_wrong_usage_and_unreadable_files_have_their_status_and_one_sentence(arguments, status, words, capsys):
+    try:
+        found = cli.main(list(arguments))
+    except SystemExit as end:  # argparse
+        found = end.code
+    said = capsys.readouterr().err
+    assert found == status, said
+    assert words in said
+    assert "Traceback" not in said
 
 
-def test_exercises_lists_kinds_points_and_checks():
-    rows = json.loads(run("exercises", "--json").stdout)
-    assert [(r["id"], r["kind"], r["points"]) for r in rows] == [
+def test_the_command_ends_with_the_status_and_without_a_traceback():
+    done = run("check", "04_read_a_graph", "/nowhere.py")
+    assert done.returncode == 3
+    assert done.stderr.startswith("autograder: ")
+
+
+def test_exercises_lists_kinds_points_and_checks(capsys):
+    assert cli.main(["exercises", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [r["id"] for r in rows] == list(all_exercises())
+    assert {
         ("01_scaled_dot_product", "callable", 10),
         ("04_read_a_graph", "value", 6),
         ("05_bias_silu_pass", "graph", 12),
-    ]
+    } <= {(r["id"], r["kind"], r["points"]) for r in rows}
     assert all(c["points"] > 0 for r in rows for c in r["checks"])
 
 
