@@ -124,7 +124,7 @@ def logs(programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
 
 def _difference(found: Any, expected: list[str]) -> str:
     if not isinstance(found, list):
-        return f"annotate returned {found!r:.60}; expected a list of texts."
+        return f"run_with_ranges returned {found!r:.60}; expected a list of texts."
     place = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), None)
     if place is None:
         return f"The log has {len(found)} lines; expected {len(expected)}."
@@ -145,7 +145,7 @@ EXERCISE = Exercise(
     id="02_annotate",
     title="Annotate",
     kind=Kind.VALUE,
-    entry_point="annotate",
+    entry_point="run_with_ranges",
     points=6,
     setup="from contextlib import contextmanager\n",
     wall_s=20,

@@ -23,7 +23,7 @@ class Failed(Exception):
     pass
 
 
-def annotate(program):
+def run_with_ranges(program):
     log = []
 
     @contextmanager
@@ -68,7 +68,9 @@ HIDDEN = HiddenPart(
         Control("ranges stay open", NO_FINALLY, 2),
         Control("ranges swallow failures", SWALLOWS, 2),
         Control(
-            "operations alone", "def annotate(program):\n    return [i for i in program['body'] if i == str(i)]\n", 0
+            "operations alone",
+            "def run_with_ranges(program):\n    return [i for i in program['body'] if i == str(i)]\n",
+            0,
         ),
     ),
 )
