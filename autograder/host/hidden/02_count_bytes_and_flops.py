@@ -28,7 +28,7 @@ def _in_place(draw: Draw) -> Iterator[visible.Question]:  # type: ignore[name-de
 def _broadcast(draw: Draw) -> Iterator[visible.Question]:  # type: ignore[name-defined]
     m, n, b = visible.sizes(draw, 3)
     yield Question("a column plus a row", ((m, 1), (1, n)), (("add", "%0", "%1"),), 4 * (m + n + m * n))
-    steps = (("expand", "%0", [b, n]), ("mul", "%2", "%1"))
+    steps: visible.Steps = (("expand", "%0", [b, n]), ("mul", "%2", "%1"))  # type: ignore[name-defined]
     wrong = ((3 * 4 * b * n, STORED),)
     yield Question("an expanded row times a matrix", ((1, n), (b, n)), steps, 4 * (n + 2 * b * n), wrong=wrong)
     steps = (("expand", "%0", [b, m, n]), ("exp", "%1"))
