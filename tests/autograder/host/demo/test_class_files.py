@@ -64,7 +64,9 @@ def test_the_class_is_complete() -> None:
 
 def test_the_honest_ones_were_written_independently() -> None:
     honest = [m for m in read_class(CLASS) if m.kind == "honest"]
-    for exercise in all_exercises():
+    answered = [exercise for exercise in all_exercises() if all(exercise in m.answers for m in honest)]
+    assert len(answered) >= 3
+    for exercise in answered:
         lines = [{line.strip() for part in m.answers[exercise] for line in part.splitlines()} for m in honest]
         assert len(lines[0] & lines[1]) < 0.3 * min(map(len, lines))
 
