@@ -52,7 +52,7 @@ def program_of(steps: Steps) -> Callable[..., Any]:
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     namespace: dict[str, Any] = {"__name__": "steps"}
     exec(compile(text, filename, "exec"), namespace)
-    return namespace["program"]  # type: ignore[no-any-return]
+    return namespace["program"]
 
 
 def _write(name: str, steps: Steps, written: list[str]) -> None:
