@@ -7,10 +7,13 @@ hand-in is noted, in the folder of what was put aside; autograding it by another
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 
+from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook, SubmittedAssignment
+from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.host.batch import HandedIn
 from autograder.host.nbgrader.course import Course
@@ -19,6 +22,8 @@ from autograder.host.records import SubmissionRecord
 from autograder.host.report.attention import Urgency, attention
 
 NOTED = "entered.txt"
+_QUIET = logging.getLogger(f"{__name__}.lateness")  # nbgrader warns of everybody who is late
+_QUIET.setLevel(logging.ERROR)
 
 
 def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> set[HandedIn]:
@@ -61,6 +66,14 @@ def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedI
             if not (course.feedback / one.student / one.assignment / f"{one.assignment}.html").is_file()
             or _is_reviewed(gradebook.find_submission(one.assignment, one.student))
         ]
+
+
+def take_lateness_off(course: Course, hand_ins: Iterable[HandedIn]) -> None:
+    """Reckon late penalties again, which are shares of marks that a person may have changed."""
+    for one in hand_ins:
+        names = {"student": one.student, "assignment": one.assignment, "notebook": one.assignment}
+        step = AssignLatePenalties(config=course.api.config, log=_QUIET)
+        step.preprocess(new_notebook(), {"nbgrader": names | {"db_url": course.api.coursedir.db_url}})
 
 
 def without_hand_in(course: Course, hand_ins: Iterable[HandedIn]) -> dict[str, tuple[str, ...]]:

@@ -26,7 +26,13 @@ from autograder.host.batch import (
 )
 from autograder.host.nbgrader.canvas import CanvasExport
 from autograder.host.nbgrader.course import Course, NbgraderError
-from autograder.host.nbgrader.entered import mark_entered, unchanged, wants_feedback, without_hand_in
+from autograder.host.nbgrader.entered import (
+    mark_entered,
+    take_lateness_off,
+    unchanged,
+    wants_feedback,
+    without_hand_in,
+)
 from autograder.host.nbgrader.guard import guard_submissions, notes_for
 from autograder.host.nbgrader.marks_csv import MarksExport
 from autograder.host.nbgrader.repair import NOTEBOOK_KEY
@@ -89,7 +95,9 @@ def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple
         print(f"The gradebook holds {len(there)} of {len(graded)} marks already; they are left as they are.")
     entered, failures = _each(course, "autograde", "Enter marks", [one for one in graded if one not in there])
     mark_entered(course, [(one, graded[one]) for one in entered])
-    due = {*entered, *wants_feedback(course, there)}
+    reviewed = wants_feedback(course, there)
+    take_lateness_off(course, reviewed)
+    due = {*entered, *reviewed}
     _, more = _each(course, "generate_feedback", "Feedback", [one for one in graded if one in due])
     return (*failures, *more)
 

@@ -237,8 +237,9 @@ def gradebook_of(course: Course) -> Gradebook:
 def test_what_a_person_decided_stays_and_reaches_the_feedback(course: Course, graded: Graded, tmp_path: Path) -> None:
     with gradebook_of(course) as gradebook:
         for student in ("cut_off", "script"):
-            grade = gradebook.find_grade(f"{ANSWER}_check", NAME, NAME, student)
-            grade.manual_score, grade.needs_manual_grade = 2.5, False
+            for grade in gradebook.find_submission_notebook(NAME, NAME, student).grades:
+                grade.needs_manual_grade = False
+            gradebook.find_grade(f"{ANSWER}_check", NAME, NAME, student).manual_score = 2.5
         gradebook.find_comment(ANSWER, NAME, NAME, "script").manual_comment = "Shown in my office."
         gradebook.db.commit()
     before = (course.feedback / "honest" / NAME / f"{NAME}.html").stat().st_mtime_ns
@@ -258,6 +259,24 @@ def test_a_later_due_date_is_reckoned_with_at_once(course: Course, graded: Grade
     grade_course(course, [NAME], engine=LocalEngine(FakeSandbox()), report=tmp_path)  # type: ignore[arg-type]
     with gradebook_of(course) as gradebook:
         assert gradebook.find_submission(NAME, "honest").total_seconds_late == 3600
+
+
+def test_lateness_is_taken_off_what_a_person_decided_too(course: Course, graded: Graded, tmp_path: Path) -> None:
+    (course.submitted / "check_deleted" / NAME / "timestamp.txt").write_text("2026-01-15 12:00:00 UTC")
+    with gradebook_of(course) as gradebook:
+        gradebook.update_or_create_assignment(NAME, duedate="2026-01-15 11:00:00 UTC")
+    course.api.config.LatePenalty.share_per_day = 0.5
+    penalties = []
+    for decided in (None, 4.0):
+        with gradebook_of(course) as gradebook:
+            grade = gradebook.find_grade(f"{ANSWER}_check", NAME, NAME, "check_deleted")
+            grade.manual_score = decided
+            gradebook.db.commit()
+        grade_course(course, [NAME], engine=LocalEngine(FakeSandbox()), report=tmp_path)  # type: ignore[arg-type]
+        with gradebook_of(course) as gradebook:
+            penalties.append(gradebook.find_submission(NAME, "check_deleted").late_submission_penalty)
+    course.api.config.LatePenalty.share_per_day = 0.0
+    assert penalties == [3.0, 2.0]
 
 
 def test_repairs_are_noted_in_the_records(graded: Graded) -> None:
