@@ -37,7 +37,7 @@ HIDDEN = HiddenPart(
                 'next(row["node"] for row in rows if row["users"] == 0)',
                 '[row["node"] for row in rows if row["users"] == 0][-1]',
             ),
-            1.9,
+            1.8,
         ),
     ),
 )
