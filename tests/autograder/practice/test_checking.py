@@ -4,6 +4,7 @@ import itertools
 import json
 import linecache
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,10 +64,15 @@ def solution(exercise: str) -> str:
 
 
 @pytest.mark.parametrize("exercise", all_exercises())
-def test_our_own_solution_passes_every_visible_check(exercise: str, run_cell: Callable[..., dict[str, Any]]) -> None:
+def test_our_own_solution_passes_every_visible_check(
+    exercise: str, run_cell: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = find(exercise)
+    for needed in map(find, found.needs):  # answered before, as in the notebook
+        function = run_cell(solution(needed.id), setup=needed.setup)[needed.entry_point]
+        monkeypatch.setattr(sys.modules["__main__"], needed.entry_point, function, raising=False)
     score = check(exercise, run_cell(solution(exercise), setup=found.setup)[found.entry_point])
-    assert score == sum(c.points for c in found.checks), str(score)
+    assert score == round(sum(c.points for c in found.checks), 6), str(score)
     assert score.record.status is ExerciseStatus.GRADED
     assert (score.record.speed is not None) == (found.speed is not None)
     assert [(a.exercise, a.points) for a in attempts()] == [(exercise, float(score))]
