@@ -20,8 +20,8 @@ from autograder.host.batch import stage
 from autograder.host.batch_command import add_batch, add_device
 from autograder.host.exercises import UnknownExerciseError, all_exercises, find
 from autograder.host.grading import grade_answers, grade_exercise, new_seed
-from autograder.host.kit.quality import NotSurveyedError, failing, survey
-from autograder.host.kit.quality_report import quality_json, quality_text
+from autograder.host.kit.quality.survey_report import quality_json, quality_text
+from autograder.host.kit.quality.surveying import NotSurveyedError, failing, survey
 from autograder.host.notebook import SubmissionError, read_bytes, read_submission
 from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
 from autograder.host.report import exercise_text

@@ -20,10 +20,10 @@ from autograder.host.clock_device_memory import DeviceMemory
 from autograder.host.clock_memory import HostMemory, Memory, Problem
 from autograder.host.clock_trial import Job, Plan, Trial, run_trial
 from autograder.host.clock_verdict import assess, enough
+from autograder.host.kit.answers.tensors import as_tuple
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.programs import Traced, traced
+from autograder.host.kit.programs.traced import Traced, traced
 from autograder.host.kit.speed import Speed
-from autograder.host.kit.tensors import as_tuple
 from autograder.host.records import SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session

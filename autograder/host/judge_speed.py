@@ -12,10 +12,10 @@ from typing import Any
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.clock_exercise import Contest, contest, measure, show
 from autograder.host.clock_trial import WrongTimedOutputError
+from autograder.host.kit.answers.graphs import PassAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError, Exercise, Kind
-from autograder.host.kit.graphs import PassAnswer
-from autograder.host.kit.programs import traced
+from autograder.host.kit.programs.traced import traced
 from autograder.host.kit.speed import Speed
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseStatus, SpeedRecord
 from autograder.host.sandbox import Sandbox

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch  # noqa: F401 - the doctor reports on the torch that runs
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception, explained_value
-from autograder.host.kit.values import ValueAnswer
 from course_lib.doctor import Report, doctor
 
 NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.host.kit.bert_formulas import Formula, State, attention_shapes, bert_layer
+from autograder.host.kit.answers.modules import Build, BuiltModule, ModuleAnswer, require_parameters
+from autograder.host.kit.answers.tensors import Case, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.modules import Build, BuiltModule, ModuleAnswer, require_parameters
+from autograder.host.kit.programs.bert_formulas import Formula, State, attention_shapes, bert_layer
 from autograder.host.kit.standard_misconceptions import Misconception, agrees_or_says, explained
-from autograder.host.kit.tensors import Case, require_outputs
 
 NAMES = ("the output",)
 Sizes = tuple[int, int, int, int]  # layers, hidden size, heads, intermediate size

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from autograder.host.kit.answers.functions import gradients_agree
+from autograder.host.kit.answers.tensors import Case, TensorAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.functions import gradients_agree
 from autograder.host.kit.standard_misconceptions import Misconception, agrees_or_says
-from autograder.host.kit.tensors import Case, TensorAnswer
 
 IGNORED = -100
 SELECTED, MASKED, REPLACED = 0.15, 0.8, 0.1

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from autograder.host.kit import compare
-from autograder.host.kit.bert_formulas import State, attention, attention_shapes
+from autograder.host.kit.answers.modules import Build, BuiltModule, ModuleAnswer, require_parameters
+from autograder.host.kit.answers.tensors import Case, Reply
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.modules import Build, BuiltModule, ModuleAnswer, require_parameters
+from autograder.host.kit.programs.bert_formulas import State, attention, attention_shapes
 from autograder.host.kit.standard_misconceptions import Misconception, agrees_or_says
-from autograder.host.kit.tensors import Case, Reply
 
 NAMES = ("the output",)
 

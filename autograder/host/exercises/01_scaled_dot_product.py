@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from autograder.host.kit import compare
+from autograder.host.kit.answers.functions import gradients_agree
+from autograder.host.kit.answers.tensors import Case, Reply, TensorAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.functions import gradients_agree
 from autograder.host.kit.standard_misconceptions import Misconception, agrees_or_says
-from autograder.host.kit.tensors import Case, Reply, TensorAnswer
 
 NAMES = ("context", "probabilities")
 

@@ -11,10 +11,10 @@ from itertools import pairwise
 import torch
 from torch.nn import functional as F
 
+from autograder.host.kit.answers.events import Events, Points, read_events
+from autograder.host.kit.answers.modules import FOLDER, Build, Description, ModuleAnswer
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.events import Events, Points, read_events
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.modules import FOLDER, Build, Description, ModuleAnswer
 from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 LETTERS, DIALECTS = 24, 4

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.values import ValueAnswer
 
 ITEM = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 Steps = tuple[tuple[Any, ...], ...]

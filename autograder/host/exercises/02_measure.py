@@ -12,9 +12,9 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.values import ValueAnswer
 from course_lib.timing import NoisyMachine
 
 NAMES = ("eager", "fused", "compiled", "tiled", "streamed", "packed")

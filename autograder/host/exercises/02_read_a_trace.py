@@ -9,10 +9,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception, explained_value
-from autograder.host.kit.values import ValueAnswer
 
 Event = dict[str, Any]
 Trace = dict[str, Any]

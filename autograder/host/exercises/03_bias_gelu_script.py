@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from autograder.host.kit import compare
-from autograder.host.kit.archives import ArchiveAnswer, groups, outside
+from autograder.host.kit.answers.archives import ArchiveAnswer, groups, outside
+from autograder.host.kit.answers.tensors import Case, Reply
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception, explained
-from autograder.host.kit.tensors import Case, Reply
 
 Tensor = torch.Tensor
 Run = Callable[[ArchiveAnswer, Draw], None]

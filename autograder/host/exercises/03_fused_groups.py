@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception
-from autograder.host.kit.values import ValueAnswer
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup")
 OPERATORS = ("aten::tanh", "aten::exp", "aten::relu", "aten::sigmoid", "aten::neg", "aten::abs")

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception
-from autograder.host.kit.values import ValueAnswer
 
 Evidence = dict[str, Any]
 """What was seen: {"capture", "error", "warnings", "same_on_example", "same_on_others", "same_in_evaluation",

@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.kit import compare
-from autograder.host.kit.archives import ArchiveAnswer
+from autograder.host.kit.answers.archives import ArchiveAnswer
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception
-from autograder.host.kit.tensors import Case
 
 Tensor = torch.Tensor
 State = dict[str, Tensor]

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception, explained_value
-from autograder.host.kit.values import ValueAnswer
 from course_lib.models.small_programs import SMALL_PROGRAMS
 
 Question = dict[str, Any]

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import fx
 
-from autograder.host.kit.analyses import Asked, Belief, sees
+from autograder.host.kit.answers.analyses import Asked, Belief, sees
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Exercise, Kind
-from autograder.host.kit.random_graphs import At, RandomGraph, mixed, pointwise_chain
+from autograder.host.kit.programs.random_graphs import At, RandomGraph, mixed, pointwise_chain
 
 SETUP = importlib.import_module("autograder.host.exercises.04_custom_tracer").SETUP
 VIEWS = {"transpose", "chunk", "getitem"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import fx, nn
 
-from autograder.host.kit.analyses import Asked, Belief, sees
+from autograder.host.kit.answers.analyses import Asked, Belief, sees
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Exercise, Kind
 

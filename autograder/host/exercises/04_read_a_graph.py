@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception, explained_value
-from autograder.host.kit.values import ValueAnswer
 
 Row = dict[str, Any]
 """One node: {"name": str, "op": one of the six, "target": str, "args": names of the nodes it reads, in order, repeats

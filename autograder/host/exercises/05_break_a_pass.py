@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import fx
 
-from autograder.host.kit.carried import Inputs
-from autograder.host.kit.counterexamples import Trial, disproves
+from autograder.host.kit.answers.carried import Inputs
+from autograder.host.kit.answers.counterexamples import Trial, disproves
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Exercise, Kind
 

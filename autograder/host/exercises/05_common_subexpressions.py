@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from autograder.host.kit.answers.rewriting import Rewriting, WrongTurn, rewritten
 from autograder.host.kit.exercise import Check, Exercise, Kind
-from autograder.host.kit.programs import Program, TensorSpec
-from autograder.host.kit.rewriting import Rewriting, WrongTurn, rewritten
+from autograder.host.kit.programs.traced import Program, TensorSpec
 
 Tensor = torch.Tensor
 ROWS, OTHER = TensorSpec((4, 6)), TensorSpec((4, 6))

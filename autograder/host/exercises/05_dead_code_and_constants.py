@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
+from autograder.host.kit.answers.rewriting import Rewriting, WrongTurn, rewritten
 from autograder.host.kit.exercise import Check, Exercise, Kind
-from autograder.host.kit.programs import Program, TensorSpec
-from autograder.host.kit.rewriting import Rewriting, WrongTurn, rewritten
+from autograder.host.kit.programs.traced import Program, TensorSpec
 
 Tensor = torch.Tensor
 WIDTH = 8

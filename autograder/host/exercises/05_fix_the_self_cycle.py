@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from autograder.host.kit.answers.rewriting import Rewriting, WrongTurn, rewritten
 from autograder.host.kit.exercise import Check, Exercise, Kind
-from autograder.host.kit.programs import Program, TensorSpec
-from autograder.host.kit.rewriting import Rewriting, WrongTurn, rewritten
+from autograder.host.kit.programs.traced import Program, TensorSpec
 
 Tensor = torch.Tensor
 ROWS = TensorSpec((3, 4))

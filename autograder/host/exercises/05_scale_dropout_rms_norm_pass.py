@@ -9,11 +9,11 @@ import torch
 from torch import fx, nn
 from torch.nn import functional as F
 
+from autograder.host.kit.answers.dropping import Dropping, drops
+from autograder.host.kit.answers.graphs import costs, rewrites
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.dropping import Dropping, drops
 from autograder.host.kit.exercise import Check, Exercise, Kind
-from autograder.host.kit.graphs import costs, rewrites
-from autograder.host.kit.programs import Program, TensorSpec
+from autograder.host.kit.programs.traced import Program, TensorSpec
 from autograder.host.kit.speed import Speed
 
 Tensor = torch.Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from autograder.host.kit.answers.schedules import Scheduled, schedules
 from autograder.host.kit.exercise import Check, Exercise, Kind
-from autograder.host.kit.schedules import Scheduled, schedules
 
 SETUP = importlib.import_module("autograder.host.exercises.06_separate_biases").SETUP
 OPERATOR = "torch.ops.course_lib.bias_dropout_residual_layer_norm"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from autograder.host.kit.answers.schedules import Scheduled, schedules
 from autograder.host.kit.exercise import Check, Exercise, Kind
-from autograder.host.kit.schedules import Scheduled, schedules
 
 LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
 

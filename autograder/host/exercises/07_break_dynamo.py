@@ -10,12 +10,12 @@ from torch.nn import functional as F
 
 from autograder.host.artifacts import Artifact
 from autograder.host.kit import compare
-from autograder.host.kit.captures import Captured, CapturedAnswer, captures
+from autograder.host.kit.answers.captures import Captured, CapturedAnswer, captures
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.programs import Program, TensorSpec
+from autograder.host.kit.programs.traced import Program, TensorSpec
 from autograder.host.kit.standard_misconceptions import Misconception
-from autograder.host.kit.tensors import Case
 from autograder.host.session import AnswerFailedError
 from course_lib.graph import to_data
 

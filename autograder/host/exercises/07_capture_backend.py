@@ -6,11 +6,18 @@ from collections.abc import Callable
 
 import torch
 
-from autograder.host.kit.captures import CapturedAnswer
-from autograder.host.kit.collected import Piece, Source, collect, require_pieces, require_results, require_shapes
+from autograder.host.kit.answers.captures import CapturedAnswer
+from autograder.host.kit.answers.collected import (
+    Piece,
+    Source,
+    collect,
+    require_pieces,
+    require_results,
+    require_shapes,
+)
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.tensors import Case
 
 Tensor = torch.Tensor
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from autograder.host.kit.answers.steps import BREAKING, Step, breaks, graph_sizes, random_steps
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception, explained_value
-from autograder.host.kit.steps import BREAKING, Step, breaks, graph_sizes, random_steps
-from autograder.host.kit.values import ValueAnswer
 
 Programs = Callable[[Draw], list[list[Step]]]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
-from autograder.host.kit.captures import Captured, captures
+from autograder.host.kit.answers.captures import Captured, captures
+from autograder.host.kit.answers.tensors import Case, Reference
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception
-from autograder.host.kit.tensors import Case, Reference
 
 Tensor = torch.Tensor
 WIDTH, LIMIT = 6, 1.5

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.host.kit.captures import Captured, CapturedAnswer, captures
+from autograder.host.kit.answers.captures import Captured, CapturedAnswer, captures
+from autograder.host.kit.answers.tensors import Case, Reference
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception, explained_value
-from autograder.host.kit.tensors import Case, Reference
 
 Tensor = torch.Tensor
 WIDTH = 4

@@ -9,10 +9,10 @@ from torch.nn import functional as F
 
 from autograder.host.artifacts import Artifact
 from autograder.host.kit import compare
-from autograder.host.kit.captures import CapturedAnswer, operators, outside
+from autograder.host.kit.answers.captures import CapturedAnswer, operators, outside
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.tensors import Case
 from autograder.host.session import AnswerFailedError
 
 Tensor = torch.Tensor

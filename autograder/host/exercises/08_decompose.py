@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
-from autograder.host.kit.captures import Captured, CapturedAnswer, outside, require_captured
+from autograder.host.kit.answers.captures import Captured, CapturedAnswer, outside, require_captured
+from autograder.host.kit.answers.tensors import Case, Reference
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception
-from autograder.host.kit.tensors import Case, Reference
 
 Tensor = torch.Tensor
 ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean amax"

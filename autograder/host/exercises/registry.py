@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.host.kit.controls import all_controls
 from autograder.host.kit.exercise import Check, Control, Exercise, HiddenPart
+from autograder.host.kit.quality.controls import all_controls
 
 _ID = re.compile(r"\d\d_[a-z0-9_]+")
 

@@ -8,10 +8,10 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.kit import compare
+from autograder.host.kit.answers.modules import Build, ModuleAnswer
+from autograder.host.kit.answers.tensors import Case, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
-from autograder.host.kit.modules import Build, ModuleAnswer
-from autograder.host.kit.tensors import Case, require_outputs
 
 visible = importlib.import_module("autograder.host.exercises.01_bert_layer")
 attention = importlib.import_module("autograder.host.hidden.01_multi_head_attention")

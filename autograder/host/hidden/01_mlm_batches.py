@@ -7,9 +7,9 @@ import math
 
 import torch
 
+from autograder.host.kit.answers.tensors import Case, TensorAnswer, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
-from autograder.host.kit.tensors import Case, TensorAnswer, require_outputs
 from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 visible = importlib.import_module("autograder.host.exercises.01_mlm_batches")

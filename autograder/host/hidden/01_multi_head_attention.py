@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import torch
 
 from autograder.host.kit import compare
+from autograder.host.kit.answers.functions import agrees, leaves_inputs_alone
+from autograder.host.kit.answers.modules import ModuleAnswer
+from autograder.host.kit.answers.tensors import Case, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
-from autograder.host.kit.functions import agrees, leaves_inputs_alone
-from autograder.host.kit.modules import ModuleAnswer
-from autograder.host.kit.tensors import Case, require_outputs
 
 visible = importlib.import_module("autograder.host.exercises.01_multi_head_attention")
 

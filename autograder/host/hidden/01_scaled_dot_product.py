@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import torch
 
 from autograder.host.kit import compare
+from autograder.host.kit.answers.functions import agrees, leaves_inputs_alone, remembers_nothing
+from autograder.host.kit.answers.tensors import Case, TensorAnswer, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
-from autograder.host.kit.functions import agrees, leaves_inputs_alone, remembers_nothing
-from autograder.host.kit.tensors import Case, TensorAnswer, require_outputs
 
 visible = importlib.import_module("autograder.host.exercises.01_scaled_dot_product")
 reference, inputs, attendable, consistent, NAMES = (

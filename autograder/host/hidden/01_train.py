@@ -6,9 +6,9 @@ import importlib
 
 import torch
 
+from autograder.host.kit.answers.modules import ModuleAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
-from autograder.host.kit.modules import ModuleAnswer
 
 visible = importlib.import_module("autograder.host.exercises.01_train")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.tensors import Case
 
 visible = importlib.import_module("autograder.host.exercises.03_bias_gelu_script")
 FORWARD, BACKWARD = visible.FORWARD, visible.BACKWARD

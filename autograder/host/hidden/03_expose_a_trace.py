@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
-from autograder.host.kit.counterexamples import Trial, disproves
+from autograder.host.kit.answers.counterexamples import Trial, disproves
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Control, HiddenPart
 

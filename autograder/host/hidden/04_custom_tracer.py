@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from autograder.host.kit.analyses import sees
+from autograder.host.kit.answers.analyses import sees
 from autograder.host.kit.exercise import Check, Control, HiddenPart
 
 visible = importlib.import_module("autograder.host.exercises.04_custom_tracer")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 
-from autograder.host.kit.analyses import Asked, sees
+from autograder.host.kit.answers.analyses import Asked, sees
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.random_graphs import At, RandomGraph, mixed
+from autograder.host.kit.programs.random_graphs import At, RandomGraph, mixed
 
 visible = importlib.import_module("autograder.host.exercises.04_shape_propagation")
 shapes, BELIEFS = visible.shapes, visible.BELIEFS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from autograder.host.kit.counterexamples import disproves
+from autograder.host.kit.answers.counterexamples import disproves
 from autograder.host.kit.exercise import Check, Control, HiddenPart
 
 visible = importlib.import_module("autograder.host.exercises.05_break_a_pass")

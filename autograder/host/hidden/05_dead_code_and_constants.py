@@ -7,8 +7,8 @@ import importlib
 import torch
 from torch.nn import functional as F
 
+from autograder.host.kit.answers.rewriting import rewritten
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.rewriting import rewritten
 
 visible = importlib.import_module("autograder.host.exercises.05_dead_code_and_constants")
 tidied = visible.tidied

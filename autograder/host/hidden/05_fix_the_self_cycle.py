@@ -7,8 +7,8 @@ import importlib
 import torch
 from torch.nn import functional as F
 
+from autograder.host.kit.answers.rewriting import rewritten
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.rewriting import rewritten
 
 visible = importlib.import_module("autograder.host.exercises.05_fix_the_self_cycle")
 inserting = visible.inserting

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from autograder.host.kit.answers.rewriting import rewritten
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.programs import TensorSpec
-from autograder.host.kit.rewriting import rewritten
+from autograder.host.kit.programs.traced import TensorSpec
 
 visible = importlib.import_module("autograder.host.exercises.05_fold_affine")
 folded, batch_norm, Normed, WIDTH = visible.folded, visible.batch_norm, visible.Normed, visible.WIDTH

@@ -8,11 +8,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.host.kit.dropping import Dropping, drops
+from autograder.host.kit.answers.dropping import Dropping, drops
+from autograder.host.kit.answers.graphs import costs, rewrites
+from autograder.host.kit.answers.rewriting import Rewriting, WrongTurn, rewritten
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.graphs import costs, rewrites
-from autograder.host.kit.programs import Program, TensorSpec
-from autograder.host.kit.rewriting import Rewriting, WrongTurn, rewritten
+from autograder.host.kit.programs.traced import Program, TensorSpec
 
 visible = importlib.import_module("autograder.host.exercises.05_scale_dropout_rms_norm_pass")
 of, norm, OPERATOR, WIDTH = visible.of, visible.norm, visible.OPERATOR, visible.WIDTH

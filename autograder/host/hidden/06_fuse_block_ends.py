@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+from autograder.host.kit.answers.schedules import Scheduled, schedules
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.schedules import Scheduled, schedules
 
 visible = importlib.import_module("autograder.host.exercises.06_fuse_block_ends")
 fused, OPERATOR = visible.fused, visible.OPERATOR

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from dataclasses import replace
 
+from autograder.host.kit.answers.schedules import schedules
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.schedules import schedules
 
 visible = importlib.import_module("autograder.host.exercises.06_schedule_encoder")
 scheduled, ALL = visible.scheduled, visible.ALL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+from autograder.host.kit.answers.schedules import schedules
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.schedules import schedules
 
 visible = importlib.import_module("autograder.host.exercises.06_separate_biases")
 separated = visible.separated

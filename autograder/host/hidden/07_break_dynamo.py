@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 
-from autograder.host.kit.captures import captures
+from autograder.host.kit.answers.captures import captures
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.tensors import Case
 
 visible = importlib.import_module("autograder.host.exercises.07_break_dynamo")
 repaired, PROGRAMS, WIDTH = visible.repaired, visible.PROGRAMS, visible.WIDTH

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import torch
 
-from autograder.host.kit.captures import captures
+from autograder.host.kit.answers.captures import captures
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.tensors import Case
 
 visible = importlib.import_module("autograder.host.exercises.07_remove_breaks")
 of, PROGRAMS, WIDTH = visible.of, visible.PROGRAMS, visible.WIDTH

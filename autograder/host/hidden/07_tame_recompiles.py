@@ -6,7 +6,7 @@ import importlib
 
 import torch
 
-from autograder.host.kit.captures import captures
+from autograder.host.kit.answers.captures import captures
 from autograder.host.kit.exercise import Check, Control, HiddenPart
 
 visible = importlib.import_module("autograder.host.exercises.07_tame_recompiles")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import torch
 
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, Control, HiddenPart
-from autograder.host.kit.tensors import Case
 
 visible = importlib.import_module("autograder.host.exercises.08_backward_by_hand")
 gradient_right, inputs = visible.gradient_right, visible.inputs

@@ -44,9 +44,9 @@ class Check:
     """One share of an exercise's points.
 
     ``run(answer, draw)`` calls the answer on inputs drawn afresh and raises `CheckFailedError` when it is wrong. The
-    type of ``answer`` follows from the exercise's kind, see `kit.kinds`: `kit.values.ValueAnswer`,
-    `kit.tensors.TensorAnswer`, `kit.graphs.PassAnswer`, ... A check must fail for an answer that does nothing, so that
-    an empty answer earns nothing.
+    type of ``answer`` follows from the exercise's kind, see `kit.kinds`: `kit.answers.values.ValueAnswer`,
+    `kit.answers.tensors.TensorAnswer`, `kit.answers.graphs.PassAnswer`, ... A check must fail for an answer that does
+    nothing, so that an empty answer earns nothing.
     """
 
     name: str
@@ -82,7 +82,8 @@ class HiddenPart:
     """What students do not install: checks whose cases they do not see, and controls, which hold answers.
 
     ``right_here`` names standard controls that are right answers to this exercise, and ``equivalent`` small changes of
-    the reference solution that change nothing, each with the reason; see `kit.controls` and `kit.quality_mutants`.
+    the reference solution that change nothing, each with the reason; see `kit.quality.controls` and
+    `kit.quality.mutants`.
     """
 
     checks: tuple[Check, ...]

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.host.kit.analyses import AnalysisAnswer
-from autograder.host.kit.archives import ArchiveAnswer
-from autograder.host.kit.captures import CapturedAnswer
-from autograder.host.kit.counterexamples import CounterexampleAnswer
+from autograder.host.kit.answers.analyses import AnalysisAnswer
+from autograder.host.kit.answers.archives import ArchiveAnswer
+from autograder.host.kit.answers.captures import CapturedAnswer
+from autograder.host.kit.answers.counterexamples import CounterexampleAnswer
+from autograder.host.kit.answers.graphs import PassAnswer
+from autograder.host.kit.answers.modules import ModuleAnswer
+from autograder.host.kit.answers.schedules import ScheduleAnswer
+from autograder.host.kit.answers.tensors import TensorAnswer
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.kit.exercise import Kind
-from autograder.host.kit.graphs import PassAnswer
-from autograder.host.kit.modules import ModuleAnswer
-from autograder.host.kit.schedules import ScheduleAnswer
-from autograder.host.kit.tensors import TensorAnswer
-from autograder.host.kit.values import ValueAnswer
 from autograder.host.session import Session
 
 

@@ -2,14 +2,15 @@
 
     speed=Speed(Program("`F.silu(x + b)`", lambda: silu_of_sum, (TensorSpec((4096, 768)), TensorSpec((768,))), 1), 2.0)
 
-is all that an exercise adds. Counted cost needs no such line: it is a check like any other (`kit.graphs.costs`).
+is all that an exercise adds. Counted cost needs no such line: it is a check like any other, such as
+`kit.answers.graphs.costs`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograder.host.kit.programs import Program
+from autograder.host.kit.programs.traced import Program
 from course_lib.errors import TimingError
 
 SPEED_SHARE = (0.25, 0.40)

@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
+from autograder.host.kit.answers.functions import Run, agrees, gradients_agree, leaves_inputs_alone, remembers_nothing
+from autograder.host.kit.answers.tensors import Case, Reference
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check
-from autograder.host.kit.functions import Run, agrees, gradients_agree, leaves_inputs_alone, remembers_nothing
-from autograder.host.kit.tensors import Case, Reference
 
 ODD_SIZES = (1, 3, 127, 129)
 SMALL = 5

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.host.kit.answers.functions import Cases, Run
+from autograder.host.kit.answers.tensors import Case, Reference, Reply, TensorAnswer, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.functions import Cases, Run
-from autograder.host.kit.tensors import Case, Reference, Reply, TensorAnswer, require_outputs
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Misconception:
 def agrees_or_says(
     reference: Reference, cases: Cases, names: Sequence[str], misconceptions: Sequence[Misconception]
 ) -> Run:
-    """As `kit.functions.agrees`, with the sentence of the first misconception that explains a failure."""
+    """As `kit.answers.functions.agrees`, with the sentence of the first misconception that explains a failure."""
 
     def run(answer: TensorAnswer, draw: Draw) -> None:
         for case in cases(draw):

@@ -8,7 +8,7 @@ import torch
 from autograder.host.clock import net_us, problems_for
 from autograder.host.clock_trial import MOST_EMPTY, WINDOW_US, Plan, Trial, WrongTimedOutputError, run_trial
 from autograder.host.clock_verdict import DISTURBED, TOO_GOOD, Assessment, assess, enough, settled
-from autograder.host.kit.programs import Program
+from autograder.host.kit.programs.traced import Program
 from autograder.host.kit.speed import SPEED_SHARE, Speed, Thresholds
 from course_lib.errors import TimingError
 from course_lib.timing import Verdict, decide_speedup

@@ -5,8 +5,8 @@ import time
 import pytest
 import torch
 
-from autograder.host.kit.tensors import Case, TensorAnswer
-from autograder.host.kit.values import ValueAnswer
+from autograder.host.kit.answers.tensors import Case, TensorAnswer
+from autograder.host.kit.answers.values import ValueAnswer
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import SandboxError, open_sandbox
 from autograder.host.session import AnswerFailedError, Session

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from autograder.host.clock_exercise import Contest, contest
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.programs import Program, TensorSpec
+from autograder.host.kit.programs.traced import Program, TensorSpec
 from autograder.host.kit.speed import Speed
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session

@@ -8,9 +8,9 @@ import pytest
 
 from autograder.host.exercises import find
 from autograder.host.judge import judge
-from autograder.host.kit import analysis_programs
-from autograder.host.kit.analyses import difference, same
+from autograder.host.kit.answers.analyses import difference, same
 from autograder.host.kit.draw import Draw
+from autograder.host.kit.programs import analysis_programs
 from autograder.host.sandbox import open_sandbox
 
 

@@ -1,6 +1,6 @@
 """Every exercise proves itself: its own controls get the marks they state, whatever the secret seed.
 
-The standard ones are tried by `autograder quality`, a sample of them in test_quality.py.
+The standard ones are tried by `autograder quality`, a sample of them in test_surveying.py.
 """
 
 import secrets

@@ -14,10 +14,10 @@ from autograder.host.arena import to_raw
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercises import all_exercises, find
 from autograder.host.exercises.registry import controls
+from autograder.host.kit.answers.tensors import TensorAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import REFERENCE, CheckFailedError, Exercise, Kind
 from autograder.host.kit.kinds import FORMS
-from autograder.host.kit.tensors import TensorAnswer
 from autograder.host.records import ExerciseStatus
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Message, ProtocolError, RawTensor

@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.arena import to_raw
+from autograder.host.kit.answers.tensors import Case, TensorAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.standard import _CHECKS, Standard, standard_checks
 from autograder.host.kit.standard_misconceptions import Misconception, agrees_or_says, explained_value
-from autograder.host.kit.tensors import Case, TensorAnswer
 from autograder.protocol import Message
 from autograder.worker.functions import tensor_answer
 

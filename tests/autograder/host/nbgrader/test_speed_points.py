@@ -18,9 +18,9 @@ from torch.nn import functional as F
 
 from autograder.host.batch import LocalEngine
 from autograder.host.exercises import registry
+from autograder.host.kit.answers.tensors import Case, TensorAnswer
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kit.tensors import Case, TensorAnswer
 from autograder.host.nbgrader import cell_groups
 from autograder.host.nbgrader.course import open_course
 from autograder.host.nbgrader.grade import Graded, grade_course

@@ -1,8 +1,8 @@
 """Programs that answers about graphs are asked for; the text of this file is sent to the worker, which makes them too.
 
 So it imports nothing but PyTorch. A graph is made from steps, plain data that a check draws afresh:
-``{"call": name, "args": [...], "kwargs": [[name, value], ...], "name": str}`` where ``{"step": i}`` among the arguments stands for the
-result of step ``i``; a step without ``"call"`` is an input.
+``{"call": name, "args": [...], "kwargs": [[name, value], ...], "name": str}`` where ``{"step": i}`` among the arguments
+stands for the result of step ``i``; a step without ``"call"`` is an input.
 """
 
 from __future__ import annotations

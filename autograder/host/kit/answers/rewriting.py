@@ -1,8 +1,8 @@
 """Checks of passes that tidy a graph: how many calls are left, what they call, and that the meaning stays.
 
-`kit.graphs` holds a fusion against its operator; here the operators are the program's own. The host counts in the
-graph that came back, and what it counted means the same on fresh inputs and fresh weights, twice in a row: a constant
-that a program writes to is right only once.
+`kit.answers.graphs` holds a fusion against its operator; here the operators are the program's own. The host counts in
+the graph that came back, and what it counted means the same on fresh inputs and fresh weights, twice in a row: a
+constant that a program writes to is right only once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from torch import fx
 
 from autograder.host.artifacts import Artifact
 from autograder.host.kit import compare
+from autograder.host.kit.answers.graphs import PassAnswer, require_equal
+from autograder.host.kit.answers.tensors import Case, Reply, TensorAnswer, as_tuple
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.graphs import PassAnswer, require_equal
-from autograder.host.kit.programs import Program, Traced, draw_inputs, traced
-from autograder.host.kit.tensors import Case, Reply, TensorAnswer, as_tuple
+from autograder.host.kit.programs.traced import Program, Traced, draw_inputs, traced
 from autograder.host.session import AnswerFailedError
 
 

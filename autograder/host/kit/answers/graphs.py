@@ -10,10 +10,10 @@ import torch
 from autograder.host import arena
 from autograder.host.artifacts import Artifact, ArtifactRefusedError, dead_calls, read_artifact
 from autograder.host.kit import compare
+from autograder.host.kit.answers.tensors import Case, Reply, TensorAnswer, as_tuple
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.programs import Program, Traced, draw_inputs, traced
-from autograder.host.kit.tensors import Case, Reply, TensorAnswer, as_tuple
+from autograder.host.kit.programs.traced import Program, Traced, draw_inputs, traced
 from autograder.host.session import AnswerFailedError, Session
 
 

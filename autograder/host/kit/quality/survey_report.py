@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from autograder.host.kit.quality import Quality
+from autograder.host.kit.quality.surveying import Quality
 
 _HEAD = f"{'exercise':<26}{'reference':>10}{'controls':>10}{'mutants':>14}{'visible':>9}{'all':>6}{'seconds':>9}"
 

@@ -8,8 +8,8 @@ import io
 import pytest
 import torch
 
+from autograder.host.kit.answers.steps import graph_sizes, random_steps
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.steps import graph_sizes, random_steps
 from course_lib.errors import ModelError
 from course_lib.models.steps import program_of, source_of
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from autograder.host.kit.events import read_events
+from autograder.host.kit.answers.events import read_events
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import Session

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.kit.carried import Inputs, Values, leaves, read_values, require_bounded
+from autograder.host.kit.answers.carried import Inputs, Values, leaves, read_values, require_bounded
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.session import AnswerFailedError, Session

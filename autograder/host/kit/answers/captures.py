@@ -16,11 +16,8 @@ import torch
 from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.kit import compare
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.graphs import PassAnswer
-from autograder.host.kit.standard_misconceptions import Misconception, explained
-from autograder.host.kit.tensors import (
+from autograder.host.kit.answers.graphs import PassAnswer
+from autograder.host.kit.answers.tensors import (
     Case,
     Reference,
     Reply,
@@ -30,6 +27,9 @@ from autograder.host.kit.tensors import (
     read_reply,
     require_outputs,
 )
+from autograder.host.kit.draw import Draw
+from autograder.host.kit.exercise import CheckFailedError
+from autograder.host.kit.standard_misconceptions import Misconception, explained
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Message
 from course_lib.graph.data_targets import INPLACE_OPERATORS, functions

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.programs import Program, TensorSpec, draw_inputs, traced
+from autograder.host.kit.programs.traced import Program, TensorSpec, draw_inputs, traced
 
 
 class Deep(nn.Module):

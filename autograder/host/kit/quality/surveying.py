@@ -18,7 +18,7 @@ from autograder.host.exercises.registry import controls, hidden_part
 from autograder.host.judge import judge
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import REFERENCE, Check, CheckFailedError, Control, Exercise
-from autograder.host.kit.quality_mutants import Mutant, mutants
+from autograder.host.kit.quality.mutants import Mutant, mutants
 from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import Sandbox
 

@@ -12,11 +12,11 @@ import pytest
 from autograder.host import cli
 from autograder.host.exercises import all_exercises
 from autograder.host.exercises.registry import hidden_part
-from autograder.host.kit import quality as surveying
 from autograder.host.kit.exercise import REFERENCE, Control
-from autograder.host.kit.quality import ControlResult, MutantResult, Quality, failing, survey
-from autograder.host.kit.quality_mutants import mutants
-from autograder.host.kit.quality_report import quality_json, quality_text
+from autograder.host.kit.quality import surveying
+from autograder.host.kit.quality.mutants import mutants
+from autograder.host.kit.quality.survey_report import quality_json, quality_text
+from autograder.host.kit.quality.surveying import ControlResult, MutantResult, Quality, failing, survey
 from autograder.host.sandbox import open_sandbox
 
 SAMPLE = 3  # of controls and of mutants; all of them in `make bench`

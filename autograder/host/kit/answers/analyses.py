@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.kit import analysis_programs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
+from autograder.host.kit.programs import analysis_programs
 from autograder.host.session import Session
 
 

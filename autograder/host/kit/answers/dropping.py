@@ -16,11 +16,11 @@ import torch
 
 from autograder.host.artifacts import Artifact
 from autograder.host.kit import compare
+from autograder.host.kit.answers.graphs import PassAnswer
+from autograder.host.kit.answers.tensors import Reply
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.graphs import PassAnswer
-from autograder.host.kit.programs import Program, Traced, traced
-from autograder.host.kit.tensors import Reply
+from autograder.host.kit.programs.traced import Program, Traced, traced
 from autograder.host.session import AnswerFailedError
 
 SIGMAS = 6.0  # a right rate is outside once in a hundred million gradings

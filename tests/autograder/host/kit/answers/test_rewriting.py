@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.host.kit.answers.dropping import Dropping, drops
+from autograder.host.kit.answers.graphs import PassAnswer
+from autograder.host.kit.answers.rewriting import Rewriting, WrongTurn, rewritten
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.dropping import Dropping, drops
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.graphs import PassAnswer
-from autograder.host.kit.programs import Program, TensorSpec
-from autograder.host.kit.rewriting import Rewriting, WrongTurn, rewritten
+from autograder.host.kit.programs.traced import Program, TensorSpec
 from autograder.host.session import AnswerFailedError, ExerciseStatus
 from autograder.protocol import Message
 from autograder.worker.answers import ANSWERS

@@ -5,11 +5,11 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.kit.answers.functions import agrees
+from autograder.host.kit.answers.modules import FOLDER, Build, ModuleAnswer, on_built
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.functions import agrees
-from autograder.host.kit.modules import FOLDER, Build, ModuleAnswer, on_built
-from autograder.host.kit.tensors import Case
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import Message, RawTensor

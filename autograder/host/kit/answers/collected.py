@@ -15,9 +15,9 @@ from autograder.host import arena
 from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.kit import compare
-from autograder.host.kit.captures import CapturedAnswer
+from autograder.host.kit.answers.captures import CapturedAnswer
+from autograder.host.kit.answers.tensors import Case, as_tuple, placed
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.tensors import Case, as_tuple, placed
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Message
 

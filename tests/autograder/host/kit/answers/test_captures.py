@@ -9,10 +9,10 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.judge import judge
-from autograder.host.kit.captures import Captured, captures, operators, outside, require_captured, writing
+from autograder.host.kit.answers.captures import Captured, captures, operators, outside, require_captured, writing
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.standard_misconceptions import Misconception
-from autograder.host.kit.tensors import Case
 from autograder.host.sandbox import open_sandbox
 
 SETUP = "import torch\nfrom torch.nn import functional as F\n"

@@ -9,8 +9,8 @@ import torch
 
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.judge import judge
-from autograder.host.kit.carried import read_values
-from autograder.host.kit.counterexamples import CounterexampleAnswer, Trial, disproves
+from autograder.host.kit.answers.carried import read_values
+from autograder.host.kit.answers.counterexamples import CounterexampleAnswer, Trial, disproves
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kit.kinds import FORMS

@@ -12,9 +12,9 @@ from autograder.host.artifacts.archive import ArchiveRefusedError, checked_archi
 from autograder.host.artifacts.archive_code import CodeRefusedError, rewritten_code
 from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_pickle
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.kit.archives import ArchiveAnswer, Node, groups, outside, read_nodes
+from autograder.host.kit.answers.archives import ArchiveAnswer, Node, groups, outside, read_nodes
+from autograder.host.kit.answers.tensors import Case
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.tensors import Case
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, Session
 from autograder.worker.source import load

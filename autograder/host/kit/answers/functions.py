@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 
 from autograder.host.kit import compare
+from autograder.host.kit.answers.tensors import Case, Reference, TensorAnswer, as_tuple, promoted, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.tensors import Case, Reference, TensorAnswer, as_tuple, promoted, require_outputs
 
 Cases = Callable[[Draw], Iterable[Case]]
 Run = Callable[[TensorAnswer, Draw], None]

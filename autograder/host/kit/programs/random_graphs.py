@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.host.kit.analyses import Asked
+from autograder.host.kit.answers.analyses import Asked
 from autograder.host.kit.draw import Draw
 
 

@@ -15,11 +15,11 @@ import torch
 
 from autograder.host import arena
 from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
-from autograder.host.kit import schedule_models
+from autograder.host.kit.answers.graphs import PassAnswer, require_equal
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.graphs import PassAnswer, require_equal
-from autograder.host.kit.programs import Program, TensorSpec, Traced, draw_inputs
+from autograder.host.kit.programs import schedule_models
+from autograder.host.kit.programs.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.host.session import AnswerFailedError
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8

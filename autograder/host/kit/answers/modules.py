@@ -14,9 +14,9 @@ import torch
 
 from autograder.host import arena
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.kit.answers.tensors import Case, Reply, TensorAnswer, placed, read_reply
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.tensors import Case, Reply, TensorAnswer, placed, read_reply
 from autograder.host.session import Session
 from autograder.protocol import Message
 

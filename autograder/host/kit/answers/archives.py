@@ -17,8 +17,8 @@ import torch
 from autograder.host import arena
 from autograder.host.artifacts.archive import ArchiveRefusedError, checked_archive
 from autograder.host.channel import MalformedAnswerError
+from autograder.host.kit.answers.tensors import Case, placed
 from autograder.host.kit.exercise import CheckFailedError
-from autograder.host.kit.tensors import Case, placed
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import Message, RawTensor
 

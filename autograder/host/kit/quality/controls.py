@@ -10,9 +10,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 
-from autograder.host.kit import controls_schedules
-from autograder.host.kit.controls_captured import AROUND_CAPTURED, SPOILT
 from autograder.host.kit.exercise import REFERENCE, Control, Exercise, HiddenPart, Kind
+from autograder.host.kit.quality import controls_schedules
+from autograder.host.kit.quality.controls_captured import AROUND_CAPTURED, SPOILT
 
 _AROUND = """
 {reference}
