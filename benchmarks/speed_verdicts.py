@@ -33,7 +33,7 @@ from autograder.host.clock_exercise import Contest, contest
 from autograder.host.clock_trial import Plan, Trial
 from autograder.host.clock_verdict import assess, enough
 from autograder.host.kit.draw import Draw
-from autograder.host.kit.programs import Program, TensorSpec, traced
+from autograder.host.kit.programs.traced import Program, TensorSpec, traced
 from autograder.host.kit.speed import Speed, Thresholds
 from autograder.host.sandbox import Sandbox, open_sandbox
 from benchmarks.timing_decisions import idle, loaded, upper_bound
