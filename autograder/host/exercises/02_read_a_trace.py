@@ -179,7 +179,7 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
     """A check that the answer's entry ``part`` is right for fresh traces."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for rows in traces(draw):
+        for rows in _varied(part, traces, draw):
             found, expected = answer.ask(rows), truth(rows, part)
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_trace returned {found!r:.80}; expected a dict with {', '.join(PARTS)}.")
@@ -191,6 +191,15 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
                 )
 
     return run
+
+
+def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
+    """Traces with different answers, so that none is right for two of them."""
+    while True:
+        drawn = traces(draw)
+        answers = [truth(rows, part) for rows in drawn]
+        if all(answers.count(answer) == 1 for answer in answers):
+            return drawn
 
 
 def plain(draw: Draw) -> list[Trace]:
