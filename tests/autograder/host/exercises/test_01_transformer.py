@@ -2,10 +2,7 @@
 
 import pytest
 
-from autograder.host.exercises import find
-from autograder.host.exercises.registry import hidden_part
-from autograder.host.judge import judge
-from autograder.host.sandbox import open_sandbox
+from tests.autograder.host.exercises.judged import judged, reference
 
 HEADS, LAYER, BATCHES, TRAIN, BREAK = (
     "01_multi_head_attention",
@@ -18,12 +15,7 @@ HEADS, LAYER, BATCHES, TRAIN, BREAK = (
 
 def record_of(exercise_id, *changes, hidden=True):
     """The record of the reference solution with some of its text replaced."""
-    text = next(c.answer for c in hidden_part(exercise_id).controls if c.name == "reference")
-    for before, after in changes:
-        assert before in text
-        text = text.replace(before, after)
-    exercise = find(exercise_id, hidden=hidden)
-    return judge(exercise, {"setup": exercise.setup, "answer": text}, sandbox=open_sandbox(), seed=11)
+    return judged(exercise_id, reference(exercise_id, *changes), hidden=hidden)
 
 
 BY_ONE_RESHAPE = (
@@ -175,7 +167,6 @@ def test_weights_that_learned_one_language_do_not_pass_for_another():
     ],
 )
 def test_what_holds_the_answer_cannot_be_imported(exercise_id, module):
-    exercise = find(exercise_id)
-    record = judge(exercise, {"setup": exercise.setup, "answer": f"import {module}\n"}, sandbox=open_sandbox(), seed=1)
+    record = judged(exercise_id, f"import {module}\n", hidden=False)
     assert record.points == 0
     assert "No module named" in record.message

@@ -14,6 +14,7 @@ from autograder.host.kit.draw import Draw
 from autograder.host.sandbox import open_sandbox
 from course_lib.models import program_from_steps
 from course_lib.timing import Flaw, NoisyMachine
+from tests.autograder.host.exercises.judged import judged
 
 flaws = importlib.import_module("autograder.host.exercises.02_find_the_flaw")
 measuring = importlib.import_module("autograder.host.exercises.02_measure")
@@ -30,9 +31,8 @@ def reference(exercise_id: str) -> str:
 
 def said(exercise_id: str, answer: str, *, hidden: bool = False) -> str:
     """All messages of one grading of ``answer``."""
-    exercise = find(exercise_id, hidden=hidden)
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=5)
-    assert record.points < exercise.points
+    record = judged(exercise_id, answer, hidden=hidden, seed=5)
+    assert record.points < find(exercise_id).points
     return " ".join(check.message for check in record.checks)
 
 

@@ -1,23 +1,8 @@
 """What a student hears of likely mistakes in notebook 03, and that answers cannot be had from the library."""
 
-import importlib
-
 import pytest
 
-from autograder.host.exercises import find
-from autograder.host.judge import judge
-from autograder.host.sandbox import open_sandbox
-
-
-def reference(exercise_id):
-    return importlib.import_module(f"autograder.host.hidden.{exercise_id}").REFERENCE
-
-
-def judged(exercise_id, text, *, hidden=True):
-    exercise = find(exercise_id, hidden=hidden)
-    parts = {"setup": exercise.setup, f"answer {exercise_id}": text}
-    return judge(exercise, parts, sandbox=open_sandbox(), seed=11)
-
+from tests.autograder.host.exercises.judged import judged, reference
 
 MISTAKES = [
     (

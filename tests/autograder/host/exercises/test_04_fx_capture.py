@@ -6,20 +6,16 @@ import importlib
 
 import pytest
 
-from autograder.host.exercises import find
-from autograder.host.judge import judge
 from autograder.host.kit.answers.analyses import difference, same
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.programs import analysis_programs
-from autograder.host.sandbox import open_sandbox
+from tests.autograder.host.exercises.judged import judged, messages
 
 
-def messages(exercise_id: str, control: str) -> dict[str, str]:
+def told(exercise_id: str, control: str) -> dict[str, str]:
     """What each check says to a control of the hidden part."""
     answer = getattr(importlib.import_module(f"autograder.host.hidden.{exercise_id}"), control)
-    exercise = find(exercise_id, hidden=True)
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=3)
-    return {check.name: check.message for check in record.checks if check.message}
+    return messages(judged(exercise_id, answer, seed=3))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +32,7 @@ def messages(exercise_id: str, control: str) -> dict[str, str]:
     ],
 )
 def test_a_wrong_reading_hears_what_was_thought(exercise: str, control: str, check: str, says: str) -> None:
-    assert says in messages(exercise, control)[check]
+    assert says in told(exercise, control)[check]
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,11 @@ import importlib
 import pytest
 
 from autograder.host.exercises import find
-from autograder.host.judge import judge
-from autograder.host.sandbox import open_sandbox
+from tests.autograder.host.exercises.judged import judged, messages
 
 
 def hidden(exercise: str):
     return importlib.import_module(f"autograder.host.hidden.{exercise}")
-
-
-def messages(exercise_id: str, answer: str) -> dict[str, str]:
-    """What each check says to ``answer``, visible and hidden."""
-    exercise = find(exercise_id, hidden=True)
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=3)
-    return {check.name: check.message for check in record.checks if check.message}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +34,7 @@ def messages(exercise_id: str, answer: str) -> dict[str, str]:
 def test_a_wrong_schedule_hears_what_was_thought(exercise: str, control: str, check: str, says: str) -> None:
     nothing = f"def {find(exercise).entry_point}(schedule, *more):\n    return schedule\n"
     answer = nothing if control == "NOTHING" else getattr(hidden(exercise), control)
-    assert says in messages(exercise, answer)[check]
+    assert says in messages(judged(exercise, answer, seed=3))[check]
 
 
 def test_what_a_part_is_called_does_not_make_it_traced() -> None:
@@ -57,5 +49,5 @@ def test_what_a_part_is_called_does_not_make_it_traced() -> None:
         '    part = schedule["layers.0.feed_forward"]\n'
         "    part.replace(GraphModule(part.mod))\n"
     )
-    found = messages("06_trace_by_need", pretends)
+    found = messages(judged("06_trace_by_need", pretends, seed=3))
     assert "was not traced" in found["the feed-forward part of one layer is a flat graph"]

@@ -6,25 +6,12 @@ import importlib
 
 import pytest
 
-from autograder.host.exercises import find
-from autograder.host.exercises.registry import hidden_part
-from autograder.host.judge import judge
-from autograder.host.kit.exercise import REFERENCE
-from autograder.host.sandbox import open_sandbox
-
-
-def reference(exercise_id):
-    return next(c.answer for c in hidden_part(exercise_id).controls if c.name == REFERENCE)
+from tests.autograder.host.exercises.judged import judged, reference
 
 
 def said(exercise_id, *changes, hidden=False):
     """All that the report says of the reference with some text in it replaced."""
-    answer = reference(exercise_id)
-    for before, after in changes:
-        assert before in answer, before
-        answer = answer.replace(before, after)
-    exercise = find(exercise_id, hidden=hidden)
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    record = judged(exercise_id, reference(exercise_id, *changes), hidden=hidden)
     assert record.points < record.max_points
     return "\n".join(c.message for c in record.checks)
 
@@ -147,8 +134,7 @@ def test_wrong_repairs_of_captures_are_named():
 @pytest.mark.parametrize("module", ["course_lib.capture", "course_lib.capture.dynamo", "course_lib.backends"])
 def test_what_collects_graphs_already_cannot_be_imported_in_the_worker(module):
     answer = f"import {module}\n" + reference("07_capture_backend")
-    exercise = find("07_capture_backend")
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=3)
+    record = judged("07_capture_backend", answer, hidden=False, seed=3)
     assert record.points == 0
     assert "No module named" in record.message
     importlib.import_module(module)  # it is there for everybody else
@@ -156,6 +142,5 @@ def test_what_collects_graphs_already_cannot_be_imported_in_the_worker(module):
 
 def test_the_maker_of_programs_cannot_be_imported_where_they_are_to_be_predicted():
     answer = "import course_lib.models.steps\n" + reference("07_predict_graphs")
-    exercise = find("07_predict_graphs")
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=3)
+    record = judged("07_predict_graphs", answer, hidden=False, seed=3)
     assert (record.points, "No module named" in record.message) == (0, True)

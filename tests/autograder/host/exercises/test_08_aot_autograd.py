@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.host.exercises import find
-from autograder.host.exercises.registry import hidden_part
-from autograder.host.judge import judge
-from autograder.host.kit.exercise import REFERENCE
-from autograder.host.sandbox import open_sandbox
+from tests.autograder.host.exercises.judged import judged, reference
 
 
 def said(exercise_id, *changes):
     """All that the report says of the reference with some text in it replaced."""
-    answer = next(c.answer for c in hidden_part(exercise_id).controls if c.name == REFERENCE)
-    for before, after in changes:
-        assert before in answer, before
-        answer = answer.replace(before, after)
-    exercise = find(exercise_id, hidden=True)
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    record = judged(exercise_id, reference(exercise_id, *changes))
     assert record.points < record.max_points
     return "\n".join(c.message for c in record.checks)
 
