@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.host.nbgrader.leaks import fingerprints
+from autograder.host.nbgrader.leaks import fingerprints, texts_of
 
 THE_KERNELS = {"proc", "sys", "dev"}
 THE_INDEX = {"site-packages"}
@@ -40,19 +40,12 @@ def is_text(path: Path) -> bool:
         return b"\0" not in file.read(8192)
 
 
-def lines_of(path: Path) -> list[str]:
-    """Return the lines of a file; of a notebook, those of its cells."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if path.suffix != ".ipynb":
-        return text.splitlines()
-    return [line for cell in json.loads(text)["cells"] for line in "".join(cell["source"]).splitlines()]
-
-
 def leaks(root: Path, secrets: dict[str, str]) -> list[str]:
     """Return one sentence for each file below `root` that holds a secret, and for a folder of hidden cases."""
     hidden = [f"{path}: hidden cases" for path, _ in folders(root, THE_KERNELS) if path.parts[-3:] == HIDDEN]
     for path in text_files(root):
-        found = {one.text for one in fingerprints(lines_of(path), path.name)} & secrets.keys()
+        texts = (text.splitlines() for text in texts_of(path))
+        found = {one.text for lines in texts for one in fingerprints(lines, path.name)} & secrets.keys()
         if found:
             hidden.append(f"{path}: {len(found)} pieces of {', '.join(sorted({secrets[text] for text in found}))}")
     return hidden

@@ -84,7 +84,7 @@ def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
     known = {secret.text: secret.origin for secret in secrets}
     problems: list[str] = []
     for path in sorted(p for p in release.rglob("*") if p.is_file()):
-        for text in _texts(path):
+        for text in texts_of(path):
             for print_ in fingerprints(text.splitlines(), path.name):
                 if print_.text in known:
                     problems.append(f"{path.name}: holds {print_.text!r} of {known[print_.text]}.")
@@ -92,7 +92,7 @@ def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
-def _texts(path: Path) -> Iterator[str]:
+def texts_of(path: Path) -> Iterator[str]:
     """The texts of a file: of a notebook its cells and their outputs, of another file everything."""
     content = path.read_text(errors="replace")
     if path.suffix != ".ipynb":
