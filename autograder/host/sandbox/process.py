@@ -188,6 +188,7 @@ class WorkerProcess:
         self._kept += data[: max(0, self._limits.output_bytes - len(self._kept))]
         if self._printed_bytes > OUTPUT_DRAINED_BYTES:
             self._stop("killed", f"printed more than {OUTPUT_DRAINED_BYTES // MIB} MB")
+            return False  # what nobody drains cannot be printed, should its end take a moment
         return bool(data)
 
     def _finish(self, process: Running, output: int) -> None:
