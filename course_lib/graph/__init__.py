@@ -8,6 +8,7 @@ from course_lib.graph.diffing import GraphDiff, NodeChange, diff
 from course_lib.graph.drawing import Drawing, draw
 from course_lib.graph.inductor_counters import CompiledCost, compiled_cost
 from course_lib.graph.living import LiveMemory, live_memory
+from course_lib.graph.lowered import lowered
 from course_lib.graph.naming import operator_name
 from course_lib.graph.origins import source_of
 from course_lib.graph.roofline import (
@@ -43,6 +44,7 @@ __all__ = [
     "draw_diff",
     "from_data",
     "live_memory",
+    "lowered",
     "measure_device",
     "named_devices",
     "operator_name",

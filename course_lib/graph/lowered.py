@@ -1,0 +1,136 @@
+"""What Inductor would generate for a program, without compiling what it generated.
+
+Inductor works in two steps: it lowers a graph to source text (loops in C++ on a CPU, Triton on a GPU), and then has a
+compiler make kernels of the text. What it fused, and what that saves, is settled after the first step. So this module
+stops there: no C++ compiler is needed, and a program takes a tenth of a second instead of many. The text is the same
+on every machine, as the width of the vectors (256 bits) and the number of threads (one) are fixed here.
+
+Everything here that is private to PyTorch is private to this module, and was read in torch 2.13: where Inductor hands
+the text on, and what it asks of the compiler and the processor before.
+"""
+
+import contextlib
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from unittest import mock
+
+import torch
+
+from course_lib.errors import GraphError
+from course_lib.graph.inductor_counters import CompiledCost, cost_of_code, counting_bytes
+
+# How a text begins: with the number of the graph among all that the process has compiled.
+_NUMBER = re.compile(r"\A(# AOT ID: \[')\d+")
+
+# Settings that make the text the same everywhere; what the caller sets goes over them.
+_SETTINGS: Mapping[str, Any] = {"force_disable_caches": True, "cpp.vec_isa_ok": True, "cpp.threads": 1}
+
+
+def lowered(
+    fn: Callable[..., object], inputs: Sequence[object], *, config: Mapping[str, Any] | None = None
+) -> CompiledCost:
+    """Have Inductor generate code for `fn(*inputs)`, and return the code and what it costs; compile none of it.
+
+    `config` holds options of `torch._inductor.config` by their names, such as `{"max_fusion_size": 1}`. Forward only.
+    `fn` runs once, on PyTorch's own kernels: what it writes into its inputs is written. Dynamo forgets what was
+    compiled before. Raises `GraphError` if Inductor cannot lower the program, or an option is not one of its own.
+    """
+    from torch._inductor import metrics  # here, because importing Inductor takes seconds
+
+    texts: list[str] = []
+    torch._dynamo.reset()
+    metrics.reset()
+    try:
+        with torch.no_grad(), _settings(config or {}), _stopping_after_the_text(texts), counting_bytes(), _quiet():
+            torch.compile(fn)(*inputs)
+        return cost_of_code(texts)
+    except GraphError:
+        raise
+    except Exception as error:
+        raise GraphError(
+            f"{_name(fn)} cannot be lowered with these inputs ({_reason(error)}): run it without Inductor, and if that "
+            "works, leave out what was added last."
+        ) from error
+    finally:
+        metrics.reset()
+        torch._dynamo.reset()
+
+
+@contextlib.contextmanager
+def _settings(config: Mapping[str, Any]) -> Iterator[None]:
+    """Set options of Inductor, and set them back."""
+    import torch._inductor.config as inductor
+
+    known = inductor.get_config_copy()
+    if unknown := sorted(name for name in config if name not in known):
+        raise GraphError(
+            f"Inductor of torch {torch.__version__} has no option {unknown[0]!r}; torch._inductor.config has them all."
+        )
+    with inductor.patch({**_SETTINGS, **config}):
+        yield
+
+
+@contextlib.contextmanager
+def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
+    """Keep the text of each graph, run the graph itself instead, and ask nothing of a compiler or a processor."""
+    from torch._inductor.graph import GraphLowering
+
+    class Standing:
+        """Stands where the module stood that Inductor would have made of the text."""
+
+        def __init__(self, graph: GraphLowering) -> None:
+            self.call = lambda arguments: graph.orig_gm(*arguments)
+
+    def keep(graph: GraphLowering) -> Standing:
+        text, _ = graph.codegen()
+        texts.append(_NUMBER.sub(f"\\g<1>{len(texts)}", text.value, count=1))
+        return Standing(graph)
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(GraphLowering, "compile_to_module", keep))
+        stack.enter_context(mock.patch("torch._inductor.cpp_builder.is_gcc", return_value=True))
+        stack.enter_context(mock.patch("torch._inductor.cpp_builder.is_msvc_cl", return_value=False))
+        stack.enter_context(mock.patch("torch._inductor.cpu_vec_isa.pick_vec_isa", _instructions))
+        yield
+
+
+def _instructions() -> Any:
+    """Return the vectors to write for: those of 256 bits unless the option `cpp.simdlen` says otherwise."""
+    from torch._inductor import config, cpu_vec_isa
+
+    width = config.cpp.simdlen
+    if width in (None, 256):
+        return cpu_vec_isa.VecAVX2()
+    return cpu_vec_isa.VecAVX512() if width == 512 else cpu_vec_isa.invalid_vec_isa
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave unsaid what PyTorch would say: it is about running the code, or is in the error that is raised."""
+    loggers = [logging.getLogger(name) for name in ("torch", "torch._dynamo", "torch._inductor")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _reason(error: BaseException) -> str:
+    """Return in one line what went wrong first."""
+    while earlier := error.__cause__ or error.__context__:
+        error = earlier
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+
+
+def _name(fn: Callable[..., object]) -> str:
+    """Return what to call the program in a sentence."""
+    return getattr(fn, "__name__", type(fn).__name__)
