@@ -109,12 +109,7 @@ def _feedback_back(
         found = students.fetch_feedback(course, homes / member.name, assignment)
         texts = [path.read_text(encoding="utf-8") for path in found]
         pages += len(texts)
-        # a notebook of another name is graded, but its student's nbgrader asks for feedback on that name
-        if (
-            not texts
-            and "rename" not in member.damage.get(assignment, ())
-            and any((homes / member.name).glob("*/*.ipynb"))
-        ):
+        if not texts and any((homes / member.name).glob("*/*.ipynb")):
             wrong.append(f"{member.name}: no feedback came back.")
         for text in texts:
             shown = [name for name in hidden if name in text]

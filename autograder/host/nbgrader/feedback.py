@@ -2,15 +2,20 @@
 
 nbgrader stops at the first feedback without the two files that it leaves beside a hand-in. A student who handed in
 another way, or nothing, has none; that is said, and the others get theirs.
+
+A student's nbgrader asks for feedback by the names of the files that were handed in. Where one had another name than
+the notebook's, the page is released under that name too.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from nbgrader.exchange.default import ExchangeReleaseFeedback
+from nbgrader.utils import notebook_hash
 
-from autograder.host.nbgrader.guard import SECRET, TIMESTAMP
+from autograder.host.nbgrader.guard import SECRET, TIMESTAMP, other_names
 
 
 class ReleaseToEach(ExchangeReleaseFeedback):
@@ -28,7 +33,11 @@ class ReleaseToEach(ExchangeReleaseFeedback):
                 without.append(student)
                 continue
             self.src_path = str(folder)
-            super().copy_files()
+            try:
+                super().copy_files()
+                self._under_other_names(folder)
+            except (OSError, ValueError) as error:  # the two files are as the student wrote them
+                self.log.error("The feedback of %s was not released: %s", student, error)
         self.src_path, self.coursedir.student_id_exclude = pattern, excluded
         if without:
             self.log.warning(
@@ -36,3 +45,19 @@ class ReleaseToEach(ExchangeReleaseFeedback):
                 Path(pattern).parent.parent,
                 ", ".join(without),
             )
+
+    def _under_other_names(self, folder: Path) -> None:
+        """Release the page of ``folder`` once more for each name by which its student's nbgrader will ask."""
+        assignment, student, secret = folder.name, folder.parent.name, (folder / SECRET).read_text()
+        submitted = self.coursedir.format_path(self.coursedir.submitted_directory, student, assignment)
+        aside = Path(self.config.GradeOutsideKernel.aside)
+        released = _page(Path(self.dest_path), secret, assignment)
+        for name in other_names(Path(submitted, f"{assignment}.ipynb"), aside) if released.is_file() else ():
+            page = _page(Path(self.dest_path), secret, Path(name).stem)
+            shutil.copy(released, page.with_suffix(".part"))
+            page.with_suffix(".part").replace(page)  # whole or not at all, for whoever fetches meanwhile
+
+
+def _page(folder: Path, secret: str, name: str) -> Path:
+    """Where nbgrader looks for the feedback on the notebook ``name`` of the hand-in that has this secret."""
+    return folder / f"{notebook_hash(secret=secret, notebook_id=name)}.html"

@@ -67,16 +67,17 @@ def before_autograde(*, assignment: str, student: str, notebooks: list[str]) -> 
 
 def notes_for(notebook: Path, aside: Path) -> tuple[str, ...]:
     """What `guard_submissions` noted about this very notebook; nothing if another one was handed in since."""
-    try:
-        noted = json.loads(_notes_file(notebook, aside).read_text())
-    except (OSError, ValueError):
-        return ()
-    return tuple(noted["notes"]) if noted["sha256"] == _sha256(notebook) else ()
+    return tuple(_noted(notebook, aside)["notes"])
 
 
-def note(notebook: Path, aside: Path, sentences: Iterable[str]) -> None:
+def other_names(notebook: Path, aside: Path) -> tuple[str, ...]:
+    """How the files are called that were handed in where this very notebook should have been; none if it was there."""
+    return tuple(_noted(notebook, aside)["names"])
+
+
+def note(notebook: Path, aside: Path, sentences: Iterable[str], names: Iterable[str] = ()) -> None:
     """Write down what there is to say of this very notebook, in place of what was noted before."""
-    noted = {"sha256": _sha256(notebook), "notes": list(sentences)}
+    noted = {"sha256": _sha256(notebook), "notes": list(sentences), "names": list(names)}
     _notes_file(notebook, aside).parent.mkdir(parents=True, exist_ok=True)
     _notes_file(notebook, aside).write_text(json.dumps(noted))
 
@@ -87,13 +88,14 @@ def _guard_one(folder: Path, aside: Path) -> list[str]:
         _put_aside(folder, kept)
         folder.mkdir()
     notebook = folder / f"{folder.name}.ipynb"
-    earlier = notes_for(notebook, aside)
+    earlier = _noted(notebook, aside)
+    names = earlier["names"] or _misnamed(notebook)
     sentences = [*_renamed(notebook), *_foreign_files(folder, kept), *_bad_timestamp(folder, kept)]
     if not notebook.exists():
         notebook.touch()
         sentences.append(nothing_handed_in(notebook))
     if sentences:
-        note(notebook, aside, (*earlier, *sentences))
+        note(notebook, aside, (*earlier["notes"], *sentences), names)
     return sentences
 
 
@@ -110,12 +112,19 @@ def _foreign_files(folder: Path, kept: Path, *, keep_notebooks: bool = False) ->
             yield f"{path.name!r:.80} ({kind}) is not part of the submission; it was put aside."
 
 
+def _misnamed(notebook: Path) -> list[str]:
+    """The names of all notebooks beside the place of this one, if that is empty."""
+    if notebook.exists() or notebook.is_symlink():
+        return []
+    return [p.name for p in notebook.parent.glob("*.ipynb") if _is(p, stat.S_ISREG) and p.lstat().st_nlink == 1]
+
+
 def _renamed(notebook: Path) -> Iterator[str]:
     """Give the only notebook of another name, as browsers make them, the name that it should have."""
-    others = [p for p in notebook.parent.glob("*.ipynb") if _is(p, stat.S_ISREG) and p.lstat().st_nlink == 1]
-    if len(others) == 1 and not (notebook.exists() or notebook.is_symlink()):
-        others[0].rename(notebook)
-        yield f"The notebook was handed in as {others[0].name!r:.80}; it was graded as {notebook.name}."
+    others = _misnamed(notebook)
+    if len(others) == 1:
+        notebook.with_name(others[0]).rename(notebook)
+        yield f"The notebook was handed in as {others[0]!r:.80}; it was graded as {notebook.name}."
 
 
 def _bad_timestamp(folder: Path, kept: Path) -> Iterator[str]:
@@ -168,6 +177,16 @@ def _kind(path: Path) -> str:
     if not stat.S_ISREG(mode):
         return "not a regular file"
     return "a file with a second name elsewhere" if path.lstat().st_nlink > 1 else "another file"
+
+
+def _noted(notebook: Path, aside: Path) -> dict[str, list[str]]:
+    """The lists that `note` wrote down about this very notebook; empty ones if it was another."""
+    nothing: dict[str, list[str]] = {"notes": [], "names": []}
+    try:
+        noted = json.loads(_notes_file(notebook, aside).read_text())
+    except (OSError, ValueError):
+        return nothing
+    return nothing | noted if noted["sha256"] == _sha256(notebook) else nothing
 
 
 def _notes_file(notebook: Path, aside: Path) -> Path:

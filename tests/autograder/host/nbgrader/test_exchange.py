@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.host.demo.students import fetch_feedback, submit
 from autograder.host.nbgrader import collect
 from autograder.host.nbgrader.course import Course, open_course
 from autograder.host.nbgrader.guard import SECRET, TIMESTAMP, guard_submissions, notes_for
@@ -197,6 +198,45 @@ def test_feedback_goes_to_everybody_who_handed_in_there(course: Course) -> None:
     assert "can only be sent from" in log
     assert log.rstrip().endswith("bob")
     shutil.rmtree(released)
+
+
+def give_feedback(course: Course, student: str) -> None:
+    """Make feedback as nbgrader does, with the files that were handed in beside the notebook."""
+    folder = course.feedback / student / NAME
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.html").write_text(f"for {student}")
+    for name in (TIMESTAMP, SECRET):
+        shutil.copy(course.submitted / student / NAME / name, folder)
+
+
+@pytest.mark.parametrize("names", [["a (1).ipynb"], ["a.ipynb", "b.ipynb"]])
+def test_feedback_comes_back_under_the_names_that_were_handed_in(course: Course, names: list[str]) -> None:
+    home = course.submitted.parent / "homes" / "ada"
+    (home / NAME).mkdir(parents=True)
+    inbound(course).with_name("outbound").joinpath(NAME).mkdir(parents=True)
+    for name in names:
+        (home / NAME / name).write_text("hers")
+    submit(course, home, NAME)
+    do_collect(course)
+    for _ in range(2):  # a second run of the grading finds the notebook renamed
+        guard_submissions(course.submitted, course.aside, [NAME])
+    give_feedback(course, "ada")
+    course.do("release_feedback", NAME)
+    pages = {path.name: path.read_text() for path in fetch_feedback(course, home, NAME)}
+    assert pages == {name.replace(".ipynb", ".html"): "for ada" for name in names}
+
+
+def test_a_secret_that_is_no_text_keeps_nobody_elses_feedback_back(course: Course) -> None:
+    for student in ("ada", "bob"):
+        put(course, student)
+    do_collect(course)
+    (course.submitted / "ada" / NAME / SECRET).write_bytes(b"\xff")
+    for student in ("ada", "bob"):
+        give_feedback(course, student)
+    log = course.do("release_feedback", NAME)
+    released = inbound(course).with_name("feedback")
+    assert [path.read_text() for path in released.glob("*.html")] == ["for bob"]
+    assert "The feedback of ada was not released" in log
 
 
 def test_accounts_of_this_machine_are_read_as_they_are() -> None:
