@@ -21,8 +21,8 @@ READY, KEPT, MORE = b"ready", b"kept", b"more"
 DESCRIPTORS = 4
 """Of one job: channel, output, orders, leash."""
 COMPILER = ("torch._dynamo", "torch._functorch.aot_autograd")
-"""What workers for graphs need besides, which takes as long to import as torch; nothing of it is the library's, of
-which a worker may have to lack parts."""
+"""What workers for graphs need besides, and what is slow to import; nothing of it is the library's, of which a worker
+may have to lack parts."""
 
 
 def serve(fd: int, *, preload: bool) -> None:

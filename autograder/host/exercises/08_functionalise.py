@@ -11,6 +11,7 @@ from autograder.host.kit.answers.captures import Captured, CapturedAnswer, requi
 from autograder.host.kit.answers.tensors import Case, Reference
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kit.sharing import share_among
 from autograder.host.kit.standard_misconceptions import Misconception
 
 Tensor = torch.Tensor
@@ -133,14 +134,7 @@ def functional(*names: str, rows: tuple[int, ...] = (4,), gradients: bool = Fals
     """A check that each program's graph writes nowhere and gives the same; its points are shared equally."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
-        wrong = []
-        for name in names:
-            try:
-                _require_functional(answer, name, rows, draw, gradients)
-            except CheckFailedError as error:
-                wrong.append(str(error))
-        if wrong:
-            raise CheckFailedError(wrong[0], share=1 - len(wrong) / len(names))
+        share_among(names, lambda name: _require_functional(answer, name, rows, draw, gradients))
 
     return run
 

@@ -14,6 +14,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.programs import analysis_programs
+from autograder.host.kit.sharing import share_among
 from autograder.host.session import Session
 
 
@@ -59,17 +60,16 @@ def sees(
     """
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
-        wrong, several = [], programs(draw)
-        for asked in several:
-            found, expected = answer.ask(asked), truth(*_made(asked))
-            if not same(found, expected):
-                said = next((b.says for b in beliefs if same(found, b.sees(*_made(asked)))), "")
-                wrong.append(f"For {asked.name}: {said or difference(found, expected)}")
-        if wrong:
-            more = f" ({len(wrong)} of {len(several)} programs)" if len(several) > 1 else ""
-            raise CheckFailedError(wrong[0] + more, share=1 - len(wrong) / len(several))
+        share_among(programs(draw), lambda asked: _require_seen(answer, asked, truth, beliefs))
 
     return run
+
+
+def _require_seen(answer: AnalysisAnswer, asked: Asked, truth: Callable[..., Any], beliefs: Sequence[Belief]) -> None:
+    found, expected = answer.ask(asked), truth(*_made(asked))
+    if not same(found, expected):
+        said = next((b.says for b in beliefs if same(found, b.sees(*_made(asked)))), "")
+        raise CheckFailedError(f"For {asked.name}: {said or difference(found, expected)}")
 
 
 def _made(asked: Asked) -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ from autograder.host.kit.answers.tensors import (
 )
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
+from autograder.host.kit.sharing import share_among
 from autograder.host.kit.standard_misconceptions import Misconception, explained
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Message
@@ -112,23 +113,12 @@ def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAn
     """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
-        wrong: list[str] = []
-        raised: list[AnswerFailedError] = []
-        for each in wanted:
-            try:
-                require_captured(answer, each, draw, gradients=gradients)
-            except CheckFailedError as error:
-                wrong.append(str(error))
-            except AnswerFailedError as error:
-                if error.fatal or error.unanswered or len(wanted) == 1:
-                    raise
-                raised.append(error)
-                wrong.append(f"{each.told}{error.message}")
-        if raised and len(raised) == len(wanted):
-            raise raised[0]
-        if wrong:
-            more = f" ({len(wanted) - len(wrong)} of {len(wanted)} functions are right.)" if len(wanted) > 1 else ""
-            raise CheckFailedError(wrong[0] + more, share=1 - len(wrong) / len(wanted))
+        share_among(
+            wanted,
+            lambda each: require_captured(answer, each, draw, gradients=gradients),
+            noun="functions",
+            where=lambda each: each.told,
+        )
 
     return run
 

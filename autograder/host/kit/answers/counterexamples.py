@@ -18,6 +18,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.kit.answers.carried import Inputs, Values, leaves, read_values, require_bounded
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
+from autograder.host.kit.sharing import share_among
 from autograder.host.session import AnswerFailedError, Session
 from course_lib.fusion.error_rule import deviation
 
@@ -79,19 +80,19 @@ def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[Counterexa
     """A check that the answer is a counterexample to the wrong program of each trial; its points are shared equally."""
 
     def run(answer: CounterexampleAnswer, draw: Draw) -> None:
-        wrong, several = [], trials(draw)
-        for trial in several:
-            try:
-                _require_disproved(answer, trial, draw)
-            except CheckFailedError as error:
-                wrong.append(f"For {trial.name}: {error}")
-        if wrong:
-            raise CheckFailedError(wrong[0], share=1 - len(wrong) / len(several))
+        share_among(trials(draw), lambda trial: _require_disproved(answer, trial, draw), noun="versions")
 
     return run
 
 
 def _require_disproved(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
+    try:
+        _require_difference(answer, trial, draw)
+    except CheckFailedError as error:
+        raise CheckFailedError(f"For {trial.name}: {error}") from None
+
+
+def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
     inputs, seed = answer.ask(trial), draw.integer(0, 2**31)
     eager = _result(answer, trial, "reference", inputs, seed)
     truth = _result(answer, trial, "reference", inputs, seed, double=True)

@@ -21,6 +21,7 @@ from autograder.host.kit.answers.tensors import Reply
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.programs.traced import Program, Traced, traced
+from autograder.host.kit.sharing import share_among
 from autograder.host.session import AnswerFailedError
 
 SIGMAS = 6.0  # a right rate is outside once in a hundred million gradings
@@ -45,14 +46,7 @@ def drops(cases: Sequence[Dropping], operator: str, *, gradients: bool = False) 
     """A check that each program becomes one call of ``operator`` that drops out as the program does."""
 
     def run(answer: PassAnswer, draw: Draw) -> None:
-        wrong = []
-        for case in cases:
-            try:
-                _require_dropping(answer, case, operator, draw, gradients)
-            except CheckFailedError as error:
-                wrong.append(str(error))
-        if wrong:
-            raise CheckFailedError(wrong[0], share=1 - len(wrong) / len(cases))
+        share_among(cases, lambda case: _require_dropping(answer, case, operator, draw, gradients))
 
     return run
 

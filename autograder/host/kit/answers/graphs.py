@@ -14,6 +14,7 @@ from autograder.host.kit.answers.tensors import Case, Reply, TensorAnswer, as_tu
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.programs.traced import Program, Traced, draw_inputs, traced
+from autograder.host.kit.sharing import share_among
 from autograder.host.session import AnswerFailedError, Session
 
 
@@ -73,15 +74,7 @@ def rewrites(
     """
 
     def run(answer: PassAnswer, draw: Draw) -> None:
-        wrong = []
-        for program in programs:
-            try:
-                _require_rewritten(answer, traced(program, draw), operator, draw, gradients)
-            except CheckFailedError as error:
-                wrong.append(str(error))
-        if wrong:
-            more = f" ({len(wrong)} of {len(programs)} programs)" if len(programs) > 1 else ""
-            raise CheckFailedError(wrong[0] + more, share=1 - len(wrong) / len(programs))
+        share_among(programs, lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients))
 
     return run
 

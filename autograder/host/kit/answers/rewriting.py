@@ -21,6 +21,7 @@ from autograder.host.kit.answers.tensors import Case, Reply, TensorAnswer, as_tu
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.programs.traced import Program, Traced, draw_inputs, traced
+from autograder.host.kit.sharing import share_among
 from autograder.host.session import AnswerFailedError
 
 
@@ -55,15 +56,7 @@ def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False) -> Run:
     """A check that every program is left with the right calls and computes what it must; its points are shared."""
 
     def run(answer: PassAnswer, draw: Draw) -> None:
-        wrong = []
-        for case in cases:
-            try:
-                _require_rewritten(answer, case, draw, gradients)
-            except CheckFailedError as error:
-                wrong.append(str(error))
-        if wrong:
-            more = f" ({len(wrong)} of {len(cases)} programs)" if len(cases) > 1 else ""
-            raise CheckFailedError(wrong[0] + more, share=1 - len(wrong) / len(cases))
+        share_among(cases, lambda case: _require_rewritten(answer, case, draw, gradients))
 
     return run
 

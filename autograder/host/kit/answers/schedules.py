@@ -20,7 +20,7 @@ from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.programs import schedule_models
 from autograder.host.kit.programs.traced import Program, TensorSpec, Traced, draw_inputs
-from autograder.host.session import AnswerFailedError
+from autograder.host.kit.sharing import share_among
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8
 MAX_NODES = 600
@@ -83,23 +83,13 @@ def schedules(models: Sequence[Scheduled], *, gradients: bool = False, together:
     """
 
     def run(answer: ScheduleAnswer, draw: Draw) -> None:
-        wrong: list[str] = []
-        raised: list[AnswerFailedError] = []
-        for model in models:
-            try:
-                require_scheduled(answer, model, draw, gradients=gradients)
-            except CheckFailedError as error:
-                wrong.append(str(error))
-            except AnswerFailedError as error:
-                if error.fatal or error.unanswered or len(models) == 1:
-                    raise
-                raised.append(error)
-                wrong.append(f"In the model {model.name}: {error.message}")
-        if raised and len(raised) == len(models):
-            raise raised[0]
-        if wrong:
-            more = f" ({len(wrong)} of {len(models)} models)" if len(models) > 1 else ""
-            raise CheckFailedError(wrong[0] + more, share=0.0 if together else 1 - len(wrong) / len(models))
+        share_among(
+            models,
+            lambda model: require_scheduled(answer, model, draw, gradients=gradients),
+            noun="models",
+            where=lambda model: f"In the model {model.name}: ",
+            together=together,
+        )
 
     return run
 

@@ -81,7 +81,6 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "gelu": lambda x: F.gelu(x),
     "relu": lambda x: F.relu(x),
-    "gelu, read twice": lambda x: F.gelu(x) + x,
 }
 
 

@@ -79,7 +79,7 @@ def test_calls_that_are_left_are_counted_and_points_are_shared():
     both = rewritten([of(dead, 1), of(two_dead, 1)])
 
     assert verdict(both, without_dead) == ""
-    assert "makes 2 calls; 1 are right. (2 of 2 programs) [0]" in verdict(both, unchanged)
+    assert "makes 2 calls; 1 are right. (0 of 2 programs are right.) [0]" in verdict(both, unchanged)
     assert "[0.5]" in verdict(rewritten([of(dead, 2), of(two_dead, 1)]), without_dead)
 
 
