@@ -21,6 +21,7 @@ from course_lib.graph.roofline import (
     predict_ratio,
 )
 from course_lib.graph.saving import SavedForBackward, saved_for_backward
+from course_lib.graph.scheduling import Loop, Scheduled, scheduled
 from course_lib.graph.shapes import describe, propagate_shapes
 from course_lib.graph.tables import Table, table
 
@@ -31,9 +32,11 @@ __all__ = [
     "Drawing",
     "GraphDiff",
     "LiveMemory",
+    "Loop",
     "NodeChange",
     "Roofline",
     "SavedForBackward",
+    "Scheduled",
     "Table",
     "compiled_cost",
     "cost",
@@ -53,6 +56,7 @@ __all__ = [
     "predict_ratio",
     "propagate_shapes",
     "saved_for_backward",
+    "scheduled",
     "source_of",
     "table",
     "to_data",
