@@ -23,10 +23,17 @@ from course_lib.errors import GraphError
 from course_lib.graph.inductor_counters import CompiledCost, cost_of_code, counting_bytes
 
 # How a text begins: with the number of the graph among all that the process has compiled.
+# Where a Triton kernel lies on this machine.
+_PLACE = re.compile(r"^# kernel path: .*\n", re.MULTILINE)
 _NUMBER = re.compile(r"\A(# AOT ID: \[')\d+")
 
 # Settings that make the text the same everywhere; what the caller sets goes over them.
-_SETTINGS: Mapping[str, Any] = {"force_disable_caches": True, "cpp.vec_isa_ok": True, "cpp.threads": 1}
+_SETTINGS: Mapping[str, Any] = {
+    "force_disable_caches": True,
+    "cpp.vec_isa_ok": True,
+    "cpp.threads": 1,
+    "compile_threads": 1,  # more would start processes that wait for something to compile
+}
 
 
 def lowered(
@@ -34,7 +41,8 @@ def lowered(
 ) -> CompiledCost:
     """Have Inductor generate code for `fn(*inputs)`, and return the code and what it costs; compile none of it.
 
-    `config` holds options of `torch._inductor.config` by their names, such as `{"max_fusion_size": 1}`. Forward only.
+    `config` holds options of `torch._inductor.config` by their names, such as `{"max_fusion_size": 1}`; with
+    `{"cpu_backend": "triton"}` the text is Triton, as it is for a GPU, wherever the tensors lie. Forward only.
     `fn` runs once, on PyTorch's own kernels: what it writes into its inputs is written. Dynamo forgets what was
     compiled before. Raises `GraphError` if Inductor cannot lower the program, or an option is not one of its own.
     """
@@ -86,13 +94,14 @@ def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
 
     def keep(graph: GraphLowering) -> Standing:
         text, _ = graph.codegen()
-        texts.append(_NUMBER.sub(f"\\g<1>{len(texts)}", text.value, count=1))
+        texts.append(_PLACE.sub("", _NUMBER.sub(f"\\g<1>{len(texts)}", text.value, count=1)))
         return Standing(graph)
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(GraphLowering, "compile_to_module", keep))
         stack.enter_context(mock.patch("torch._inductor.cpp_builder.is_gcc", return_value=True))
         stack.enter_context(mock.patch("torch._inductor.cpp_builder.is_msvc_cl", return_value=False))
+        stack.enter_context(mock.patch("torch.utils._triton.triton_hash_with_backend", return_value=""))
         stack.enter_context(mock.patch("torch._inductor.cpu_vec_isa.pick_vec_isa", _instructions))
         yield
 
