@@ -32,7 +32,6 @@ _SETTINGS: Mapping[str, Any] = {
     "force_disable_caches": True,
     "cpp.vec_isa_ok": True,
     "cpp.threads": 1,
-    "compile_threads": 1,  # more would start processes that wait for something to compile
 }
 
 
