@@ -11,6 +11,7 @@ import torch
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
 from autograder.worker import source
+from autograder.worker.at_once import answer_at_once
 from autograder.worker.rounds import with_rounds
 from autograder.worker.tensors import to_raw, to_torch
 
@@ -51,10 +52,13 @@ def plain_data(value: object, where: str) -> Any:
 def tensor_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
     """Calls take arguments and give outputs, and gradients where asked (see `call_on_tensors`), or run a round.
 
-    A call with ``function`` is of another function of the answer than its entry point.
+    A call with ``function`` is of another function of the answer than its entry point; `at_once` says what several
+    calls in one message are.
     """
 
     def answer(message: Message) -> Reply:
+        if "at_once" in message.body:
+            return answer_at_once(answer, message)
         name = message.body.get("function")
         return call_on_tensors(source.function(name) if name else entry, message)
 

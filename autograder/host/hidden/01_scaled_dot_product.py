@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import torch
 
 from autograder.host.kit import compare
-from autograder.host.kit.answers.functions import agrees, leaves_inputs_alone, remembers_nothing
+from autograder.host.kit.answers.functions import agrees, keeps_calls_apart, leaves_inputs_alone, remembers_nothing
 from autograder.host.kit.answers.tensors import Case, TensorAnswer, require_outputs
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check, CheckFailedError, Control, HiddenPart
@@ -131,7 +131,8 @@ HIDDEN = HiddenPart(
         Check("a row that may attend to nothing", "masks", 0.5, _fully_masked_row),
         Check("dropout", "dropout", 1, _dropout),
         Check("inputs stay as they were", "side effects", 0.25, leaves_inputs_alone(reference, _three, NAMES)),
-        Check("calls in a row", "side effects", 0.25, remembers_nothing(reference, _three, NAMES)),
+        Check("calls in a row", "side effects", 0.125, remembers_nothing(reference, _three, NAMES)),
+        Check("two threads at once", "side effects", 0.125, keeps_calls_apart(reference, _three, NAMES)),
     ),
     controls=(
         Control("reference", _wrapped("pass"), 10),

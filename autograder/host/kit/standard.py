@@ -4,8 +4,8 @@
                         names=("the output",), inputs=("x", "bias"))
     checks=standard_checks(STANDARD, {"odd sizes": 1, "precision": 1, "gradients": 1, "side effects": 0.5})
 
-The exercise says what the arguments of a size are; sizes, strides, precisions, gradients, mutation, aliasing and calls
-in a row follow. Cases that make no sense for it are left out by giving them no points.
+The exercise says what the arguments of a size are; sizes, strides, precisions, gradients, mutation, aliasing, calls
+in a row and in two threads follow. Cases that make no sense for it are left out by giving them no points.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from typing import Any
 
 import torch
 
-from autograder.host.kit.answers.functions import Run, agrees, gradients_agree, leaves_inputs_alone, remembers_nothing
+from autograder.host.kit.answers.functions import (
+    Run,
+    agrees,
+    gradients_agree,
+    keeps_calls_apart,
+    leaves_inputs_alone,
+    remembers_nothing,
+)
 from autograder.host.kit.answers.tensors import Case, Reference
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import Check
@@ -86,6 +93,12 @@ def repeated(standard: Standard, draw: Draw) -> Iterator[Case]:
         yield Case(standard.make(draw, SMALL, torch.float32), label="called several times in a row")
 
 
+def several(standard: Standard, draw: Draw) -> Iterator[Case]:
+    """The same size for each of two threads."""
+    for _ in range(2):
+        yield Case(standard.make(draw, SMALL, torch.float32), label="called from two threads at once")
+
+
 def _of(standard: Standard, cases: Callable[[Standard, Draw], Iterable[Case]]) -> Callable[[Draw], Iterable[Case]]:
     return lambda draw: cases(standard, draw)
 
@@ -108,6 +121,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Standard], Run]]] = {
         lambda s: leaves_inputs_alone(s.reference, _of(s, repeated), s.names),
     ),
     "calls in a row": ("calls in a row", lambda s: remembers_nothing(s.reference, _of(s, repeated), s.names)),
+    "threads": ("two threads at once", lambda s: keeps_calls_apart(s.reference, _of(s, several), s.names)),
 }
 
 

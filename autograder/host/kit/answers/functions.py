@@ -86,3 +86,20 @@ def remembers_nothing(reference: Reference, cases: Cases, names: Sequence[str]) 
             require_outputs(answer.call(case), case, reference, names)
 
     return run
+
+
+def keeps_calls_apart(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
+    """Calls that several threads make at once, one a case, each give the result for their own inputs."""
+
+    def run(answer: TensorAnswer, draw: Draw) -> None:
+        once = list(cases(draw))
+        for case, replies in zip(once, answer.call_at_once(once), strict=True):
+            try:
+                for reply in replies:
+                    require_outputs(reply, case, reference, names)
+            except CheckFailedError as error:
+                raise CheckFailedError(
+                    f"{error} In another thread the function was running on other inputs: keep nothing outside of it."
+                ) from None
+
+    return run

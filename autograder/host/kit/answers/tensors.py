@@ -62,17 +62,30 @@ class TensorAnswer:
         self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False
     ) -> Reply:
         """Call once; ``wrt`` numbers the tensors to differentiate by, ``cotangents`` are the outputs' gradients."""
-        tensors: list[torch.Tensor] = []
-        body = {
-            "args": [placed(a, tensors) for a in case.args],
-            "kwargs": {k: placed(a, tensors) for k, a in case.kwargs.items()},
-            "wrt": list(wrt),
-            "cotangents": list(range(len(tensors), len(tensors) + len(cotangents))),
-            "count": count,
-            "function": self._function,
-        }
+        body, tensors = self._body(case)
+        body |= {"wrt": list(wrt), "count": count}
+        body |= {"cotangents": list(range(len(tensors), len(tensors) + len(cotangents)))}
         message, mutated = self.student.call(body, [*tensors, *cotangents])
         return read_reply(message, mutated, len(wrt))
+
+    def call_at_once(self, cases: Sequence[Case]) -> list[tuple[Reply, Reply]]:
+        """Make each call in a thread of its own, many times: its first reply, and one that differs from it if any."""
+        bodies, tensors = zip(*map(self._body, cases), strict=True)
+        counts = [len(of_one) for of_one in tensors]
+        message, mutated = self.student.call(
+            {"at_once": list(bodies), "counts": counts}, [t for of_one in tensors for t in of_one]
+        )
+        if mutated:
+            raise CheckFailedError(f"The function wrote into its input number {mutated[0]}.")
+        replies = _read_replies(message, 2 * len(cases))
+        return list(zip(replies[::2], replies[1::2], strict=True))
+
+    def _body(self, case: Case) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        tensors: list[torch.Tensor] = []
+        args = [placed(a, tensors) for a in case.args]
+        kwargs = {k: placed(a, tensors) for k, a in case.kwargs.items()}
+        body = {"args": args, "kwargs": kwargs, "wrt": [], "cotangents": [], "function": self._function}
+        return body, tensors
 
 
 def placed(argument: Any, tensors: list[torch.Tensor]) -> Any:
@@ -109,6 +122,21 @@ def read_reply(message: Message, mutated: list[int], wrt: int) -> Reply:
         aliases=tuple(a for a in aliases if type(a) is int and 0 <= a < outputs) if isinstance(aliases, list) else (),
         cost={k: v for k, v in cost.items() if type(v) is int} if isinstance(cost, dict) else {},
     )
+
+
+def _read_replies(message: Message, number: int) -> list[Reply]:
+    bodies, counts = message.body.get("at_once"), message.body.get("counts")
+    if not (isinstance(bodies, list) and isinstance(counts, list) and len(bodies) == len(counts) == number):
+        raise MalformedAnswerError("The worker sent a reply of another form.")
+    if not all(type(c) is int and c >= 0 for c in counts) or sum(counts) != len(message.tensors):
+        raise MalformedAnswerError("The worker sent another number of tensors than it says.")
+    if not all(isinstance(body, dict) for body in bodies):
+        raise MalformedAnswerError("The worker sent a reply of another form.")
+    tensors = iter(message.tensors)
+    return [
+        read_reply(Message(body, tuple(next(tensors) for _ in range(count))), [], 0)
+        for body, count in zip(bodies, counts, strict=True)
+    ]
 
 
 def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:

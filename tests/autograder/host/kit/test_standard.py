@@ -70,6 +70,16 @@ def remembering(x, bias):
     return last[-2] if len(last) > 1 and last[-2].shape == last[-1].shape else last[-1]
 
 
+shelf = {}
+
+
+def shelved(x, bias):
+    shelf.update(x=x, bias=bias)
+    for _ in range(3):
+        F.silu(x + bias)
+    return F.silu(shelf["x"] + shelf["bias"])
+
+
 def in_place(x, bias):
     return F.silu(x.detach().add_(bias))
 
@@ -87,6 +97,7 @@ WRONG = [
     ("writes into x", in_place, "side effects"),
     ("returns x itself for large numbers", lambda x, b: x.view_as(x), "side effects"),
     ("remembers", remembering, "calls in a row"),
+    ("keeps its inputs where another thread finds them", shelved, "threads"),
 ]
 
 
