@@ -1,0 +1,89 @@
+"""What every reference solution earns when it is handed in for every other exercise.
+
+    python -m benchmarks.exchanged_answers [--exercises ID ...] [--quick]
+
+`--exercises` chooses the exercises that are asked; each gets the solutions of all others. Exit status 1 if one of them
+passed: if it earned half of the points or more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from autograder.host.exercises import all_exercises, find
+from autograder.host.exercises.registry import hidden_part
+from autograder.host.judge import judge
+from autograder.host.kit.exercise import REFERENCE
+from autograder.host.kit.quality.exchanged import exchanged
+from autograder.host.records import ExerciseStatus
+from autograder.host.sandbox import Sandbox, open_sandbox
+
+PASSED = 0.5  # of the points
+SEED = 20
+WALL_S = 10.0  # for one answer: some run for ever on what they were not made for
+QUICK = ("00_read_a_table", "05_bias_silu_pass", "08_decompose")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What the solution of ``other`` earned as an answer to ``asked``."""
+
+    asked: str
+    other: str
+    points: float
+    of: float
+
+    @property
+    def share(self) -> float:
+        """Of the exercise's points."""
+        return self.points / self.of
+
+
+def exchange(asked_id: str, other_id: str, sandbox: Sandbox, seed: int = SEED) -> Exchange:
+    """Grade the solution of one exercise as an answer to another."""
+    asked, part = replace(find(asked_id, hidden=True), wall_s=WALL_S, speed=None), hidden_part(other_id)
+    if part is None:
+        raise SystemExit("The hidden cases are not installed: without them there are no solutions to exchange.")
+    reference = next(c.answer for c in part.controls if c.name == REFERENCE)
+    record = judge(asked, exchanged(asked, find(other_id), reference), sandbox=sandbox, seed=seed)
+    if record.status is ExerciseStatus.GRADER_ERROR:
+        raise SystemExit(f"{other_id} for {asked_id} was not graded: {record.message}")
+    return Exchange(asked_id, other_id, record.points, asked.points)
+
+
+def exchanges(asked: Iterable[str], others: Iterable[str]) -> Iterator[Exchange]:
+    """Every exchange of two different exercises, two at a time."""
+    pairs = [(a, o) for a in asked for o in others if a != o]
+    sandbox = open_sandbox()
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        yield from pool.map(lambda pair: exchange(pair[0], pair[1], sandbox), pairs)
+
+
+def main() -> int:
+    """Print those that earned anything; see the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--exercises", nargs="+", metavar="ID", default=list(all_exercises()))
+    parser.add_argument("--quick", action="store_true", help="three exercises among each other")
+    options = parser.parse_args()
+    asked, others = (QUICK, QUICK) if options.quick else (options.exercises, all_exercises())
+    started, count, earned, passed = time.monotonic(), 0, 0, []
+    print(f"{'asked':34}{'handed in':34}{'points':>8}{'of':>6}")
+    for each in exchanges(asked, others):
+        count += 1
+        if each.points:
+            earned += 1
+            print(f"{each.asked:34}{each.other:34}{each.points:>8.2f}{each.of:>6g}", flush=True)
+        if each.share >= PASSED:
+            passed.append(each)
+    taken = time.monotonic() - started
+    print(f"\n{count} exchanges in {taken:.0f} s: {count - earned} earned nothing, {len(passed)} passed")
+    return 1 if passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""No exercise is passed by the answer to another one: a random part of what `benchmarks.exchanged_answers` tries."""
+
+import secrets
+
+import pytest
+
+from autograder.host.exercises import all_exercises, find
+from autograder.host.sandbox import open_sandbox
+from benchmarks.exchanged_answers import PASSED, exchange
+
+
+@pytest.mark.parametrize("exercise_id", all_exercises())
+def test_the_solutions_of_others_do_not_pass(exercise_id):
+    """One of the same kind, whose answers have the right form, and one of any kind."""
+    asked, chance = find(exercise_id), secrets.SystemRandom()
+    others = [e for e in all_exercises() if e != exercise_id]
+    alike = [e for e in others if find(e).kind is asked.kind] or others
+    for other in {chance.choice(alike), chance.choice(others)}:
+        seed = secrets.randbits(63)
+        found = exchange(exercise_id, other, open_sandbox(), seed)
+        assert found.share < PASSED, f"the solution of {other} got {found.points:g} of {found.of:g}, seed {seed}"
+
+
+def test_the_solution_of_the_exercise_itself_would_pass():
+    """So the exchange itself is not what fails."""
+    assert exchange("05_bias_silu_pass", "05_bias_silu_pass", open_sandbox()).share == 1
