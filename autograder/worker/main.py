@@ -64,7 +64,7 @@ def _load(message: Message) -> Answer:
 
     What a student wrote is run as one module, and its function ``entry_point`` is what `answers` wraps.
     """
-    from autograder.worker import archives, counterexamples, events, rebuilt, source
+    from autograder.worker import archives, counterexamples, events, lowering, rebuilt, source
     from autograder.worker.answers import ANSWERS
 
     mode, body = message.body["mode"], message.body
@@ -72,6 +72,8 @@ def _load(message: Message) -> Answer:
         return rebuilt.load(message)
     if mode == "archive program":
         return archives.load(message)
+    if mode == "lowered":
+        return lowering.load(message)
     if mode == "events":
         return events.load(message)
     if mode == "trial":

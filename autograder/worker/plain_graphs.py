@@ -51,6 +51,8 @@ def _overload_name(node: fx.Node) -> str:
 
 
 def _simplify(node: fx.Node) -> None:
+    if node.target is ATEN.detach_.default:
+        node.target = ATEN.detach.default  # of a constant: `torch.tensor(0.1)` in a captured function
     node.kwargs = {k: v for k, v in node.kwargs.items() if k not in FORM and v is not None}
     if isinstance(node.kwargs.get("memory_format"), torch.memory_format):
         solid = node.kwargs["memory_format"] is torch.contiguous_format

@@ -6,6 +6,7 @@ from course_lib.models.config import TransformerConfig
 from course_lib.models.convolutional import ConvolutionBatchNorm, ResidualBlock, ResidualNetwork
 from course_lib.models.gallery_entry import GalleryEntry
 from course_lib.models.huggingface import copy_bert_weights, copy_layer_weights
+from course_lib.models.option_programs import option_programs
 from course_lib.models.perceptron import Perceptron
 from course_lib.models.recurrent import LSTMCell, LSTMNetwork, RecurrentCell, RecurrentNetwork
 from course_lib.models.straight_line import program_from_steps
@@ -36,6 +37,7 @@ __all__ = [
     "attention_probabilities",
     "copy_bert_weights",
     "copy_layer_weights",
+    "option_programs",
     "padding_mask",
     "program_from_steps",
     "scaled_dot_product",

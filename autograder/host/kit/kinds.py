@@ -36,5 +36,5 @@ FORMS: Mapping[Kind, Form] = {
     Kind.GRAPH: Form("pass", PassAnswer),
     Kind.MODULE: Form("module", ModuleAnswer),
     Kind.SCHEDULE: Form("schedule", ScheduleAnswer),
-    Kind.VALUE: Form("value", lambda student, clean: ValueAnswer(student)),
+    Kind.VALUE: Form("value", ValueAnswer),
 }
