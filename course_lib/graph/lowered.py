@@ -12,6 +12,7 @@ the text on, and what it asks of the compiler and the processor before.
 import contextlib
 import logging
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,9 +24,12 @@ from course_lib.errors import GraphError
 from course_lib.graph.inductor_counters import CompiledCost, cost_of_code, counting_bytes
 
 # How a text begins: with the number of the graph among all that the process has compiled.
+_NUMBER = re.compile(r"\A(# AOT ID: \[')\d+")
 # Where a Triton kernel lies on this machine.
 _PLACE = re.compile(r"^# kernel path: .*\n", re.MULTILINE)
-_NUMBER = re.compile(r"\A(# AOT ID: \[')\d+")
+
+# What is put in Inductor's place is put there for the whole process.
+_ONE_AT_A_TIME = threading.RLock()
 
 # Settings that make the text the same everywhere; what the caller sets goes over them.
 _SETTINGS: Mapping[str, Any] = {
@@ -45,13 +49,18 @@ def lowered(
     `fn` runs once, on PyTorch's own kernels: what it writes into its inputs is written. Dynamo forgets what was
     compiled before. Raises `GraphError` if Inductor cannot lower the program, or an option is not one of its own.
     """
+    with _ONE_AT_A_TIME:
+        return _lowered(fn, inputs, config or {})
+
+
+def _lowered(fn: Callable[..., object], inputs: Sequence[object], config: Mapping[str, Any]) -> CompiledCost:
     from torch._inductor import metrics  # here, because importing Inductor takes seconds
 
     texts: list[str] = []
     torch._dynamo.reset()
     metrics.reset()
     try:
-        with torch.no_grad(), _settings(config or {}), _stopping_after_the_text(texts), counting_bytes(), _quiet():
+        with torch.no_grad(), _settings(config), _stopping_after_the_text(texts), counting_bytes(), _quiet():
             torch.compile(fn)(*inputs)
         return cost_of_code(texts)
     except GraphError:

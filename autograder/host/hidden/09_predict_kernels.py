@@ -1,0 +1,41 @@
+"""Hidden checks and controls of exercise 09.1."""
+
+from __future__ import annotations
+
+import importlib
+
+from autograder.host.kit.exercise import Check, Control, HiddenPart
+
+visible = importlib.import_module("autograder.host.exercises.09_predict_kernels")
+predicts = visible.predicts
+
+REFERENCE = """
+CALLS = ("product", "sort")
+
+
+def predict_kernels(steps):
+    kernels, calls, waiting, product_last = 0, 0, False, False
+    for step in steps:
+        if step == "unused":
+            continue
+        if step in CALLS or step == "break":
+            kernels += waiting
+            calls += step in CALLS
+            waiting = False
+        elif step not in ("transpose", "keep"):
+            waiting = waiting or not (product_last and step in ("bias", "residual"))
+        product_last = step == "product"
+    return {"kernels": int(kernels + waiting), "calls": calls}
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("the kernels of long programs", "long programs", 2, predicts("kernels", visible.of_everything)),
+        Check("the calls of long programs", "long programs", 1.2, predicts("calls", visible.of_everything)),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 8),
+        Control("one kernel, always", "def predict_kernels(steps):\n    return {'kernels': 1, 'calls': 1}\n", 0),
+        Control("dead code runs", REFERENCE.replace('if step == "unused":', 'if step == "none":'), 8, below=True),
+    ),
+)
