@@ -1,0 +1,80 @@
+"""From what Inductor generated back to the program: which loops come from which lines.
+
+Everything here that is private to PyTorch is private to this module, and was read in torch 2.13: the option by which
+Inductor shows its loops after fusion, and the graph nodes that a loop remembers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from course_lib.graph.lowered import lowered
+from course_lib.graph.naming import operator_name
+from course_lib.graph.tables import Table
+
+if TYPE_CHECKING:
+    import torch
+
+LIBRARY = "library"
+COLUMNS = ("block", "over", "reducing", "operators", "lines")
+
+
+def source_map(fn: Callable[..., object], inputs: Sequence[object]) -> Table:
+    """Return a row for each block of loops that Inductor generates for `fn(*inputs)`, in the order of the text.
+
+    Loops that were fused are one block. A row says what its loops run over, the sizes of sums and the like inside,
+    which operators of the graph they compute, and the lines of the program that these come from. Blocks are numbered
+    as they stand in the text; a library call is a row without a number. Compiles nothing, as `lowered`.
+    """
+    rows: list[tuple[str, ...]] = []
+
+    def keep(nodes: list[Any]) -> list[Any]:  # a plain function, as Inductor copies its options deeply
+        rows.extend(_cells(node) for node in nodes if any(map(_runs, node.get_nodes())))
+        return nodes
+
+    lowered(fn, inputs, config={"_post_fusion_custom_pass": keep})
+    numbers = count()
+    return Table(COLUMNS, tuple(("" if row[0] == LIBRARY else str(next(numbers)), *row) for row in rows))
+
+
+def _cells(node: Any) -> tuple[str, ...]:
+    parts = [part for part in node.get_nodes() if _runs(part)]
+    origins = _in_order({origin for part in parts for origin in part.node.get_origins()})
+    operators = dict.fromkeys(_operator(origin) for origin in origins if origin.op == "call_function")
+    lines = dict.fromkeys(line for origin in origins if (line := _line(origin)))
+    if any(part.is_extern() for part in parts):
+        return (LIBRARY, "", ", ".join(operators), "; ".join(lines))
+    over = dict.fromkeys(_product(part.group[1][0]) for part in parts)
+    reducing = dict.fromkeys(_product(part.group[1][1]) for part in parts if part.is_reduction())
+    return (", ".join(over), ", ".join(reducing), ", ".join(operators), "; ".join(lines))
+
+
+def _runs(part: Any) -> bool:
+    """Tell whether anything runs: not for results that only lie in others, or come out of a call with others."""
+    from torch._inductor import ir
+    from torch._inductor.scheduler import NopKernelSchedulerNode
+
+    return not (isinstance(part, NopKernelSchedulerNode) or isinstance(part.node, ir.MultiOutput))
+
+
+def _in_order(origins: set[torch.fx.Node]) -> list[torch.fx.Node]:
+    """Return nodes in the order of their graph."""
+    return [node for graph in {origin.graph for origin in origins} for node in graph.nodes if node in origins]
+
+
+def _operator(node: torch.fx.Node) -> str:
+    return operator_name(node).removeprefix("torch.ops.aten.").partition(".")[0]
+
+
+def _product(sizes: Sequence[Any]) -> str:
+    return " x ".join(map(str, sizes)) or "1"
+
+
+def _line(node: torch.fx.Node) -> str:
+    """Return the text of the user's line that a node came from."""
+    from course_lib.capture.source import line_in_text  # late: graphs can be read where capturing is masked
+
+    line = line_in_text(node.stack_trace or "")
+    return line.text if line is not None else ""
