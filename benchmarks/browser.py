@@ -37,9 +37,10 @@ class Browser:
 
     def __init__(self, connection: WebSocketClientConnection) -> None:
         self._connection, self._last = connection, 0
+        self.events: list[dict[str, Any]] = []  # what enabled domains told in between, oldest first
 
     async def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send one command and return its result; events in between are dropped."""
+        """Send one command and return its result; what is told in between is kept in `events`."""
         self._last += 1
         await self._connection.write_message(json.dumps({"id": self._last, "method": method, "params": parameters}))
         while True:
@@ -49,6 +50,7 @@ class Browser:
             answer: dict[str, Any] = json.loads(message)
             if answer.get("id") == self._last:
                 return dict(answer.get("result", {}))
+            self.events.append(answer)
 
     async def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression, None if it raised."""
