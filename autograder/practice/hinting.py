@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from autograder.host.exercises import UnknownExerciseError as NotAnExerciseError
 from autograder.host.exercises import find
-from autograder.host.report.markup import Html, element, joined
+from autograder.host.report.markup import coded, element
 from autograder.practice.errors import UnknownExerciseError
 from autograder.practice.history import hints_taken, remember_hint
 
@@ -40,8 +40,8 @@ class Hint:
 
     def _repr_html_(self) -> str:
         shown = zip(STEPS, self.steps, strict=False)
-        steps = [element("p", element("strong", f"{title}. "), _with_code(step)) for title, step in shown]
-        return element("div", *steps, element("p", _with_code(self.next), style="opacity:.75"), style=_BOX)
+        steps = [element("p", element("strong", f"{title}. "), coded(step)) for title, step in shown]
+        return element("div", *steps, element("p", coded(self.next), style="opacity:.75"), style=_BOX)
 
 
 def hint(exercise_id: str) -> Hint:
@@ -60,9 +60,3 @@ def hint(exercise_id: str) -> Hint:
     if step:
         remember_hint(exercise_id, step)
     return Hint(exercise_id, hints[: max(step, 0)])
-
-
-def _with_code(text: str) -> Html:
-    """What stands between backticks as code."""
-    pieces = text.split("`")
-    return joined(*(element("code", piece) if i % 2 else piece for i, piece in enumerate(pieces)))

@@ -63,13 +63,7 @@ class Progress:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th scope="rowgroup" colspan="{len(COLUMNS)}" style="text-align:left">{html.escape(notebook)} · '
-            f"{_standing(exercises)}</th></tr>{''.join(map(_row, exercises))}"
-            for notebook, exercises in self.notebooks.items()
-        )
-        head = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in COLUMNS)
-        return f'<table style="table-layout:auto"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        return f"<div>{''.join(_folded(*each) for each in self.notebooks.items())}</div>"
 
 
 def progress() -> Progress:
@@ -102,6 +96,20 @@ def _one_line(exercise: str, mine: list[Attempt], hints: int) -> ExerciseProgres
 def _standing(exercises: list[ExerciseProgress]) -> str:
     complete = sum(e.tries > 0 and e.share == 1 for e in exercises)
     return f"{complete} of {len(exercises)} with all visible points"
+
+
+def _folded(notebook: str, exercises: list[ExerciseProgress]) -> str:
+    """One line a notebook, which opens into its exercises; it is open where something was tried."""
+    share = sum(e.share for e in exercises) / len(exercises)
+    name = html.escape(notebook)
+    head = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in COLUMNS)
+    return (
+        f'<details{" open" * any(e.tries or e.hints for e in exercises)} style="margin:4px 0">'
+        f'<summary style="cursor:pointer"><progress value="{share:.3f}" max="1" aria-label="{name}"></progress> '
+        f"<strong>{name} · {_standing(exercises)}</strong></summary>"
+        f'<table style="table-layout:auto;margin-left:1.2em"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(map(_row, exercises))}</tbody></table></details>"
+    )
 
 
 def _row(exercise: ExerciseProgress) -> str:

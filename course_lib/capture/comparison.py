@@ -56,11 +56,12 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         align = 'style="text-align: left"'
+        narrow = 'style="text-align: left; white-space: nowrap"'
         head = "".join(f'<th scope="col" {align}>{html.escape(column)}</th>' for column in COLUMNS)
-        body = "".join(
-            "<tr>" + "".join(f"<td {align}>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows()
-        )
-        caption = f"<caption>{html.escape(self.name)}</caption>"
+        styles = (narrow, narrow, narrow, align)
+        rows = (zip(row, styles, strict=True) for row in self._rows())
+        body = "".join(f"<tr>{''.join(f'<td {s}>{html.escape(cell)}</td>' for cell, s in row)}</tr>" for row in rows)
+        caption = f"<caption {align}>{html.escape(self.name)}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _rows(self) -> list[tuple[str, str, str, str]]:

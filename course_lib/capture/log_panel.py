@@ -36,7 +36,7 @@ class LogPanel:
     def _repr_html_(self) -> str:
         title, _, text = str(self).partition("\n")
         return (
-            '<details open style="border: 1px solid; padding: 0.5em">'
+            '<details open style="border: 1px solid rgba(128, 128, 128, 0.5); padding: 0.5em">'
             f"<summary>{html.escape(title)}</summary>"
             f'<pre style="white-space: pre-wrap">{html.escape(text)}</pre></details>'
         )

@@ -40,8 +40,9 @@ def drop_dead_code(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule
 def share_equal(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule:
     """Compute equal calls once.
 
-    What it may overlook: `keywords` (arguments by name), `numbers` (arguments that are no nodes), `order` (x − y and
-    y − x count as equal), `writes` (an in-place call between two equal ones). Raises `FusionError` for anything else.
+    What it may overlook: `keywords` (arguments by name), `numbers` (arguments that are no nodes),
+    `order` (x − y and y − x count as equal), `writes` (an in-place call between two equal ones).
+    Raises `FusionError` for anything else.
     """
     _expect(overlooks, OVERSIGHTS, "overlooks")
     gm = copy.deepcopy(gm)

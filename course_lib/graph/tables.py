@@ -11,6 +11,7 @@ from course_lib.graph.naming import operator_name
 from course_lib.graph.shapes import describe
 
 MAX_CELL = 60  # characters in the text form; HTML shows everything
+UNBROKEN = 24  # characters that stay on one line in HTML, where a shape cut in two is hard to read
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,4 +79,6 @@ def _shorten(cell: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return f'<td style="text-align: left"><code>{html.escape(text)}</code></td>'
+    shown = f"<code>{html.escape(text)}</code>" if text else ""  # an empty one is a grey spot
+    wrap = "white-space: nowrap" if len(text) <= UNBROKEN else "overflow-wrap: anywhere"
+    return f'<td style="text-align: left; {wrap}">{shown}</td>'

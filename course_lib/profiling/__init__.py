@@ -5,7 +5,7 @@ from course_lib.profiling.flops import Flops, count_flops
 from course_lib.profiling.inference import inference_report
 from course_lib.profiling.memory import MemoryUse
 from course_lib.profiling.operators import OperatorProfile, OperatorUse, profile_operators
-from course_lib.profiling.plotting import Plot
+from course_lib.profiling.plotting import Plot, picture
 from course_lib.profiling.reports import BatchCost, InferenceReport
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "annotate",
     "count_flops",
     "inference_report",
+    "picture",
     "profile_operators",
 ]

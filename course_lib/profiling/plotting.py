@@ -1,14 +1,23 @@
-"""A few numbers as a picture: small line plots as SVG, drawn without any library, and the same as text."""
+"""A few numbers as a picture that also says in words what it shows: line plots drawn here, and Matplotlib's figures."""
 
+from __future__ import annotations
+
+import base64
 import html
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from course_lib.errors import ProfilingError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 360, 260, 60, 40, 50
 GAP = 20  # between two plots
 COLOUR = "#1f5a99"
+HALO = 'paint-order="stroke" stroke="white" stroke-width="4"'  # keeps a number readable where a line crosses it
 
 
 @dataclass(frozen=True)
@@ -21,10 +30,30 @@ class Plot:
     def _repr_svg_(self) -> str:
         return self.svg
 
+    def _repr_html_(self) -> str:
+        """The picture with its text for those who do not see it, which JupyterLab leaves out for a bare SVG."""
+        source = f"data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}"
+        return f'<img alt="{html.escape(self.text, quote=True)}" style="max-width: 100%" src="{source}"/>'
+
     def __str__(self) -> str:
         return self.text
 
     __repr__ = __str__
+
+
+def picture(figure: Figure, text: str) -> Plot:
+    """Return a figure of Matplotlib with a ``text`` that says what it shows, and close the figure.
+
+        >>> picture(figure, f"Loss falls from {losses[0]:.1f} to {losses[-1]:.1f}.")  # doctest: +SKIP
+
+    As the last line of a cell it is shown once, labels and all, and read aloud to those who do not see it.
+    """
+    from matplotlib import pyplot
+
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg", bbox_inches="tight")
+    pyplot.close(figure)  # or the notebook draws it a second time, without the text
+    return Plot(drawn.getvalue(), text)
 
 
 def plot_lines(x_name: str, xs: Sequence[float], lines: Mapping[str, Sequence[float]]) -> Plot:
@@ -62,7 +91,7 @@ def _panel(x_name: str, name: str, xs: Sequence[float], ys: Sequence[float]) -> 
     points = [(LEFT + 30 + place * step, floor - y / top * (floor - TOP - 20)) for place, y in enumerate(ys)]
     marks = "".join(
         f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3.5" fill="{COLOUR}"/>'
-        f'<text x="{px:.1f}" y="{py - 9:.1f}" text-anchor="middle">{_number(y)}</text>'
+        f'<text x="{px:.1f}" y="{py - 9:.1f}" text-anchor="middle" {HALO}>{_number(y)}</text>'
         f'<text x="{px:.1f}" y="{floor + 18}" text-anchor="middle">{x:g}</text>'
         for (px, py), x, y in zip(points, xs, ys, strict=True)
     )

@@ -22,7 +22,10 @@ class Dashboard:
     def _repr_html_(self) -> str:
         title = html.escape(f"TensorBoard: scalars, graph and histograms of {self.folder.name}", quote=True)
         source = html.escape(self.url, quote=True)
-        return f'<iframe title="{title}" src="{source}" width="100%" height="{self.height_pixels}"></iframe>'
+        # without the style its border and the line it stands on make the output scroll in both directions
+        style = "display: block; border: 0"
+        size = f'width="100%" height="{self.height_pixels}"'
+        return f'<iframe title="{title}" src="{source}" {size} style="{style}"></iframe>'
 
 
 def dashboard(folder: Path, *, height_pixels: int = 800) -> Dashboard:

@@ -33,3 +33,4 @@ def progress_bar(title: str, total: int, *, console: Console | None = None) -> I
     with Progress(*columns, console=console, disable=not (console.is_terminal or console.is_jupyter)) as bar:
         task = bar.add_task(title, total=total, note="")
         yield lambda done, note: bar.update(task, completed=done, note=note)
+        bar.refresh()  # in a notebook rich leaves the last steps out

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
 from autograder.host.report import speed as speed_words
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
-from autograder.host.report.markup import Html, element, joined
+from autograder.host.report.markup import Html, coded, element, joined
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
     check_marks,
@@ -31,9 +31,11 @@ _BOX = (
     "padding:12px 16px;max-width:56em"
 )
 _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere"
-_NOTE = f"margin:8px 0;padding:6px 12px;border-left:4px solid rgba({_AMBER},.8);background:rgba({_AMBER},.1);{_WRAPPED}"
+_NOTE = f"margin:8px 0;padding:6px 12px;{_WRAPPED};border-left:4px solid"
+_MESSAGE = f"{_NOTE} rgba({_AMBER},.8);background:rgba({_AMBER},.1)"
+_REMARK = f"{_NOTE} rgba({_GREY},.5);background:rgba({_GREY},.08)"
 # notebook pages style every table, so what must not be inherited is set on the table and on each cell
-_TABLE = "border-collapse:collapse;table-layout:auto;width:100%;margin-top:8px;font:inherit"
+_TABLE = "border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 0;font:inherit"
 _CELL = "text-align:left;vertical-align:top;padding:4px 12px 4px 0;border:0;white-space:normal"
 _NARROW = "text-align:right;vertical-align:top;padding:4px 0 4px 12px;border:0;white-space:nowrap;width:1%"
 _HEADING = "display:flex;flex-wrap:wrap;gap:4px 16px;align-items:baseline"
@@ -55,11 +57,12 @@ def exercise_html(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hid
     Hidden checks appear by category only; ``show_hidden`` is for instructors. ``notes`` are sentences to put
     below the marks.
     """
-    sentences = [sentence for sentence in dict.fromkeys((record.message, *notes)) if sentence]
+    remarks = [note for note in dict.fromkeys(notes) if note and note != record.message]
     return element(
         "div",
         _heading(record),
-        *(element("div", sentence, style=_NOTE) for sentence in sentences),
+        element("div", coded(record.message), style=_MESSAGE) if record.message else "",
+        *(element("div", coded(remark), style=_REMARK) for remark in remarks),
         _table(record, show_hidden),
         *_quantities(record),
         style=_BOX,
@@ -89,8 +92,8 @@ def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
 
 def _check(check: CheckRecord, record: ExerciseRecord) -> Html:
     kind = element("span", f" · hidden, {check.category}", style=_QUIET) if check.hidden else ""
-    message = element("div", check.message, style=_WRAPPED) if check.message not in ("", record.message) else ""
-    return _row(check, joined(check.name, kind, message), record.status)
+    message = element("div", coded(check.message), style=_WRAPPED) if check.message not in ("", record.message) else ""
+    return _row(check, joined(coded(check.name), kind, message), record.status)
 
 
 def _hidden(group: HiddenCategory, exercise: ExerciseStatus) -> Html:

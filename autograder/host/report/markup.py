@@ -28,6 +28,13 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
     return Html(f"<{tag}{opening}>{joined(*children)}</{tag}>")
 
 
+def coded(text: str) -> Html:
+    """``text`` with what stands between backticks as code; a backtick without its partner stays one."""
+    *pairs, last = text.split("`") if text.count("`") % 2 == 0 else [text]
+    pieces = zip(pairs[::2], pairs[1::2], strict=True)
+    return joined(*(joined(plain, element("code", code)) for plain, code in pieces), last)
+
+
 def joined(*children: str) -> Html:
     """Children one after the other, strings among them escaped."""
     return Html("".join(child if isinstance(child, Html) else escaped(child) for child in children))

@@ -111,3 +111,8 @@ def test_progress_says_the_same_in_text_and_in_html() -> None:
         assert "01_a" in form
         assert "3 / 4 after 1 try" in form
         assert "not tried yet" in form
+
+
+def test_only_notebooks_in_which_something_was_tried_lie_open() -> None:
+    page = Progress(summarise([attempt("01_a", 3)], ("01_a", "02_b", "03_c"), {"03_c": 1}))._repr_html_()
+    assert [part.startswith(" open") for part in page.split("<details")[1:]] == [True, False, True]

@@ -12,7 +12,7 @@ from course_lib.errors import ProfilingError
 from course_lib.models import FeedForward, TransformerConfig, TransformerEncoder
 from course_lib.profiling import inference_report
 from course_lib.profiling.batches import batch_size_of, resized
-from course_lib.profiling.plotting import plot_lines
+from course_lib.profiling.plotting import picture, plot_lines
 
 QUICK = {"max_samples": 5, "warmup_s": 0.0, "budget_s": 0.5}
 CONFIG = TransformerConfig(hidden_size=16, num_heads=2, intermediate_size=32, num_layers=1, vocab_size=64)
@@ -138,6 +138,17 @@ def test_a_plot_bears_its_numbers_and_escapes_its_names():
 
     assert {"n < 3", "a & b", "0", "1,234"} <= set(texts)
     assert plot.text == "a & b: 1 → 0, 2 → 1,234"
+
+
+def test_a_picture_of_a_figure_says_in_words_what_it_shows_and_is_drawn_once():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    figure, axes = pyplot.subplots()
+    axes.plot([1, 2])
+    plot = picture(figure, "It rises from <1> to 2.")
+
+    assert ElementTree.fromstring(plot.svg).tag.endswith("svg")
+    assert 'alt="It rises from &lt;1&gt; to 2."' in plot._repr_html_()
+    assert not pyplot.fignum_exists(figure.number)
 
 
 def test_a_line_of_another_length_is_refused():

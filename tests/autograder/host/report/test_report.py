@@ -26,7 +26,7 @@ from autograder.host.records import (
     SubmissionRecord,
 )
 from autograder.host.report import class_html, class_text, exercise_html, exercise_text, summarise, this_environment
-from autograder.host.report.markup import Html, element
+from autograder.host.report.markup import Html, coded, element
 
 
 class Elements(HTMLParser):
@@ -193,3 +193,16 @@ def test_a_measured_speed_survives_the_journal():
     whole = SubmissionRecord("01", "somebody", "0" * 64, SandboxRecord(1), (record,))
 
     assert SubmissionRecord.from_json(whole.to_json()) == whole
+
+
+def test_what_stands_between_backticks_is_code_and_a_lone_backtick_stays():
+    assert coded("`a < b` is `x`.") == "<code>a &lt; b</code> is <code>x</code>."
+    assert coded("one ` and <b>") == "one ` and &lt;b&gt;"
+
+
+def test_a_remark_is_quieter_than_what_went_wrong():
+    page = exercise_html(
+        ExerciseRecord("01_a", "value", 0, 4, ExerciseStatus.TIMED_OUT, "It stopped."), notes=["Later."]
+    )
+    shown = {text: page.split(text)[0].rpartition("<div ")[2] for text in ("It stopped.", "Later.")}
+    assert shown["It stopped."] != shown["Later."]
