@@ -238,7 +238,8 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="experiment",
     points=5,
-    setup="from course_lib.graph import scheduled\nfrom course_lib.models import program_from_steps\n",
+    setup="from course_lib.graph import lowered, scheduled\n"
+    "from course_lib.models import option_programs, program_from_steps\n",
     wall_s=90,
     hints=(
         "Run scheduled twice on one program, with two settings of one option as config, and look at its loops. Which "
