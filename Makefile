@@ -4,6 +4,8 @@ VENV    ?= .venv
 PYTHON3 ?= python3
 PORT    ?= 8888
 DOCKER  ?= docker
+# Where `make look` leaves its pictures; outside this folder, so that none is ever committed.
+LOOK    ?= $(or $(TMPDIR),/tmp)/fusion-course-look
 # One process more than there are cores, because tests of the grader wait for workers much of their time.
 TEST_PROCESSES ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
@@ -86,6 +88,11 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record exchanged_answers
 	@echo "==> The pages that an instructor of sixty opens"
 	@$(PYTHON) -m benchmarks.record page_times
+
+.PHONY: look
+look: system-packages $(READY)  ## released notebooks in JupyterLab in Chromium: run, answered, checked, with pictures in $LOOK
+	@echo "==> Looking at the released notebooks; pictures go to $(LOOK)"
+	@$(PYTHON) -m tests.browser.look "$(LOOK)"
 
 .PHONY: gpu-check
 gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json

@@ -17,7 +17,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.browser import NoBrowserError, browser, find
@@ -25,7 +25,7 @@ from tests.architecture.source_tree import ROOT
 from tests.browser.notebook_page import Finding, NotebookPage
 from tests.browser.student_lab import release, student_lab
 
-HEIGHT = 1500  # of the window, so that a notebook is some ten pictures
+WIDTH, HEIGHT = 1366, 1500  # of the window, so that a notebook is some ten pictures
 MARKERS = re.compile(r"^ *### (BEGIN|END) SOLUTION *\n?", re.MULTILINE)
 
 
@@ -36,8 +36,10 @@ def references(name: str) -> dict[str, str]:
     return {cell["id"]: MARKERS.sub("", "".join(cell["source"])).rstrip() for cell in solved}
 
 
-async def look_at(name: str, server: str, pictures: Path, *, width: int) -> list[Finding]:
-    """Run one notebook, take its pictures, answer its exercises in order, and return what was found."""
+async def look_at(
+    name: str, server: str, pictures: Path, *, answers: Mapping[str, str], width: int = WIDTH
+) -> list[Finding]:
+    """Run one notebook, take its pictures, give the answers in order, and return what was found."""
     with tempfile.TemporaryDirectory() as profile:
         async with browser(Path(profile)) as tab:
             page = NotebookPage(tab)
@@ -45,7 +47,7 @@ async def look_at(name: str, server: str, pictures: Path, *, width: int) -> list
             await page.picture(pictures / "00_opened.png", whole=True)
             await page.run_all()
             found = [*await page.printed_problems(), *await page.scroll_through(pictures)]
-            for exercise, text in references(name).items():
+            for exercise, text in answers.items():
                 found += await page.answer(exercise, text)
                 await page.picture(pictures / f"answered_{exercise}.png", of_cell=exercise)
             return [*found, *page.console_errors()]
@@ -63,7 +65,8 @@ def look(folder: Path, names: Sequence[str], *, dark: bool, width: int) -> dict[
         release(Path(student), names)
         with student_lab(Path(student), dark=dark) as server:
             for name in names:
-                found[name] = asyncio.run(look_at(name, server, folder / name, width=width))
+                looked = look_at(name, server, folder / name, answers=references(name), width=width)
+                found[name] = asyncio.run(looked)
                 print(f"== {name}: {len(found[name])} to look at", *found[name], sep="\n", flush=True)
     return found
 
@@ -74,7 +77,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="for pictures and findings, outside the repository")
     parser.add_argument("names", nargs="*", metavar="NOTEBOOK", help="by default all")
     parser.add_argument("--dark", action="store_true", help="in JupyterLab's dark theme")
-    parser.add_argument("--width", type=int, default=1366, help="of the window in pixels")
+    parser.add_argument("--width", type=int, default=WIDTH, help="of the window in pixels")
     options = parser.parse_args()
     folder = options.folder.resolve()
     if folder.is_relative_to(ROOT):

@@ -71,7 +71,8 @@ window.looking = {
       }
       if (cell.node.querySelector(".jp-mod-outputsScrolled")) say("output in a box that scrolls", "")
       for (const image of cell.node.querySelectorAll(".jp-OutputArea-output img, .jp-RenderedMarkdown img")) {
-        if (!image.getAttribute("alt")) say("image without alt text", image.outerHTML.slice(0, 80))
+        // "Image" is what JupyterLab writes where nothing was said
+        if (["", "Image"].includes(image.alt)) say("image without alt text", image.outerHTML.slice(0, 80))
       }
       for (const drawing of cell.node.querySelectorAll(".jp-OutputArea-output svg, .jp-RenderedMarkdown svg")) {
         if (drawing.ownerSVGElement) continue
