@@ -229,7 +229,10 @@ def _raised(error: AnswerRaisedError) -> AnswerFailedError:
     where = f" in line {error.line} of {error.part.strip('<>')} (`{error.text}`)" if error.line else ""
     hint = ""
     if error.type == "NameError":
-        hint = " Only the set-up cell and the answer cell are graded: what the answer needs must be in the answer cell."
+        hint = (
+            " Only the set-up cell and the answer cell are graded, after the answers that the exercise names, if any: "
+            "what else the answer needs must be in the answer cell."
+        )
     elif error.type == "OSError" and error.message.startswith(DISK_FULL):
         each, all_ = Limits().file_bytes >> 20, Limits().tmp_bytes >> 20
         hint = f" A file may have {each} MB, and all files together {all_} MB: write less."

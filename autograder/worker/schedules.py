@@ -28,7 +28,7 @@ def schedule_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
     """Calls give ``{"graph", "paths"}``, tensors beside it, of what the schedule builds. They take
 
     ``{"text", "arguments", "state", "training"}``: the model's source, how its ``Encoder`` is made, the names of the
-    tensors beside the message, and the mode it is traced in;
+    tensors beside the message, and the mode it is traced in; ``{"scheduled_in_training"}``: the mode before that;
     ``{"question"}``: what the answer is called with after the schedule, and ``{"times"}``, how often;
     ``{"part"}``: the path of the part whose graph is meant, which the answer must have traced; empty for the model;
     ``{"leaves", "operator"}``: for answers that only find: the model is traced before they are called, with every bias
@@ -58,7 +58,7 @@ def _scheduled(message: Message) -> Any:
     exec(compile(body["text"], "<model>", "exec", dont_inherit=True), module.__dict__)
     model = module.Encoder(**body["arguments"])
     model.load_state_dict(dict(zip(body["state"], map(to_torch, message.tensors), strict=True)))
-    schedule = create_schedule(model.train(body["training"]))
+    schedule = create_schedule(model.train(body["scheduled_in_training"]))
     if not body["operator"]:
         return schedule
     for path, part in model.named_modules():

@@ -20,6 +20,14 @@ LAUNCHES = 10  # of one layer where everything is done
 TWICE = "The schedule was applied twice; a part that is traced or replaced already should be left as it is."
 
 
+def too_few(key: str, layers: int) -> dict[int, str]:
+    """What was thought where ``key`` is found in fewer places than there are."""
+    if key == "block_ends":
+        one_end = "Only one end of each layer was fused: what is decomposed or traced first hides the other's parts."
+        return {layers: one_end if layers == 1 else f"{one_end} Or only some layers were done."}
+    return {1: "Only one layer was done."} if layers > 1 else {}
+
+
 def scheduled(
     name: str, config: dict[str, bool], layers: int = 1, *, without: str = "", counted: bool = False, **arguments: Any
 ) -> Scheduled:
@@ -32,7 +40,7 @@ def scheduled(
         question=(config,),
         times=arguments.get("times", 1),
         says={
-            OPERATORS[key]: {0: f"`{key}` is on in the configuration.", IN_A_LAYER[key]: "Only one layer was done."}
+            OPERATORS[key]: {0: f"`{key}` is on in the configuration."} | too_few(key, layers)
             if wanted[key]
             else {IN_A_LAYER[key] * layers: f"`{key}` is off in the configuration, or fits nowhere here."}
             for key in OPERATORS
@@ -51,9 +59,11 @@ EXERCISE = Exercise(
     setup=SETUP,
     needs=("06_replace_attention", "06_fuse_block_ends"),
     hints=(
-        "Three steps that you have written before; the order matters: replace, decompose, trace, find, fuse.",
+        "Three steps that you have written before; the order matters: replace, decompose, trace, find, fuse. And what "
+        "becomes of the new attention's `self.training` in a flat trace?",
         'config["gelu"] and the others say which steps are to be done. fuse refuses an empty result: ask len first.',
-        "Called a second time, every layer is an fx.GraphModule already: leave such a layer alone.",
+        "Called a second time, every layer is an fx.GraphModule already, still of the old class name: leave it alone. "
+        "`leaf_modules=(...,)` with the class of your attention keeps that whole.",
     ),
     checks=(
         Check("everything, in one layer", "composition", 2, schedules([scheduled("of one layer", ALL)])),

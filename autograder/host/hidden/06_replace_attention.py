@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 
 from autograder.host.kit.answers.schedules import schedules
 from autograder.host.kit.exercise import Check, Control, HiddenPart
 
 replaced = importlib.import_module("autograder.host.exercises.06_replace_attention").replaced
+MODE = "Ask for `self.training` in forward, each time: a model changes its mode after it was scheduled."
 
 REFERENCE = """
 class OneCall(nn.Module):
@@ -38,6 +40,7 @@ SCALED_TWICE = REFERENCE.replace("(query, key", "(query / self.sizes[1] ** 0.5, 
 NEW_NAMES = REFERENCE.replace("self.query, self.key, self.value =", "self.q, self.k, self.v =").replace(
     "(self.query, self.key, self.value)", "(self.q, self.k, self.v)"
 )
+ASKED_TOO_EARLY = ALWAYS_DROPS.replace("old.dropout.p\n", "old.dropout.p * old.training\n")
 FIRST = REFERENCE.replace(
     "            schedule[path].replace(OneCall(module))\n",
     ("            schedule[path].replace(OneCall(module))\n            break\n"),
@@ -56,7 +59,16 @@ HIDDEN = HiddenPart(
             "evaluation drops nothing",
             "evaluation mode",
             0.8,
-            schedules([replaced("with dropout, in evaluation mode", dropout=0.5)]),
+            schedules(
+                [
+                    replaced("with dropout, in evaluation mode", dropout=0.5),
+                    replace(
+                        replaced("scheduled in training and then switched to evaluation", dropout=0.5),
+                        switched=True,
+                        reason=MODE,
+                    ),
+                ]
+            ),
         ),
         Check(
             "gradients",
@@ -70,6 +82,7 @@ HIDDEN = HiddenPart(
         Control("without the mask", WITHOUT_MASK, 8, below=True),
         Control("drops in evaluation, too", ALWAYS_DROPS, 8, below=True),
         Control("never drops", NEVER_DROPS, 8, below=True),
+        Control("asks for the mode too early", ASKED_TOO_EARLY, 8, below=True),
         Control("scaled twice", SCALED_TWICE, 8, below=True),
         Control("parameters under other names", NEW_NAMES, 0),
         Control("the first layer only", FIRST, 8, below=True),

@@ -9,9 +9,13 @@ from autograder.host.kit.answers.schedules import schedules
 from autograder.host.kit.exercise import Check, Control, HiddenPart
 
 visible = importlib.import_module("autograder.host.exercises.06_schedule_encoder")
-scheduled, ALL = visible.scheduled, visible.ALL
+scheduled, ALL, OPERATORS = visible.scheduled, visible.ALL, visible.OPERATORS
 
 RENAMED = {"dense": "fc", "attention": "self_attention", "feed_forward": "mlp", "attention_norm": "ln"}
+FROZEN = (
+    "A flat trace asks for `self.training` once and writes the answer into the graph: keep the module that asks whole, "
+    "with leaf_modules."
+)
 
 _ATTENTION = importlib.import_module("autograder.host.hidden.06_replace_attention").REFERENCE
 _BLOCK_ENDS = importlib.import_module("autograder.host.hidden.06_fuse_block_ends").REFERENCE.split("def fuse_block")[0]
@@ -36,7 +40,7 @@ def schedule_encoder(schedule, config):
             wanted = {"Projection": config["block_ends"], "FeedForward": config["gelu"]}
             if isinstance(module, nn.Linear) and wanted.get(inside):
                 layer[name].decompose()
-        layer.trace()
+        layer.trace(leaf_modules=(OneCall,))
         for key, pattern, operator in (
             ("gelu", bias_gelu, course_lib.kernels.bias_gelu),
             ("block_ends", block_end, kernel),
@@ -55,6 +59,8 @@ WHATEVER_IS_ASKED = REFERENCE.replace(
     "def schedule_encoder(schedule, config):",
     ("def schedule_encoder(schedule, config):\n    config = dict.fromkeys(config, True)"),
 )
+FLAT = REFERENCE.replace("leaf_modules=(OneCall,)", "")
+ONE_END = REFERENCE.replace('config["block_ends"],', 'config["block_ends"] and name.startswith("projection"),')
 NO_QUESTION = REFERENCE.replace("if config[key] and len(matches):", "if config[key]:")
 
 HIDDEN = HiddenPart(
@@ -85,13 +91,24 @@ HIDDEN = HiddenPart(
             "training mode",
             "training mode",
             1,
-            schedules([replace(scheduled("in training mode, p = 0", ALL, 1), training=True)]),
+            schedules(
+                [
+                    replace(scheduled("in training mode, p = 0", ALL), training=True),
+                    replace(
+                        scheduled("scheduled in training and then switched to evaluation", ALL, dropout=0.25),
+                        switched=True,
+                        literals={OPERATORS["attention"]: (0.0,)},
+                        reason=FROZEN,
+                    ),
+                ]
+            ),
         ),
     ),
     controls=(
         Control("reference", REFERENCE, 10),
         Control("by the paths that we know, once", BY_PATH, 10, below=True),
         Control("always everything", WHATEVER_IS_ASKED, 10, below=True),
+        Control("traces the new attention flat", FLAT, 10, below=True),
         Control("fuses whatever was found", NO_QUESTION, 10, below=True),
     ),
 )

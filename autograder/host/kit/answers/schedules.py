@@ -42,6 +42,7 @@ class Scheduled:
     question: tuple[Any, ...] = ()  # what the answer is called with after the schedule
     times: int = 1  # how often the answer is called
     training: bool = False
+    switched: bool = False  # to `training` or evaluation only after the answer had the model in the other mode
     leaves: tuple[str, ...] = ()
     operator: str = ""  # where the answer only finds: onto what the places are fused
     literals: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # operator to numbers that each call must have
@@ -60,6 +61,7 @@ class ScheduleAnswer(PassAnswer):
             "arguments": dict(model.arguments),
             "state": list(state),
             "training": model.training,
+            "scheduled_in_training": model.training != model.switched,
             "question": list(model.question),
             "times": model.times,
             "part": model.part,
@@ -172,6 +174,7 @@ def _require_counts(artifact: Artifact, model: Scheduled) -> None:
                 raise CheckFailedError(
                     f"In the model {model.name} {target} is called with {', '.join(map(str, given)) or 'no numbers'}; "
                     f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over."
+                    + (f" {model.reason}" if model.reason else "")
                 )
 
 
