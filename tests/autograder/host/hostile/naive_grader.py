@@ -32,6 +32,7 @@ from torch.nn import functional as F
 
 import course_lib.graph
 import course_lib.kernels
+from tests.autograder.host.hostile.naive_archives import inspected, loaded, unpickled  # noqa: F401
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
@@ -52,6 +53,7 @@ ENTRY = {
     "01_mlm_batches": "mask_tokens",
     "01": "scaled_dot_product",
     "02": "measure",
+    "03": "bias_gelu",
     "04": "read_graph",
     "05": "fuse_bias_silu",
     "no": "change",
