@@ -79,6 +79,7 @@ def _shorten(cell: str) -> str:
 
 
 def _cell(text: str) -> str:
-    shown = f"<code>{html.escape(text)}</code>" if text else ""  # an empty one is a grey spot
-    wrap = "white-space: nowrap" if len(text) <= UNBROKEN else "overflow-wrap: anywhere"
-    return f'<td style="text-align: left; {wrap}">{shown}</td>'
+    # on the code and not on the cell, since notebooks style each code element
+    wrap = "white-space: pre" if len(text) <= UNBROKEN else "overflow-wrap: anywhere"
+    shown = f'<code style="{wrap}">{html.escape(text)}</code>' if text else ""  # an empty one is a grey spot
+    return f'<td style="text-align: left">{shown}</td>'
