@@ -106,6 +106,7 @@ class Blocked:
     def inputs(self, draw: Draw, rows: int, columns: int, dtype: torch.dtype, shift: float) -> tuple[Tensor, ...]:
         """What the program is called with."""
         x = draw.normal(rows, columns, dtype=dtype) + shift
+        x[0] = x[0].abs() + 1  # a row of which the smallest element is not zero when it is rectified
         return (x, draw.normal(rows, dtype=dtype)) if self.reference is programs.appended else (x,)
 
 
@@ -170,8 +171,7 @@ BLOCKED = {
         ),
         Blocked(
             programs.standardised,
-            "Two are enough: one loop can collect mean and variance together, as torch.var_mean does, and the second "
-            "uses them.",
+            "One loop can collect mean and variance together, as torch.var_mean does; the second uses them.",
             (
                 Misconception(
                     lambda x: _whole(x, x.mean(), x.var()),
