@@ -41,7 +41,6 @@ def _each_step(steps: Chain) -> int:
 ALL_WORK = ("sine", "bias", "residual", "in_place", "share")
 
 MISCONCEPTIONS = (
-    Misconception(_each_step, "A kernel was counted for each step; steps between two library calls share one kernel."),
     Misconception(
         lambda steps: _runs(steps, absorbs=False),
         "A sum right after a product got a kernel; the library's addmm takes bias or residual along for nothing.",
@@ -58,6 +57,7 @@ MISCONCEPTIONS = (
         lambda steps: _runs(steps, work=tuple(w for w in ALL_WORK if w != "share"), splits=(*CALLS, "break", "share")),
         "A reduction was counted as a call; Inductor writes sums itself, and the division goes into the same kernel.",
     ),
+    Misconception(_each_step, "A kernel was counted for each step; steps between two library calls share one kernel."),
 )
 
 
