@@ -42,12 +42,13 @@ def check(exercise_id: str, answer: object) -> Score:
     answers = _answers(exercise, answer)
     nothing = untouched(exercise, answers)
     if nothing is not None:  # no reason to open a sandbox, which takes a second or two
-        return Score(nothing, (*_hint_note(exercise, nothing), *_hidden_note(exercise)))
+        return Score(nothing, (*_hint_note(exercise, nothing), *_hidden_note(exercise)), points=exercise.points)
     sandbox = _sandbox()
     record = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed(), show_speed=True)
     if record.status not in NOT_A_TRY:
         remember(record)
-    return Score(record, (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox)))
+    notes = (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox))
+    return Score(record, notes, points=exercise.points)
 
 
 @functools.cache

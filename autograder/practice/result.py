@@ -15,11 +15,17 @@ class Score(float):
 
     record: ExerciseRecord
     notes: tuple[str, ...]
+    of_the_cell: float  # its share of all points of the exercise, hidden ones included
 
-    def __new__(cls, record: ExerciseRecord, notes: Sequence[str] = ()) -> Self:
-        """A score of ``record.points``; ``notes`` are sentences to show below the marks."""
+    def __new__(cls, record: ExerciseRecord, notes: Sequence[str] = (), *, points: float | None = None) -> Self:
+        """A score of ``record.points``; ``notes`` are sentences to show below the marks.
+
+        ``points`` are those of the whole exercise, by default of its visible checks.
+        """
         score = super().__new__(cls, record.points)
         score.record, score.notes = record, tuple(notes)
+        share = record.points / record.max_points if record.max_points else 0.0
+        score.of_the_cell = share * (record.max_points if points is None else points)
         return score
 
     def __str__(self) -> str:
@@ -29,8 +35,12 @@ class Score(float):
         return exercise_html(self.record, notes=self.notes)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython prints: the report, but the bare number where nbgrader reads it back."""
-        printer.text(repr(self) if "NBGRADER_EXECUTION" in os.environ else str(self))
+        """What IPython prints: the report, but a bare number where nbgrader reads it back.
+
+        Its Validate button calls a cell failed that shows fewer points than the cell has, and those include hidden
+        ones: so an answer that passes all that can be seen shows them all there. It gives no marks.
+        """
+        printer.text(repr(self.of_the_cell) if "NBGRADER_EXECUTION" in os.environ else str(self))
 
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
         return float, (float(self),)

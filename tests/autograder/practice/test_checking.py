@@ -184,4 +184,7 @@ def test_a_score_is_a_plain_number_where_nbgrader_reads_it(
     monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
     score._repr_pretty_(printer, False)
     assert printer.shown == repr(score) == "0.0"
+    full = check(EXERCISE, run_cell(solution(EXERCISE))["read_graph"])
+    full._repr_pretty_(printer, False)
+    assert float(printer.shown) == find(EXERCISE).points > full, "nbgrader's Validate button holds it against these"
     assert type(pickle.loads(pickle.dumps(score))) is float
