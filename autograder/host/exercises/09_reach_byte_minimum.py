@@ -43,7 +43,7 @@ def shares(x: Tensor) -> Tensor:
 
 def scores(q: Tensor, k: Tensor) -> Tensor:
     """The original, which writes both operands of the product in float32."""
-    scaled = q.float() * q.shape[-1] ** -0.5
+    scaled = q.float() * q.shape[1] ** -0.5
     return (scaled @ k.float().t()).to(q.dtype)
 
 
@@ -63,7 +63,7 @@ def _shares_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
 
 
 def _scores_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
-    return draw.normal(rows, width, dtype=torch.bfloat16), draw.normal(4, width, dtype=torch.bfloat16)
+    return draw.normal(rows, width, dtype=torch.float16), draw.normal(4, width, dtype=torch.float16)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ FUNCTIONS = {
         (
             Misconception(lambda q, k: q @ k.t(), "The scale is gone; it is one over the root of the width."),
             Misconception(
-                lambda q, k: (q @ k.t()) / q.shape[-1],
+                lambda q, k: (q @ k.t()) / q.shape[1],
                 "It was scaled twice; one over the root of the width is meant, once.",
             ),
         ),
@@ -158,7 +158,7 @@ FUNCTIONS = {
             Advice(
                 ("to", "_to_copy", "float", "type_as"),
                 "Operands are still converted, and a product needs them in memory: in float32 they are written and "
-                "read again at twice the size. A product of bfloat16 adds in float32 by itself.",
+                "read again at twice the size. A product of float16 adds in float32 by itself.",
             ),
             Advice(
                 ("mul", "div"),
@@ -213,7 +213,7 @@ EXERCISE = Exercise(
         "soften: limit the temperature without asking Python. mix: multiply before you join. shares: divide what is "
         "small. scores: convert nothing, and scale where little has to be scaled.",
         "clamp(min=...) limits a tensor from below; weight[:n] and weight[n:] are views, which cost nothing; the total "
-        "of x is also that of its column sums; a product of bfloat16 tensors is rounded once, at its end.",
+        "of x is also that of its column sums; a product of float16 tensors is rounded once, at its end.",
     ),
     checks=tuple(
         Check(

@@ -32,7 +32,7 @@ def lean():
         return columns / columns.sum()
 
     def scores(q, k):
-        return (q @ k.t()) * q.shape[-1] ** -0.5
+        return (q @ k.t()) * q.shape[1] ** -0.5
 
     return {"soften": soften, "mix": mix, "shares": shares, "scores": scores}
 '''
@@ -53,7 +53,7 @@ def lean():
         return (x / x.sum()).sum(0)
 
     def scores(q, k):
-        scaled = q.float() * q.shape[-1] ** -0.5
+        scaled = q.float() * q.shape[1] ** -0.5
         return (scaled @ k.float().t()).to(q.dtype)
 
     return {"soften": soften, "mix": mix, "shares": shares, "scores": scores}
