@@ -86,7 +86,7 @@ def render(boxes: Iterable[Box], alt: str) -> str:
     picture = graphviz.Digraph(
         graph_attr={"rankdir": "TB", "nodesep": "0.2", "ranksep": "0.3", "bgcolor": "transparent", "tooltip": alt},
         node_attr={"shape": "box", "fontname": "Helvetica", "fontsize": "11", "height": "0.3"},
-        edge_attr={"color": "#555555", "arrowsize": "0.6"},
+        edge_attr={"color": "#7a7a7a", "arrowsize": "0.6"},
     )
     for box in boxes:
         label = graphviz.escape(box.label)
