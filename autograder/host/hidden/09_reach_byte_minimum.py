@@ -67,4 +67,7 @@ HIDDEN = HiddenPart(
         Control("reference", REFERENCE, 14),
         Control("as they were", WASTEFUL, 0),
     ),
+    right_here={
+        "one precision lower": "the control leaves float16 as it is, so `scores` stays right; the others get nothing"
+    },
 )

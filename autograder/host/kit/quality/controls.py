@@ -70,7 +70,7 @@ def _outputs(change: str) -> str:
     )
 
 
-_LOWER = "{torch.float64: torch.float32, torch.float32: torch.float16, torch.float16: torch.bfloat16}"
+_LOWER = "{torch.float64: torch.float32, torch.float32: torch.float16}"
 _CALLABLE: dict[str, tuple[str, Rule]] = {
     "zeros": (_outputs("outputs = [torch.zeros_like(o) for o in outputs]"), _worthless),
     "ones": (_outputs("outputs = [torch.ones_like(o) for o in outputs]"), _worthless),

@@ -120,6 +120,16 @@ def test_a_function_that_is_lean_in_one_shape_only_gets_nothing_for_others():
     assert record.points == pytest.approx(14 - 1.4)
 
 
+def test_what_is_kept_in_half_precision_on_the_way_is_wrong():
+    answer = reference(
+        MINIMUM,
+        ("return torch.tanh(h / temperature.clamp(min=0.1))", f"return torch.tanh(h.half() / {SOFTEN}).float()"),
+        ("columns = x.sum(0)", "columns = x.half().sum(0).float()"),
+        (MIX, "(a.half() @ weight[:left].half() + b.half() @ weight[left:].half()).float()"),
+    )
+    assert judged(MINIMUM, answer, hidden=False).points == pytest.approx(2.1)
+
+
 PROGRAMS = option_programs(30, 40)
 RECORD = {
     "program": "totals",
