@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 from autograder.host.batch import JournalError
+from autograder.host.demo.class_file import ClassFileError
 from autograder.host.demo.run import run_demo
+from autograder.host.nbgrader.course import NbgraderError
 from autograder.host.nbgrader.release import ReleaseError
 from autograder.host.sandbox import SandboxError, open_sandbox
 
@@ -27,7 +29,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         result = run_demo(options.work.resolve(), options.members, options.report.resolve(), sandbox=open_sandbox())
-    except (ReleaseError, SandboxError, JournalError, OSError) as error:
+    except (ClassFileError, ReleaseError, NbgraderError, SandboxError, JournalError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return OUR_FAILURE
     print(f"\n{result.graded.text}")

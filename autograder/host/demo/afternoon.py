@@ -23,10 +23,10 @@ from pathlib import Path
 from autograder.host.batch import JournalError, LocalEngine
 from autograder.host.demo import students
 from autograder.host.demo.class_file import Member
+from autograder.host.demo.feedback_back import feedback_back
 from autograder.host.demo.generated import FIRST_LMS_ID, TooSmallError, generated_class, write_roster
 from autograder.host.demo.hand_in import hand_in
 from autograder.host.demo.stated_marks import differences, read_marks
-from autograder.host.exercises import find, of_assignment
 from autograder.host.nbgrader.course import Course, NbgraderError, open_course
 from autograder.host.nbgrader.grade import Graded, grade_course
 from autograder.host.nbgrader.release import ReleaseError, release
@@ -52,8 +52,8 @@ def run_afternoon(work: Path, assignment: str, size: int, *, sandbox: Sandbox, a
     """Run the whole cycle below ``work``, which is made anew."""
     started = time.monotonic()
     shutil.rmtree(work, ignore_errors=True)
-    os.environ["COURSE_WORK"], homes = str(work), work / "homes"  # the first is read by nbgrader_config.py
-    course, members = open_course(), generated_class(assignment, size, answers=answers)
+    os.environ |= {"COURSE_WORK": str(work), "COURSE_EXCHANGE": str(work / "exchange")}  # for nbgrader_config.py
+    course, members, homes = open_course(), generated_class(assignment, size, answers=answers), work / "homes"
     by_upload = {m.name for n, m in enumerate(m for m in members if m.kind in UPLOADED) if n % 2}
     with _step("roster"):
         write_roster(members, work / "roster.csv")
@@ -74,7 +74,7 @@ def run_afternoon(work: Path, assignment: str, size: int, *, sandbox: Sandbox, a
         grade_course(course, [assignment], engine=LocalEngine(sandbox), report=work / "report")
     with _step("give feedback back"):
         course.do("release_feedback", assignment)
-        wrong, pages = _feedback_back(course, members, homes, assignment, by_upload)
+        wrong, pages = feedback_back(course, members, homes, [assignment])
     found = (*graded.failures, *differences(members, graded.records, graded.csv), *_absent(members, graded), *wrong)
     return Afternoon(graded, found, pages, time.monotonic() - started)
 
@@ -83,8 +83,7 @@ def _hand_in_all(course: Course, members: Sequence[Member], homes: Path, assignm
     for member in members:
         if member.kind == "absent" or member.name in by_upload:
             continue
-        put = students.put_as_it_is if member.kind == "linked" else students.submit
-        put(course, homes / member.name, assignment)
+        students.hand_over(course, homes / member.name, assignment)
     archive = course.journal.parent / "downloaded" / assignment / "archive" / "submissions.zip"
     numbers = {member.name: FIRST_LMS_ID + place for place, member in enumerate(members)}
     students.upload(archive, [homes / name for name in sorted(by_upload)], assignment, numbers)
@@ -95,27 +94,6 @@ def _zip_collect(assignment: str) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise NbgraderError(f"nbgrader zip_collect {assignment}: {done.stderr.strip()[-400:]}")
-
-
-def _feedback_back(
-    course: Course, members: Sequence[Member], homes: Path, assignment: str, by_upload: set[str]
-) -> tuple[list[str], int]:
-    """What is wrong with the feedback that came back, and how many pages did."""
-    wrong, pages = [], 0
-    hidden = [c.name for e in of_assignment(assignment) for c in find(e, hidden=True).checks if c.hidden]
-    for member in members:
-        if member.kind in ("absent", "linked") or member.name in by_upload:
-            continue  # the first never handed in, the others have nothing of nbgrader's to find their feedback by
-        found = students.fetch_feedback(course, homes / member.name, assignment)
-        texts = [path.read_text(encoding="utf-8") for path in found]
-        pages += len(texts)
-        if not texts and any((homes / member.name).glob("*/*.ipynb")):
-            wrong.append(f"{member.name}: no feedback came back.")
-        for text in texts:
-            shown = [name for name in hidden if name in text]
-            wrong += [f"{member.name}: the feedback shows the hidden check {name!r}." for name in shown]
-            wrong += [f"{member.name}: the feedback lacks {e}." for e in of_assignment(assignment) if e not in text]
-    return wrong, pages
 
 
 def _absent(members: Sequence[Member], graded: Graded) -> list[str]:

@@ -2,9 +2,14 @@
 
 The file is text, divided by lines that begin with ``# %%``; nothing in it is run here.
 
-    # %% answer EXERCISE = MARKS      the text below is the answer cell, and must get these marks
-    # %% split                        the answer goes on in a second cell, as after splitting a cell in JupyterLab
-    # %% do ASSIGNMENT WHAT           something is done to the notebook or its folder; see `damage`
+    # %% answer EXERCISE = MARKS          the text below is the answer cell, and must get these marks
+    # %% split                            the answer goes on in a second cell, as after splitting a cell in JupyterLab
+    # %% solution EXERCISE = MARKS        the answer cell is that of the notebook with solutions
+    # %% mistake EXERCISE = MARKS: NAME   the answer cell is that of the exercise's control of this name
+    # %% unanswered EXERCISE              the answer cell stays as it was released
+    # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `damage`
+
+What stands below a solution, a mistake or an unanswered cell is for people.
 """
 
 from __future__ import annotations
@@ -15,8 +20,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.host.demo.known_answers import control, solution
+
 _MARK = "# %%"
-_ANSWER = re.compile(r"answer (?P<exercise>\d\d_\w+) = (?P<marks>\d+(\.\d+)?)")
+_MARKS = r"(?P<exercise>\d\d_\w+) = (?P<marks>\d+(\.\d+)?)"
+_ANSWER = re.compile(rf"(?P<how>answer|solution) {_MARKS}")
+_MISTAKE = re.compile(rf"(?P<how>mistake) {_MARKS}: (?P<name>.+)")
+_UNANSWERED = re.compile(r"unanswered (?P<exercise>\d\d_\w+)")
 _DO = re.compile(r"do (?P<assignment>\d\d_\w+) (?P<what>\w+)")
 
 
@@ -49,19 +59,30 @@ def read_member(path: Path) -> Member:
     damage: dict[str, list[str]] = {}
     last = ""
     for head, body in _parts(text):
-        if found := _ANSWER.fullmatch(head):
+        if found := _ANSWER.fullmatch(head) or _MISTAKE.fullmatch(head):
             last = found["exercise"]
-            answers[last], marks[last] = [body], float(found["marks"])
+            answers[last], marks[last] = [_answer(path, found, body)], float(found["marks"])
+        elif found := _UNANSWERED.fullmatch(head):
+            marks[found["exercise"]], last = 0.0, ""
         elif head == "split" and last:
             answers[last].append(body)
         elif found := _DO.fullmatch(head):
             damage.setdefault(found["assignment"], []).append(found["what"])
         else:
-            raise ClassFileError(f"{path.name}: '{_MARK} {head}' is neither an answer with marks, nor split, nor do.")
+            raise ClassFileError(f"{path.name}: '{_MARK} {head}' is none of the lines that such a file has.")
     if not answers:
-        raise ClassFileError(f"{path.name}: holds no '{_MARK} answer EXERCISE = MARKS'.")
+        raise ClassFileError(f"{path.name}: holds no answer with marks, as '{_MARK} answer EXERCISE = MARKS'.")
     about = ast.get_docstring(ast.parse(text)) or ""
     return Member(path.stem, path.parent.name, about, _frozen(answers), marks, _frozen(damage))
+
+
+def _answer(path: Path, found: re.Match[str], body: str) -> str:
+    try:
+        if found["how"] == "mistake":
+            return control(found["exercise"], found["name"])
+        return solution(found["exercise"]) if found["how"] == "solution" else body
+    except LookupError as error:
+        raise ClassFileError(f"{path.name}: {error}") from error
 
 
 def _frozen(lists: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:

@@ -15,6 +15,14 @@ from traitlets.config import Config
 
 from autograder.host.nbgrader.course import Course
 
+_CACHE = ".nbgrader_cache"  # where a student's nbgrader keeps what it handed in
+
+
+def hand_over(course: Course, home: Path, assignment: str) -> None:
+    """Hand in what lies in ``home``; with links in it by hand, since nbgrader would copy what they lead to."""
+    linked = any(path.is_symlink() for path in (home / assignment).iterdir())
+    (put_as_it_is if linked else submit)(course, home, assignment)
+
 
 def submit(course: Course, home: Path, assignment: str) -> None:
     """Do what ``nbgrader submit`` does for the student whose folder is ``home``."""
@@ -27,6 +35,11 @@ def put_as_it_is(course: Course, home: Path, assignment: str) -> None:
     inbound = Path(course.api.config.Exchange.root) / course.api.coursedir.course_id / "inbound"
     name = f"{home.name}+{assignment}+{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC+by-hand"
     shutil.copytree(home / assignment, inbound / name, symlinks=True)
+
+
+def can_ask(home: Path, assignment: str) -> bool:
+    """Whether the student's nbgrader has what it asks for feedback by: a notebook that it handed in."""
+    return any((home / _CACHE).glob(f"*/*+{assignment}+*/*.ipynb"))
 
 
 def fetch_feedback(course: Course, home: Path, assignment: str) -> list[Path]:
@@ -51,7 +64,7 @@ def _config(course: Course, home: Path, assignment: str) -> Config:
     config = Config()
     config.Exchange.root = course.api.config.Exchange.root
     config.Exchange.assignment_dir = str(home)
-    config.Exchange.cache = str(home / ".nbgrader_cache")
+    config.Exchange.cache = str(home / _CACHE)
     config.CourseDirectory.course_id = course.api.coursedir.course_id
     config.CourseDirectory.student_id = home.name
     config.CourseDirectory.assignment_id = assignment

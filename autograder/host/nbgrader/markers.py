@@ -79,6 +79,11 @@ def solution_regions(source: str) -> list[list[str]]:
     return regions
 
 
+def with_solutions(source: str) -> str:
+    """The text of an answer cell as somebody writes it who answers like the course: without the markers."""
+    return "\n".join(line for line in source.split("\n") if line.strip() not in (BEGIN, END))
+
+
 def without_solutions(source: str) -> str:
     """The text of an answer cell with each solution replaced by ``raise NotImplementedError``."""
     kept: list[str] = []

@@ -1,14 +1,20 @@
 """The class of the demonstration: its files are read without being run, and its marks are compared everywhere."""
 
+import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from autograder.host.demo import ClassFileError, Member, differences, read_class, read_member
-from autograder.host.exercises import all_exercises, find
+from autograder.host.demo.known_answers import NOTEBOOKS
+from autograder.host.exercises import all_exercises, find, of_assignment
+from autograder.host.exercises.registry import hidden_part
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
 CLASS = Path(__file__).parents[3] / "submissions"
+RIGHT_BUT_ODD = {"split_cell", "untidy"}  # mistaken in what they did to the notebook
+MISTAKE = re.compile(r"^# %% mistake (\w+) = ([\d.]+): (.+)$", re.MULTILINE)
 TEXT = '''"""What it does.
 
 Why it gets its marks.
@@ -40,8 +46,35 @@ def test_a_file_is_read_and_not_run(tmp_path: Path) -> None:
     assert member.damage == {"04_fx_capture": ("cut_off",)}
 
 
+def test_answers_that_the_course_has_are_taken_from_there(tmp_path: Path) -> None:
+    heads = (
+        "solution 00_doctor = 2",
+        "mistake 00_read_a_table = 1.8: the output is dead",
+        "unanswered 04_read_a_graph",
+    )
+    text = "".join(f"# %% {head}\n# said to people\n" for head in heads)
+    member = read_member(write(tmp_path, f'"""x"""\n{text}'))
+    assert member.marks == {"00_doctor": 2, "00_read_a_table": 1.8, "04_read_a_graph": 0}
+    assert set(member.answers) == {"00_doctor", "00_read_a_table"}
+    (solution,) = member.answers["00_doctor"]
+    assert "def " in solution
+    assert not any(words in solution for words in ("SOLUTION", "NotImplementedError", "said to people"))
+    assert "[-1]" in member.answers["00_read_a_table"][0]
+
+
 @pytest.mark.parametrize(
-    "head", ["answer 04_read_a_graph", "anwser 04_read_a_graph = 6", "split it", "do 04_fx_capture"]
+    "head",
+    [
+        "answer 04_read_a_graph",
+        "anwser 04_read_a_graph = 6",
+        "split it",
+        "do 04_fx_capture",
+        "mistake 00_read_a_table = 1.8",
+        "mistake 00_read_a_table = 1.8: no such control",
+        "solution 00_read_a_tabel = 3",
+        "solution 00_doctor = 2: right",
+        "unanswered 00_doctor = 0",
+    ],
 )
 def test_a_line_that_is_neither_is_named(tmp_path: Path, head: str) -> None:
     with pytest.raises(ClassFileError, match="someone"):
@@ -58,17 +91,42 @@ def test_the_class_is_complete() -> None:
         assert set(member.answers) <= set(all_exercises())
         assert len(member.about.split()) > 20, f"{member.name} does not say what it does and why it gets its marks"
         full = {name: find(name, hidden=True).points for name in member.marks}
-        assert (member.marks == full) == (member.kind == "honest" or member.name == "split_cell")
+        assert (member.marks == full) == (member.kind == "honest" or member.name in RIGHT_BUT_ODD)
         assert member.kind != "hostile" or not any(member.marks.values())
 
 
+def test_every_exercise_is_answered_like_the_course_by_one_and_spoken_of_by_another() -> None:
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in CLASS.glob("*/*.py")}
+    right = re.findall(r"^# %% solution (\w+)", texts["as_taught"] + texts["untidy"], re.MULTILINE)
+    mixed = re.findall(r"^# %% (solution|mistake|unanswered) (\w+)", texts["some_of_each"], re.MULTILINE)
+    notebooks = {path.stem for path in NOTEBOOKS.glob("*/*.ipynb")}
+    asked = [exercise for name in sorted(notebooks) for exercise in of_assignment(name)]
+    assert sorted(right) == sorted(exercise for _, exercise in mixed) == asked
+    of_each: dict[str, set[str]] = {}
+    for how, exercise in mixed:
+        of_each.setdefault(exercise[:2], set()).add(how)
+    assert all("mistake" in hows and len(hows) > 1 for hows in of_each.values()), of_each
+
+
+@pytest.mark.parametrize("path", sorted(CLASS.glob("*/*.py")), ids=lambda path: path.stem)
+def test_a_mistake_states_the_marks_of_its_control(path: Path) -> None:
+    for exercise, marks, name in MISTAKE.findall(path.read_text(encoding="utf-8")):
+        part = hidden_part(exercise)
+        assert part is not None
+        (control,) = [one for one in part.controls if one.name == name]
+        stated = float(marks)
+        assert stated < control.marks if control.below else stated == control.marks, f"{exercise}: {name}"
+
+
 def test_the_honest_ones_were_written_independently() -> None:
-    honest = [m for m in read_class(CLASS) if m.kind == "honest"]
-    answered = [exercise for exercise in all_exercises() if all(exercise in m.answers for m in honest)]
-    assert len(answered) >= 3
-    for exercise in answered:
-        lines = [{line.strip() for part in m.answers[exercise] for line in part.splitlines()} for m in honest]
-        assert len(lines[0] & lines[1]) < 0.3 * min(map(len, lines))
+    honest = [m for m in read_class(CLASS) if m.kind == "honest" and m.name != "as_taught"]
+    assert len(honest) >= 2
+    for one, other in combinations(honest, 2):
+        both = one.answers.keys() & other.answers.keys()
+        assert len(both) >= 3
+        for exercise in both:
+            lines = [{line.strip() for part in m.answers[exercise] for line in part.splitlines()} for m in (one, other)]
+            assert len(lines[0] & lines[1]) < 0.3 * min(map(len, lines))
 
 
 def record(points: float) -> SubmissionRecord:

@@ -10,7 +10,7 @@ import pytest
 from autograder.host.nbgrader import release
 from autograder.host.nbgrader.cell_groups import notebook_problems
 from autograder.host.nbgrader.leaks import fingerprints, leaks, secret_fingerprints
-from autograder.host.nbgrader.markers import BEGIN, END, marker_problems, without_solutions
+from autograder.host.nbgrader.markers import BEGIN, END, marker_problems, with_solutions, without_solutions
 
 ROOT = Path(__file__).parents[4]
 NAME, ANSWER = "05_fx_rewrite", "05_bias_silu_pass"
@@ -60,6 +60,12 @@ def test_a_marker_outside_an_answer_cell_is_refused(kind: str) -> None:
 
 def test_an_answer_without_its_solution_still_defines_its_function() -> None:
     assert without_solutions(SOLUTION) == "def f(x):\n    raise NotImplementedError"
+
+
+def test_an_answer_with_its_solution_has_no_marker_left() -> None:
+    solved = with_solutions(SOLUTION)
+    assert "SOLUTION" not in solved
+    assert set(solved.splitlines()) < set(SOLUTION.splitlines())
 
 
 @pytest.fixture

@@ -1,0 +1,69 @@
+"""In every notebook some answers right, some wrong, some never begun: each mistake is one that people make, and has a name.
+
+Gets in every exercise what is right of it: full marks, the marks of its control, or nothing for a cell left as released.
+"""
+
+# %% solution 00_doctor = 2
+# %% mistake 00_read_a_table = 1.8: the output is dead
+# nobody reads the output either, but it is what the graph is for
+
+# %% solution 01_scaled_dot_product = 10
+# %% solution 01_multi_head_attention = 12
+# %% mistake 01_bert_layer = 2.6: every layer is the first one
+# %% mistake 01_mlm_batches = 6.4: all behind the mask
+# %% mistake 01_train = 10.2: seeded too late
+# %% unanswered 01_break_attention
+
+# %% solution 02_find_the_flaw = 12
+# %% mistake 02_measure = 6.4: in blocks
+# %% unanswered 02_read_a_trace
+# %% mistake 02_annotate = 2: ranges stay open
+# %% mistake 02_count_bytes_and_flops = 6.2: views that cost
+
+# %% mistake 03_predict_capture = 5.2: sizes are frozen too
+# %% mistake 03_make_it_scriptable = 3: forgets
+# %% unanswered 03_expose_a_trace
+# %% mistake 03_bias_gelu_script = 12.5: summed over the first dimension
+# %% mistake 03_fused_groups = 3: the top level only
+# %% solution 03_limits = 4
+
+# %% solution 04_read_a_graph = 6
+# %% mistake 04_custom_tracer = 5.8: by path
+# %% mistake 04_choose_escape = 1.6: gives up too early
+# %% mistake 04_shape_propagation = 7.2: one dtype
+# %% mistake 04_cost_annotator = 0: nothing is freed
+# %% unanswered 04_render_graph
+
+# %% solution 05_fix_the_self_cycle = 6
+# %% mistake 05_dead_code_and_constants = 1.6: torch's own dead code elimination
+# %% mistake 05_common_subexpressions = 4.4286: compares texts, knows neither writes nor draws
+# %% mistake 05_fold_affine = 0: without the shift
+# %% unanswered 05_bias_silu_pass
+# %% unanswered 05_scale_dropout_rms_norm_pass
+# %% mistake 05_break_a_pass = 6.8: bias and keywords only
+
+# %% mistake 06_separate_biases = 3.4: the first layer only
+# %% mistake 06_trace_by_need = 6.8: by the paths that we know
+# %% mistake 06_find_bias_gelu = 5.2: by function only
+# %% unanswered 06_fuse_block_ends
+# %% mistake 06_replace_attention = 1.4: scaled twice
+# %% unanswered 06_schedule_encoder
+
+# %% solution 07_read_guards = 8
+# %% mistake 07_predict_graphs = 6: no loops
+# %% unanswered 07_remove_breaks
+# %% unanswered 07_tame_recompiles
+# %% mistake 07_capture_backend = 2.2: graphs of all time
+# %% mistake 07_break_dynamo = 6.6: inputs that anybody would notice
+
+# %% solution 08_functionalise = 8
+# %% mistake 08_decompose = 10: in the inputs' precision
+# %% unanswered 08_read_joint
+# %% mistake 08_partition = 5: what backward reads
+# %% mistake 08_backward_by_hand = 0: autograd
+
+# %% mistake 09_predict_kernels = 0: one kernel, always
+# %% unanswered 09_reach_byte_minimum
+# %% mistake 09_read_generated_code = 1: starts are updates
+# %% solution 09_blocker_hunt = 10
+# %% mistake 09_config_experiment = 0: the demonstration
