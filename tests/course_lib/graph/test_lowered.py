@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -118,3 +119,9 @@ def test_triton_is_written_where_neither_a_gpu_nor_triton_is() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["2", "True", "False"], done.stderr[-500:]
+
+
+def test_programs_are_lowered_from_several_threads_one_after_the_other() -> None:
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(lambda width: lowered(_chain, (torch.ones(4, width), None)), (8, 16, 24)))
+    assert [cost.bytes_moved for cost in found] == [2 * 4 * 4 * width for width in (8, 16, 24)]
