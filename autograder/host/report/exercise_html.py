@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
 from autograder.host.report import speed as speed_words
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.markup import Html, coded, element, joined
@@ -138,11 +138,12 @@ def _speed(speed: SpeedRecord) -> Html:
     at = speed_words.places(speed)
     marks = [
         _mark(at["same"], _GREY, "1: as fast as the baseline"),
-        _mark(at["passing"], _AMBER, f"{speed.passing:g}: passes"),
-        _mark(at["full"], _GREEN, f"{speed.full:g}: earns all points"),
         _mark(at["ideal"], _GREY, f"{speed.ideal:g}: what the fewest bytes allow"),
         _mark(at["ratio"], _BLUE, f"{speed.ratio:.2f}: yours", width=4),
     ]
+    if speed.verdict is not SpeedVerdict.SHOWN:
+        marks.append(_mark(at["passing"], _AMBER, f"{speed.passing:g}: passes"))
+        marks.append(_mark(at["full"], _GREEN, f"{speed.full:g}: earns all points"))
     band = f"left:{100 * at['low']:.1f}%;width:{100 * (at['high'] - at['low']):.1f}%;background:rgba({_BLUE},.35)"
     line = element("div", element("div", style=f"{_ON_LINE};{band}"), *marks, style=_LINE, aria_hidden="true")
     verdict = element("span", f" · {speed_words.VERDICTS[speed.verdict]}", style=_QUIET)

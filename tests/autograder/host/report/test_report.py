@@ -157,8 +157,8 @@ def test_an_empty_class_still_makes_a_report() -> None:
 
 
 SPEED = SpeedRecord(
-    verdict="shown",
-    reason="Shown, not graded: <b>a CPU</b>.",
+    verdict="pass",
+    reason="Measured on <b>a CPU</b>.",
     ratio=1.48,
     ratio_low=1.44,
     ratio_high=1.53,
@@ -181,11 +181,21 @@ def test_a_measured_speed_is_shown_with_its_interval_and_what_was_asked_for(rati
 
     for shown in (text, page):
         assert f"{ratio:.2f} times as fast as the baseline (95 %: {0.9 * ratio:.2f} to {1.1 * ratio:.2f})" in shown
-        assert "shown, not graded" in shown
+        assert "fast enough" in shown
         assert "1.3 passes, 1.65 earns all, 2 is what the fewest bytes allow" in shown
         assert "246 µs a call against 1.36 ms, 15 pairs, cpu" in shown
     assert "<b>a CPU" not in page
     assert max(len(line) for line in text.splitlines()) <= 110
+
+
+def test_a_speed_that_is_only_shown_is_held_against_no_mark():
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=replace(SPEED, verdict="shown"))
+
+    for shown in (exercise_text(record), exercise_html(record)):
+        assert "shown, not graded" in shown
+        assert "2 is what the fewest bytes allow" in shown
+        assert "passes" not in shown
+        assert "earns all" not in shown
 
 
 def test_a_measured_speed_survives_the_journal():
