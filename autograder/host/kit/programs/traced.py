@@ -77,7 +77,7 @@ class Traced:
 
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
         """Numbers of the inputs that the program itself writes to."""
-        copies, module = [i.clone() for i in inputs], copy.deepcopy(self.module)  # it may write to its buffers
+        copies, module = [i.clone() for i in inputs], self._module_for(inputs)  # it may write to its buffers
         with _MODULES:
             module(*copies)
         return tuple(
@@ -86,11 +86,13 @@ class Traced:
 
     def reference(self, *inputs: torch.Tensor) -> Any:
         """The program itself on private copies of ``inputs``, in fp64 when they are."""
-        module = copy.deepcopy(self.module)
-        if any(t.dtype is torch.float64 for t in inputs):
-            module = module.double()
+        module = self._module_for(inputs)
         with _MODULES:
             return module(*[t.clone() if not t.requires_grad else t * 1 for t in inputs])
+
+    def _module_for(self, inputs: Sequence[torch.Tensor]) -> Any:
+        module = copy.deepcopy(self.module)
+        return module.double() if any(i.dtype is torch.float64 for i in inputs) else module
 
 
 def traced(program: Program, draw: Draw) -> Traced:
