@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord
+from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
 from autograder.host.report import speed as speed_words
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.safe_text import one_line, printable
@@ -73,14 +73,19 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
         yield from _speed(record.speed)
 
 
+_SIGNS = {"same": "1 baseline", "passing": "p passes", "full": "f full", "ideal": "i ideal", "ratio": "█ yours"}
+
+
 def _speed(speed: SpeedRecord) -> Iterator[str]:
     yield f"  measured speed: {speed_words.headline(speed)} · {speed_words.VERDICTS[speed.verdict]}"
     at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in speed_words.places(speed).items()}
     line = ["·"] * LINE_CHARACTERS
     line[at["low"] : at["high"] + 1] = "═" * (at["high"] + 1 - at["low"])
-    for name, sign in (("same", "1"), ("passing", "p"), ("full", "f"), ("ideal", "i"), ("ratio", "█")):
-        line[at[name]] = sign
-    yield f"      0 {''.join(line)}  █ yours, 1 baseline, p passes, f full, i ideal"
+    marks = ("passing", "full") if speed.verdict is not SpeedVerdict.SHOWN else ()
+    for name in ("same", *marks, "ideal", "ratio"):
+        line[at[name]] = _SIGNS[name][0]
+    signs = ", ".join(_SIGNS[name] for name in ("ratio", "same", *marks, "ideal"))
+    yield f"      0 {''.join(line)}  {signs}"
     for words in (speed_words.asked(speed), speed_words.details(speed), speed.reason):
         yield _indented(words, 6)
 
