@@ -81,6 +81,6 @@ def _shorten(cell: str) -> str:
 def _cell(text: str) -> str:
     # on the code and not on the cell, since notebooks style each code element
     wrap = "white-space: pre" if len(text) <= UNBROKEN else "overflow-wrap: anywhere"
-    width = "" if len(text) <= UNBROKEN else "; min-width: 12em"  # or a narrow page makes one letter a line of it
+    width = "" if len(text) <= UNBROKEN else "; min-width: 11.5em"  # or a narrow page makes one letter a line of it
     shown = f'<code style="{wrap}">{html.escape(text)}</code>' if text else ""  # an empty one is a grey spot
     return f'<td style="text-align: left{width}">{shown}</td>'

@@ -47,7 +47,8 @@ window.looking = {
     return this.cells.filter(cell => cell.model.type === "code").flatMap(cell =>
       cell.model.sharedModel.getOutputs().map(output => {
         const data = output.data || {}
-        const text = [output.traceback || output.text || data["text/plain"] || ""].flat().join("")
+        const failure = output.output_type === "error" ? `${output.ename}: ${output.evalue}` : ""
+        const text = [failure || output.text || data["text/plain"] || ""].flat().join("")
         const shown = data["text/html"] || data["image/svg+xml"] || data["image/png"] ? 0 : text.trimEnd().split("\n").length
         return { cell: cell.model.id, kind: output.name || output.output_type, lines: shown, text: text.slice(0, 300) }
       }))

@@ -47,3 +47,9 @@ def test_progress_shows_exercises_of_every_notebook() -> None:
     shown = str(progress())
     assert all(exercise in shown for exercise in all_exercises())
     assert {path.stem[:2] for path in NOTEBOOKS} <= {exercise[:2] for exercise in all_exercises()}
+
+
+def test_each_notebook_leads_to_the_next() -> None:
+    last_lines = ["".join(json.loads(path.read_text(encoding="utf-8"))["cells"][-1]["source"]) for path in NOTEBOOKS]
+    links = [re.findall(r"\]\(\.\./(\w+/\w+\.ipynb)\)", text) for text in last_lines]
+    assert links == [*([f"{path.parent.name}/{path.name}"] for path in NOTEBOOKS[1:]), []]
