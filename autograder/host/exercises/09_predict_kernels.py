@@ -91,7 +91,7 @@ def straight(draw: Draw) -> list[Chain]:
     telling = [
         ["sine", "share", "product", "bias", "sine"],
         ["product", "bias", draw.choice(("product", "sort"))],
-        ["sine", "product", "transpose", "product"],
+        ["bias", "product", "transpose", "product"],
         ["share", "product", "transpose", draw.choice(("bias", "residual"))],
         ["product", draw.choice(("bias", "residual")), draw.choice(("bias", "residual"))],
     ]
@@ -110,7 +110,7 @@ def of_everything(draw: Draw) -> list[Chain]:
     telling = [
         ["sine", "product", "keep", draw.choice(("bias", "residual"))],
         ["product", "unused", draw.choice(("bias", "residual")), "product"],
-        ["unused", "product", "sort"],
+        ["unused", "product", "keep", "sort"],
     ]
     return [*telling, *(random_chain(draw, n) for n in (6, 8, 10, 12))]
 

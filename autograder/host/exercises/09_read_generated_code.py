@@ -147,9 +147,8 @@ EXERCISE = Exercise(
         "next line that is only a semicolon, and look for reads in it.",
     ),
     checks=(
-        Check("the sizes of the loops", "loops", 0.8, reads_right(["sizes"], _some)),
+        Check("the sizes of loops, and the functions", "loops", 1.6, reads_right(["sizes", "functions"], _some)),
         Check("what is written, and read", "pointers", 1.2, reads_right(["writes", "reads"], _reused)),
-        Check("the functions of each block", "operators", 0.8, reads_right(["functions"], _some)),
         Check("the reductions", "reductions", 1, reads_right(["reductions"], _reducing)),
         Check("what is read under a mask", "masks", 1, reads_right(["masked"], _masks)),
     ),

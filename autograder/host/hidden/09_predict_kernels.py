@@ -38,4 +38,8 @@ HIDDEN = HiddenPart(
         Control("one kernel, always", "def predict_kernels(steps):\n    return {'kernels': 1, 'calls': 1}\n", 0),
         Control("dead code runs", REFERENCE.replace('if step == "unused":', 'if step == "none":'), 8, below=True),
     ),
+    equivalent={
+        "line 15: waiting or not (product_last and step in ('bias', 'residual')) -> "
+        "not (product_last and step in ('bias', 'residual'))": "right after a product, nothing waits",
+    },
 )
