@@ -63,7 +63,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 08_backward_by_hand = 0: autograd
 
 # %% mistake 09_predict_kernels = 0: one kernel, always
-# %% unanswered 09_reach_byte_minimum
-# %% mistake 09_read_generated_code = 1: starts are updates
-# %% solution 09_blocker_hunt = 10
+# %% solution 09_reach_byte_minimum = 14
+# %% solution 09_read_generated_code = 8
+# %% unanswered 09_blocker_hunt
 # %% mistake 09_config_experiment = 0: the demonstration

@@ -95,17 +95,16 @@ def test_the_class_is_complete() -> None:
         assert member.kind != "hostile" or not any(member.marks.values())
 
 
-def test_every_exercise_is_answered_like_the_course_by_one_and_spoken_of_by_another() -> None:
+def test_every_notebook_is_handed_in_right_wrong_and_unfinished() -> None:
     texts = {path.stem: path.read_text(encoding="utf-8") for path in CLASS.glob("*/*.py")}
-    right = re.findall(r"^# %% solution (\w+)", texts["as_taught"] + texts["untidy"], re.MULTILINE)
     mixed = re.findall(r"^# %% (solution|mistake|unanswered) (\w+)", texts["some_of_each"], re.MULTILINE)
     notebooks = {path.stem for path in NOTEBOOKS.glob("*/*.ipynb")}
-    asked = [exercise for name in sorted(notebooks) for exercise in of_assignment(name)]
-    assert sorted(right) == sorted(exercise for _, exercise in mixed) == asked
-    of_each: dict[str, set[str]] = {}
-    for how, exercise in mixed:
-        of_each.setdefault(exercise[:2], set()).add(how)
-    assert all("mistake" in hows and len(hows) > 1 for hows in of_each.values()), of_each
+    assert sorted(exercise for _, exercise in mixed) == [e for name in sorted(notebooks) for e in of_assignment(name)]
+    of_each = {name: {how for how, exercise in mixed if exercise in of_assignment(name)} for name in notebooks}
+    assert all({"mistake", "solution"} <= hows or "unanswered" in hows for hows in of_each.values()), of_each
+    right = re.findall(r"^# %% solution (\w+)", texts["as_taught"] + texts["untidy"], re.MULTILINE)
+    # of the last one, whose exercises take Inductor seconds each, some are among the mixed ones
+    assert sorted(right) == [e for name in sorted(notebooks - {"09_inductor"}) for e in of_assignment(name)]
 
 
 @pytest.mark.parametrize("path", sorted(CLASS.glob("*/*.py")), ids=lambda path: path.stem)
