@@ -74,7 +74,7 @@ def _hint_note(exercise: Exercise, record: ExerciseRecord) -> list[str]:
     """Where hints are to be had, once a check failed."""
     if not exercise.hints or record.status in NOT_A_TRY or record.points == record.max_points:
         return []
-    return [f'Stuck? hint("{exercise.id}") tells what to look at (from autograder.practice import hint).']
+    return [f'Stuck? `hint("{exercise.id}")` tells what to look at (`from autograder.practice import hint`).']
 
 
 def _hidden_note(exercise: Exercise) -> list[str]:

@@ -12,8 +12,8 @@ from autograder.practice.history import hints_taken, remember_hint
 
 STEPS = ("What to look at", "How to start", "Nearly the line")
 LEFT = (
-    'Try again first. hint("{id}") shows the next of three steps.',
-    'Try again first. hint("{id}") shows the last of three steps.',
+    'Try again first. `hint("{id}")` shows the next of three steps.',
+    'Try again first. `hint("{id}")` shows the last of three steps.',
     "That was the last step. After that it helps to ask somebody, and to show them what you tried.",
 )
 NONE = "This exercise has no hints: its text says everything, and what `check` shows says the rest."

@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,15 +102,18 @@ class NotebookPage:
     async def printed_problems(self) -> list[Finding]:
         """Tracebacks, warnings, walls of text, and checks of a fresh notebook that do not say what they should."""
         found = []
+        lines: Counter[str] = Counter()  # a kernel that is slow hands one print over in several pieces
         for output in await self.outputs():
             cell, kind, text = output["cell"], output["kind"], output["text"]
+            lines[cell] += output["lines"]
             if kind in ("error", "stderr"):
                 found.append(Finding(cell, kind, text))
-            if output["lines"] > MAX_LINES:
-                found.append(Finding(cell, "a wall of text", f"{output['lines']} lines"))
             if cell.endswith("_check") and "not answered yet" not in text.lower():
                 found.append(Finding(cell, "does not say that it is not answered yet", text))
-        return found
+        walls = [
+            Finding(cell, "a wall of text", f"{count} lines") for cell, count in lines.items() if count > MAX_LINES
+        ]
+        return found + walls
 
     def console_errors(self) -> list[Finding]:
         """Errors that the page itself reported since it was opened."""

@@ -36,8 +36,10 @@ _MESSAGE = f"{_NOTE} rgba({_AMBER},.8);background:rgba({_AMBER},.1)"
 _REMARK = f"{_NOTE} rgba({_GREY},.5);background:rgba({_GREY},.08)"
 # notebook pages style every table, so what must not be inherited is set on the table and on each cell
 _TABLE = "border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 0;font:inherit"
-_CELL = "text-align:left;vertical-align:top;padding:4px 12px 4px 0;border:0;white-space:normal"
-_NARROW = "text-align:right;vertical-align:top;padding:4px 0 4px 12px;border:0;white-space:nowrap;width:1%"
+_CELL = "text-align:left;line-height:1.5;vertical-align:top;padding:4px 12px 4px 0;border:0;white-space:normal"
+_NARROW = (
+    "text-align:right;line-height:1.5;vertical-align:top;padding:4px 0 4px 12px;border:0;white-space:nowrap;width:1%"
+)
 _HEADING = "display:flex;flex-wrap:wrap;gap:4px 16px;align-items:baseline"
 _BADGE = "display:inline-block;padding:0 8px;border-radius:6px;white-space:nowrap"
 _QUIET = "opacity:.75"
