@@ -17,6 +17,7 @@ from course_lib.errors import GraphError
 
 # How generated code defines a kernel of its own (C++ on a CPU, Triton on a GPU), and calls one that PyTorch has.
 GENERATED = re.compile(r"= async_compile\.(?:cpp_pybinding|triton)\(")
+NAMED = re.compile(r"^(\w+) = async_compile\.(?:cpp_pybinding|triton)\(", re.MULTILINE)
 LIBRARY = re.compile(r"^\s+(?:\w+ = )?(?:extern_kernels\.\w+|torch\.ops\.[\w.]+)\(", re.MULTILINE)
 
 
@@ -29,6 +30,13 @@ class CompiledCost:
     bytes_moved: int  # read and written, by Inductor's own count
     graphs: int  # more than one after a graph break
     code: tuple[str, ...] = field(repr=False, compare=False)  # generated Python, one text a graph
+
+    @property
+    def launches(self) -> int:
+        """How often generated kernels run in one call: two that would have the same text are written once."""
+        return sum(
+            len(re.findall(rf"^\s+{name}(?:\.run)?\(", t, re.MULTILINE)) for t in self.code for name in NAMED.findall(t)
+        )
 
 
 def compiled_cost(fn: Callable[..., object], inputs: Sequence[object]) -> CompiledCost:

@@ -70,6 +70,11 @@ def test_a_program_of_views_alone_costs_nothing() -> None:
     assert (found.generated_kernels, found.library_calls, found.bytes_moved) == (0, 0, 0)
 
 
+def test_a_kernel_that_is_written_once_may_run_twice() -> None:
+    found = lowered(lambda x, weight: ((x @ weight).sin() @ weight).sin(), _inputs())
+    assert (found.generated_kernels, found.launches, found.library_calls) == (1, 2, 2)
+
+
 def test_options_change_what_is_generated_and_only_once() -> None:
     import torch._inductor.config as options
 

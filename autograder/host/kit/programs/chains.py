@@ -22,9 +22,9 @@ def random_chain(draw: Draw, count: int, also: tuple[str, ...] = tuple(LINES)) -
 
 
 def counted(steps: Chain) -> dict[str, int]:
-    """How many kernels Inductor generates for the program, and how many library calls are left."""
+    """How many generated kernels run for the program, and how many library calls are left."""
     found = _lowered(tuple(steps))
-    return {"kernels": found.generated_kernels, "calls": found.library_calls}
+    return {"kernels": found.launches, "calls": found.library_calls}
 
 
 @lru_cache(maxsize=1024)
