@@ -126,6 +126,7 @@ class Session:
         """Load something else into the same worker; only for what the host made itself."""
         self.load, self.load_tensors = load, tensors
         if self._channel is not None:
+            self.sandbox.expect(*_work(load))  # this worker has started, the next one like it is to start quicker
             self._request(Kind.LOAD, load, tensors)
 
     def close(self) -> None:
@@ -161,8 +162,7 @@ class Session:
         if self._starts > MAX_STARTS:
             message = f"The answer ended its own process in each of {MAX_STARTS} starts."
             raise AnswerFailedError(ExerciseStatus.KILLED, message, fatal=True)
-        if _concerns_graphs(self.load):
-            self.sandbox.expect_graphs()
+        self.sandbox.expect(*_work(self.load))
         limits = Limits(wall_s=START_ALLOWANCE_S + self.wall_s)
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)
@@ -214,10 +214,13 @@ class Session:
         return process.end()
 
 
-def _concerns_graphs(load: dict[str, Any]) -> bool:
-    """Whether the library will be needed; asked of what the host wrote alone, so that no answer can change a zygote."""
+def _work(load: dict[str, Any]) -> tuple[str, ...]:
+    """What will be needed besides torch; asked of what the host wrote alone, so that no answer can change a zygote."""
+    if load.get("mode") == "lowered":
+        return "graphs", "lowering"
     ours = (part["text"] for part in load.get("parts", ()) if part["name"] == "setup")
-    return load.get("mode") not in TENSORS_ONLY or any("course_lib" in text for text in ours)
+    concerns_graphs = load.get("mode") not in TENSORS_ONLY or any("course_lib" in text for text in ours)
+    return ("graphs",) if concerns_graphs else ()
 
 
 def _raised(error: AnswerRaisedError) -> AnswerFailedError:

@@ -17,19 +17,22 @@ from contextlib import suppress
 
 from autograder.worker.zygote_keeper import Job, keep
 
-READY, KEPT, MORE = b"ready", b"kept", b"more"
+READY, KEPT = b"ready", b"kept"
 DESCRIPTORS = 4
 """Of one job: channel, output, orders, leash."""
-COMPILER = ("torch._dynamo", "torch._functorch.aot_autograd")
-"""What workers for graphs need besides, and what is slow to import; nothing of it is the library's, of which a worker
-may have to lack parts."""
+MORE = {
+    b"graphs": ("torch._dynamo", "torch._functorch.aot_autograd"),
+    b"lowering": ("torch._inductor.compile_fx",),
+}
+"""What some workers need besides, and what is slow to import; nothing of it is the library's, of which a worker may
+have to lack parts."""
 
 
 def serve(fd: int, *, preload: bool) -> None:
     """Fork a worker for every message on the socket ``fd``, until the host closes it and the last job has ended.
 
-    The answer to a message is ``KEPT`` with a pidfd of the process that keeps the job's worker, or a sentence. The
-    message ``MORE`` brings no job; its answer is ``READY``, once the modules of ``COMPILER`` are imported, too.
+    The answer to a message is ``KEPT`` with a pidfd of the process that keeps the job's worker, or a sentence. A
+    key of ``MORE`` brings no job; the answer is ``READY``, once its modules are imported, too.
     """
     control = socket.socket(fileno=fd)
     if preload:
@@ -61,8 +64,8 @@ def _serve_one(control: socket.socket) -> bool:
     message, descriptors, _, _ = socket.recv_fds(control, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
     if not message:
         return False
-    if message == MORE:
-        for name in COMPILER:
+    if message in MORE:
+        for name in MORE[message]:
             importlib.import_module(name)
         _say_ready(control)
         return True

@@ -58,10 +58,10 @@ class Sandbox(ABC):
             self.start_cold(str(error))
             return worker
 
-    def expect_graphs(self) -> None:
-        """Have workers for graphs start quicker from now on, where there is a zygote that can see to it."""
+    def expect(self, *work: str) -> None:
+        """Have workers for "graphs" or "lowering" start quicker from now on, where a zygote can see to it."""
         if self.zygotes is not None:
-            self.zygotes.want_compiler()
+            self.zygotes.want(*work)
 
     def start_cold(self, reason: str) -> None:
         """From now on start every worker cold, and say why in the notes."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.host.sandbox.descriptors import in_memory, readable
 from autograder.host.sandbox.process import StartError
 
-READY, KEPT, MORE = b"ready", b"kept", b"more"
+READY, KEPT = b"ready", b"kept"
 START_S, ANSWER_S = 60.0, 20.0
 JOBS = 90
 """Children of one zygote share its address layout, so it is replaced after this many."""
@@ -26,7 +26,7 @@ class Zygote:
 
     def __init__(self, spawn: Callable[[socket.socket, int], subprocess.Popen[bytes]]) -> None:
         self.jobs = 0
-        self.has_compiler = False
+        self.imported: set[str] = set()
         self.host = os.getpid()
         self._complaints = in_memory(b"")
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -51,14 +51,14 @@ class Zygote:
         (pidfd,) = self._expect(KEPT, ANSWER_S, descriptors=1)
         return pidfd
 
-    def import_compiler(self) -> None:
-        """Have it import what workers for graphs need besides torch."""
+    def import_for(self, work: str) -> None:
+        """Have it import what ``work`` needs besides torch; `autograder.worker.zygote` knows what that is."""
         try:
-            self._control.send(MORE)
+            self._control.send(work.encode())
         except OSError as error:
             raise self._ended(error) from error
         self._expect(READY, START_S)
-        self.has_compiler = True
+        self.imported.add(work)
 
     def retire(self) -> None:
         """Take no more jobs; the process ends with the last it has."""
@@ -93,7 +93,7 @@ class Zygotes:
         self._lock = threading.Lock()
         self._current: Zygote | None = None
         self._retired: list[subprocess.Popen[bytes]] = []
-        self._with_compiler = False
+        self._wanted: list[str] = []
         atexit.register(self.close)
 
     def fork(self, channel: int, output: int, orders: bytes, leash: int) -> int:
@@ -109,9 +109,10 @@ class Zygotes:
                     raise
                 return self._ready().fork(channel, output, orders, leash)
 
-    def want_compiler(self) -> None:
-        """From the next job on, have what workers for graphs need imported before the fork instead of in each."""
-        self._with_compiler = True
+    def want(self, *work: str) -> None:
+        """From the next job on, have what workers need for such work imported before the fork instead of in each."""
+        with self._lock:
+            self._wanted += [each for each in work if each not in self._wanted]
 
     def warm(self) -> None:
         """Start the zygote now instead of at the first job."""
@@ -135,8 +136,9 @@ class Zygotes:
             zygote = None
         if zygote is None:
             zygote = self._current = self._start()
-        if self._with_compiler and not zygote.has_compiler:
-            zygote.import_compiler()
+        for work in self._wanted:
+            if work not in zygote.imported:
+                zygote.import_for(work)
         return zygote
 
     def _retire(self) -> None:

@@ -126,13 +126,13 @@ def test_an_exercise_may_ask_for_two_functions_of_one_answer():
 
 
 class NeverStarts:
-    """A sandbox that only notes whether workers for graphs were announced."""
+    """A sandbox that only notes what work was announced."""
 
     def __init__(self):
-        self.announced = False
+        self.announced = ()
 
-    def expect_graphs(self):
-        self.announced = True
+    def expect(self, *work):
+        self.announced = work
 
     def start(self, **_):
         raise SandboxError("not today")
@@ -141,11 +141,12 @@ class NeverStarts:
 @pytest.mark.parametrize(
     ("mode", "setup", "announced"),
     [
-        ("graph", None, True),
-        ("pass", "import torch", True),
-        ("callable", "import torch", False),
-        ("value", "import course_lib.graph", True),
-        ("value", "", False),
+        ("graph", None, ("graphs",)),
+        ("lowered", None, ("graphs", "lowering")),
+        ("pass", "import torch", ("graphs",)),
+        ("callable", "import torch", ()),
+        ("value", "import course_lib.graph", ("graphs",)),
+        ("value", "", ()),
     ],
 )
 def test_what_a_zygote_imports_follows_from_the_exercise_and_never_from_an_answer(mode, setup, announced):
@@ -156,4 +157,4 @@ def test_what_a_zygote_imports_follows_from_the_exercise_and_never_from_an_answe
     with pytest.raises(SandboxError):
         Session(sandbox, {"mode": mode, "parts": parts, "entry_point": "f"}).send_shared({}, [], [], ())
 
-    assert sandbox.announced is announced
+    assert sandbox.announced == announced

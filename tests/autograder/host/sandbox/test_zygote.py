@@ -272,7 +272,11 @@ def test_honest_jobs_are_unharmed_by_hostile_ones_of_the_same_zygote(forking: Fr
     assert current.process.poll() is None
 
 
-IMPORTED = "import sys; print('torch._dynamo' in sys.modules, [m for m in sys.modules if m.startswith('course_lib')])"
+IMPORTED = """
+import sys
+print(*(m in sys.modules for m in ("torch._dynamo", "torch._inductor.compile_fx")))
+print([m for m in sys.modules if m.startswith("course_lib")])
+"""
 
 
 @pytest.mark.parametrize("level", [1, 3])
@@ -281,12 +285,14 @@ def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_librar
     zygotes = Zygotes(lambda: sandbox._zygote(preload=True))
     try:
         first = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
-        zygotes.want_compiler()
+        zygotes.want("graphs")
         second = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
+        zygotes.want("graphs", "lowering")
+        third = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
     finally:
         zygotes.close()
 
-    assert (first.output, second.output) == ("False []\n", "True []\n")
+    assert [e.output for e in (first, second, third)] == ["False False\n[]\n", "True False\n[]\n", "True True\n[]\n"]
 
 
 def test_level_5_forks_as_well_and_lacks_what_is_masked() -> None:
