@@ -170,3 +170,8 @@ def test_what_holds_the_answer_cannot_be_imported(exercise_id, module):
     record = judged(exercise_id, f"import {module}\n", hidden=False)
     assert record.points == 0
     assert "No module named" in record.message
+
+
+def test_of_twenty_letters_among_padding_none_may_be_selected():
+    record = judged(BATCHES, reference(BATCHES), seed=15)
+    assert record.points == record.max_points, [check.message for check in record.checks]
