@@ -11,7 +11,21 @@ import pytest
 from tests.architecture.source_tree import ROOT
 
 SCRIPTS = [*sorted(ROOT.glob("scripts/*.sh")), ROOT / ".ci" / "run"]
-PROMISED_TARGETS = set("demo test lab look release grade bench gpu-check image image-check lint format help".split())
+PROMISED_TARGETS = {
+    "demo",
+    "test",
+    "lab",
+    "look",
+    "release",
+    "grade",
+    "bench",
+    "gpu-check",
+    "image",
+    "image-check",
+    "lint",
+    "format",
+    "help",
+}
 
 
 def run(*command: str, path: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
