@@ -236,7 +236,7 @@ def _require_fused(answer: CapturedAnswer, wanted: Captured, draw: Draw) -> None
     answer.counted |= {f"{blocked.name}_kernels": left, f"{blocked.name}_kernels_minimum": blocked.kernels}
     if left > blocked.kernels:
         raise CheckFailedError(
-            f"{wanted.told}the values are right, but Inductor makes {left} kernels of it; "
+            f"{wanted.told}the values are right, but in the sizes asked for here Inductor makes {left} kernels of it; "
             f"{_counted(blocked.kernels)} enough. {blocked.advice}"
         )
 

@@ -14,17 +14,18 @@ CALLS = ("product", "sort")
 
 
 def predict_kernels(steps):
-    kernels, calls, waiting, product_last = 0, 0, False, False
+    kernels, calls, waiting, product_last, turned = 0, 0, False, False, False
     for step in steps:
         if step == "unused":
             continue
         if step in CALLS or step == "break":
             kernels += waiting
             calls += step in CALLS
-            waiting = False
+            waiting = turned = False
         elif step not in ("transpose", "keep"):
-            waiting = waiting or not (product_last and step in ("bias", "residual"))
-        product_last = step == "product"
+            waiting = waiting or not (product_last and not turned and step in ("bias", "residual"))
+        turned = turned != (step == "transpose")
+        product_last = step == "product" or (step == "transpose" and product_last)
     return {"kernels": int(kernels + waiting), "calls": calls}
 """
 
@@ -39,7 +40,8 @@ HIDDEN = HiddenPart(
         Control("dead code runs", REFERENCE.replace('if step == "unused":', 'if step == "none":'), 8, below=True),
     ),
     equivalent={
-        "line 15: waiting or not (product_last and step in ('bias', 'residual')) -> "
-        "not (product_last and step in ('bias', 'residual'))": "right after a product, nothing waits",
+        "line 6: False -> True": "a product turns nothing, and without a product it is not asked",
+        "line 15: waiting or not (product_last and (not turned) and (step in ('bias', 'residual'))) -> "
+        "not (product_last and (not turned) and (step in ('bias', 'residual')))": "after a product, nothing waits",
     },
 )

@@ -15,10 +15,19 @@ COUNT_STEPS = 'len([s for s in steps if s not in (*CALLS, "transpose", "keep", "
 KERNELS = [
     ("one a step", ('int(kernels + waiting), "calls"', f'{COUNT_STEPS}, "calls"'), "for each step"),
     ("sums cost", ("(product_last and", "(False and"), "takes bias or residual along"),
+    ("turned does not matter", ("and not turned ", ""), "neither kept nor lie transposed"),
+    (
+        "sums are calls",
+        ('"sort")', '"sort", "share")'),
+        "reduction was counted as a call",
+    ),
     ("views cost", ('not in ("transpose", "keep")', 'not in ("keep",)'), "for a transpose"),
     (
         "breaks do not count",
-        ("            waiting = False\n", '            waiting = waiting and step == "break"\n'),
+        (
+            "            waiting = turned = False\n",
+            '            turned = False\n            waiting = waiting and step == "break"\n',
+        ),
         "across a graph break",
     ),
 ]
@@ -59,6 +68,15 @@ def test_what_would_lower_the_program_cannot_be_imported_in_the_worker(module):
     record = judged("09_predict_kernels", f"import {module}\n" + reference("09_predict_kernels"), hidden=False)
     assert (record.points, "No module named" in record.message) == (0, True)
     importlib.import_module(module)  # it is there for everybody else
+
+
+def test_two_transposes_undo_each_other():
+    assert counted(["product", "transpose", "transpose", "bias"]) == {"kernels": 0, "calls": 1}
+    assert counted(["product", "transpose", "bias"]) == {"kernels": 1, "calls": 1}
+    turned_for_good = reference(
+        "09_predict_kernels", ('turned = turned != (step == "transpose")', 'turned = turned or step == "transpose"')
+    )
+    assert judged("09_predict_kernels", turned_for_good).points < 8
 
 
 def test_fresh_programs_have_many_different_answers():
