@@ -53,7 +53,7 @@ HIDDEN = HiddenPart(
             "a mean that is large",
             "large numbers",
             1.4,
-            in_primitives(*wanted("layer_norm", [(4, 16)], shift=30.0), *wanted("gelu", [(4, 16)], shift=30.0)),
+            in_primitives(*wanted("layer_norm", [(4, 16)], shift=4096.0), *wanted("gelu", [(4, 16)], shift=4096.0)),
         ),
     ),
     controls=(
