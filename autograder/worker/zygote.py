@@ -22,7 +22,7 @@ DESCRIPTORS = 4
 """Of one job: channel, output, orders, leash."""
 MORE = {
     b"graphs": ("torch._dynamo", "torch._functorch.aot_autograd"),
-    b"lowering": ("torch._inductor.compile_fx",),
+    b"lowering": ("autograder.worker.inductor_ready",),
 }
 """What some workers need besides, and what is slow to import; nothing of it is the library's, of which a worker may
 have to lack parts."""

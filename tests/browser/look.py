@@ -40,7 +40,7 @@ async def look_at(
     name: str, server: str, pictures: Path, *, answers: Mapping[str, str], width: int = WIDTH
 ) -> list[Finding]:
     """Run one notebook, take its pictures, give the answers in order, and return what was found."""
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         async with browser(Path(profile)) as tab:
             page = NotebookPage(tab)
             await page.open(f"{server}/lab/tree/{name}/{name}.ipynb?reset", width=width, height=HEIGHT)
@@ -61,7 +61,7 @@ def names_of_notebooks() -> list[str]:
 def look(folder: Path, names: Sequence[str], *, dark: bool, width: int) -> dict[str, list[Finding]]:
     """Release and look at the notebooks ``names``, one after the other; returns the findings of each."""
     found = {}
-    with tempfile.TemporaryDirectory() as student:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as student:
         release(Path(student), names)
         with student_lab(Path(student), dark=dark) as server:
             for name in names:

@@ -26,6 +26,7 @@ from autograder.worker.main import _load
 EXPECTED = (CheckFailedError, AnswerFailedError, MalformedAnswerError, ProtocolError)
 TRIES = 12  # of each check
 SLOW = {Kind.ARCHIVE: 2, Kind.CAPTURED: 1, Kind.COUNTEREXAMPLE: 4, Kind.GRAPH: 3, Kind.MODULE: 1, Kind.SCHEDULE: 1}
+LOWERING = "09"  # in whose checks the host has Inductor lower programs
 """Fewer where the honest part of a try, which compiles or trains, takes longer."""
 TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "double": torch.Tensor.double,
@@ -58,6 +59,7 @@ class InProcess:
 
     def __init__(self, answer: Callable[[Message], Any] | None, corrupt: Callable[[Message], Message]) -> None:
         self.answer, self.corrupt = answer, corrupt
+        self.load: dict[str, Any] = {}
 
     def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
         return self.call_with(body, [to_raw(t) for t in inputs]), []
@@ -71,6 +73,7 @@ class InProcess:
         return self.corrupt(Message(reply, tuple(raws)))
 
     def reload(self, load: dict[str, Any], tensors: Sequence[RawTensor]) -> None:
+        self.load = load
         self.answer = _load(Message(copy.deepcopy(load), tuple(tensors)))
 
 
@@ -129,7 +132,7 @@ def corruption(chance: random.Random, *, after: int) -> Callable[[Message], Mess
 def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_id: str) -> None:
     exercise = find(exercise_id, hidden=True)
     honest = loaded(exercise)
-    tries = SLOW.get(exercise.kind, TRIES)
+    tries = min(SLOW.get(exercise.kind, TRIES), 1 if exercise.assignment == LOWERING else TRIES)
     failed = 0
     for number in range(tries * len(exercise.checks)):
         check, chance = exercise.checks[number % len(exercise.checks)], random.Random(number)
