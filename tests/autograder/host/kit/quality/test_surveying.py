@@ -19,7 +19,7 @@ from autograder.host.kit.quality.survey_report import quality_json, quality_text
 from autograder.host.kit.quality.surveying import ControlResult, MutantResult, Quality, failing, survey
 from autograder.host.sandbox import open_sandbox
 
-SAMPLE = 3  # of controls and of mutants; all of them in `make bench`
+SAMPLE = 2  # of controls and of mutants; all of them in `make bench`
 KILLED, MISSED = MutantResult("line 1: a -> b", "values", True), MutantResult("line 2: c -> d", "", False)
 GOOD = Quality(
     "07_sample", 4.0, 4.0, 1.5, (ControlResult("zeros", "0", 0.0, True),), (KILLED,) * 16 + (MISSED,) * 4, 20, 0
