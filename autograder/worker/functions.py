@@ -58,7 +58,8 @@ def tensor_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
 
     def answer(message: Message) -> Reply:
         if "at_once" in message.body:
-            return answer_at_once(answer, message)
+            code = getattr(entry, "__code__", None)  # what can be called need not be a function
+            return answer_at_once(answer, message, code.co_filename if code else "")
         name = message.body.get("function")
         return call_on_tensors(source.function(name) if name else entry, message)
 
