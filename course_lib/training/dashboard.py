@@ -44,6 +44,7 @@ def dashboard(folder: Path, *, height_pixels: int = 800) -> Dashboard:
             f"dashboard got {folder} to show, but TensorBoard is not installed; install tensorboard."
         ) from error
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request would fill the notebook
+    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # as of the second graph, when a cell is run once more
     server = program.TensorBoard()
     server.configure(argv=["tensorboard", "--logdir", str(folder), "--port", "0", "--load_fast", "false"])
     url = server.launch()
