@@ -81,7 +81,7 @@ def compiled_ahead(
     AOTAutograd makes the graphs: of ATen operators, functional, with parameters as inputs.
     """
     from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.aot_autograd import make_boxed_func as boxed  # type: ignore[attr-defined]  # not in its stubs
+    from torch._functorch.aot_autograd import make_boxed_func as boxed
 
     def boxing(compiler: GraphCompiler) -> Callable[..., Any]:
         return lambda gm, example_inputs: boxed(compiler(gm, example_inputs))

@@ -23,7 +23,7 @@ def capture_aot(
     Where nothing requires a gradient there is only the graph "forward". Parameters come first among a graph's inputs.
     """
     from torch._functorch.aot_autograd import aot_function
-    from torch._functorch.aot_autograd import make_boxed_func as boxed  # type: ignore[attr-defined]  # not in its stubs
+    from torch._functorch.aot_autograd import make_boxed_func as boxed
 
     graphs: dict[str, fx.GraphModule] = {}
 

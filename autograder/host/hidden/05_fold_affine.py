@@ -116,7 +116,7 @@ class _Cube(nn.Module):
 
 
 def _two_dimensions() -> nn.Module:
-    return _Tail(nn.LayerNorm((WIDTH, WIDTH)), nn.LayerNorm(WIDTH))
+    return _Tail(nn.LayerNorm([WIDTH, WIDTH]), nn.LayerNorm(WIDTH))
 
 
 def _own_statistics() -> nn.Module:
