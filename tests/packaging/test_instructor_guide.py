@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-import subprocess
+import shlex
 import sys
 import zipfile
 from pathlib import Path
@@ -16,6 +16,7 @@ from traitlets.config import Config
 from autograder.host.demo.students import submit
 from autograder.host.nbgrader.course import open_course
 from tests.architecture.source_tree import ROOT
+from tests.autograder.host.forked_command import fork_command
 
 GUIDE = (ROOT / "docs" / "instructor.md").read_text(encoding="utf-8")
 NAME = "00_start_here"
@@ -63,15 +64,11 @@ def allowed(config: str) -> Config:
 
 @pytest.mark.slow
 def test_every_command_of_the_guide_does_what_it_says(course_folder):
-    said = {}
+    said, environment = {}, {**os.environ, "PATH": os.defpath}
     for command in COMMANDS[:-1]:
         hand_in(course_folder, command)
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": os.defpath}
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=course_folder, env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        said[command] = done.stdout + done.stderr
+        status, said[command] = fork_command(shlex.split(command), course_folder, environment).finish()
+        assert status == 0, f"{command}\n{said[command]}"
 
     text = "\n".join(said.values())
     assert "sandbox level" in text or "level" in said[COMMANDS[0]]

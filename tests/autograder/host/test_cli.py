@@ -1,7 +1,6 @@
 """The command line: exit statuses, JSON, and sentences for wrong usage."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,16 +15,17 @@ from autograder.host.records import SubmissionRecord
 ROOT = Path(__file__).parents[3]
 
 
-def run(*arguments):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-m", "autograder", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-        timeout=300,
-    )
+@pytest.fixture
+def said(capsys):
+    """Call the command line, which must end well, and return what it prints."""
+
+    def call(*arguments):
+        status = cli.main([str(argument) for argument in arguments])
+        printed, complaints = capsys.readouterr()
+        assert status == 0, complaints
+        return printed
+
+    return call
 
 
 @pytest.fixture
@@ -35,28 +35,23 @@ def answer(tmp_path):
     return path
 
 
-def test_check_prints_a_record_that_reads_back(answer):
-    done = run("check", "04_read_a_graph", answer, "--json", "--seed", "3")
-    assert done.returncode == 0, done.stderr
-    record = SubmissionRecord.from_json(done.stdout)
+def test_check_prints_a_record_that_reads_back(said, answer):
+    record = SubmissionRecord.from_json(said("check", "04_read_a_graph", answer, "--json", "--seed", "3"))
     assert (record.points, record.max_points) == (6, 6)
     assert record.sandbox.level in (1, 2)
 
 
-def test_without_hidden_checks_only_the_visible_share_is_assessed(answer):
-    done = run("check", "04_read_a_graph", answer, "--json", "--no-hidden")
-    record = json.loads(done.stdout)
+def test_without_hidden_checks_only_the_visible_share_is_assessed(said, answer):
+    record = json.loads(said("check", "04_read_a_graph", answer, "--json", "--no-hidden"))
     assert not any(c["hidden"] for c in record["exercises"][0]["checks"])
     assert record["max_points"] < 6
 
 
-def test_grade_reads_a_notebook_and_names_the_missing_answer(tmp_path):
+def test_grade_reads_a_notebook_and_names_the_missing_answer(said, tmp_path):
     folder = tmp_path / "some_student" / "04_fx_capture"
     folder.mkdir(parents=True)
     (folder / "04_fx_capture.ipynb").write_text(json.dumps({"cells": []}))
-    done = run("grade", folder / "04_fx_capture.ipynb", "--json")
-    record = json.loads(done.stdout)
-    assert done.returncode == 0
+    record = json.loads(said("grade", folder / "04_fx_capture.ipynb", "--json"))
     asked = of_assignment("04_fx_capture")
     possible = sum(find(exercise).points for exercise in asked)
     assert (record["student"], record["points"], record["max_points"]) == ("some_student", 0, possible)
@@ -86,14 +81,14 @@ def test_wrong_usage_and_unreadable_files_have_their_status_and_one_sentence(arg
 
 
 def test_the_command_ends_with_the_status_and_without_a_traceback():
-    done = run("check", "04_read_a_graph", "/nowhere.py")
+    command = [sys.executable, "-m", "autograder", "check", "04_read_a_graph", "/nowhere.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 3
     assert done.stderr.startswith("autograder: ")
 
 
-def test_exercises_lists_kinds_points_and_checks(capsys):
-    assert cli.main(["exercises", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_exercises_lists_kinds_points_and_checks(said):
+    rows = json.loads(said("exercises", "--json"))
     assert [r["id"] for r in rows] == list(all_exercises())
     assert {
         ("01_scaled_dot_product", "callable", 10),
@@ -103,7 +98,5 @@ def test_exercises_lists_kinds_points_and_checks(capsys):
     assert all(c["points"] > 0 for r in rows for c in r["checks"])
 
 
-def test_sandbox_says_its_level():
-    done = run("sandbox")
-    assert done.returncode == 0
-    assert "evel" in done.stdout
+def test_sandbox_says_its_level(said):
+    assert "evel" in said("sandbox")
