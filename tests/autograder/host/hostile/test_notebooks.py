@@ -38,7 +38,7 @@ def hand_in(course: Course, student: str, content: bytes) -> None:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Course, Graded]]:
+def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Iterator[tuple[Course, Graded]]:
     """A class of every hostile notebook, with an honest one before and one behind them."""
     patch = pytest.MonkeyPatch()
     patch.setenv("COURSE_WORK", str(tmp_path_factory.mktemp("work")))

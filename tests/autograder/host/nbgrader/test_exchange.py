@@ -22,8 +22,8 @@ ACCOUNTS = {"mallory": MALLORY, "bob": BOB}
 
 
 @pytest.fixture(scope="module")
-def roster(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a gradebook, which takes seconds, once for all."""
+def roster(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Path:
+    """Make a gradebook once for all."""
     work = tmp_path_factory.mktemp("roster")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COURSE_WORK", str(work))

@@ -5,8 +5,6 @@ import io
 import logging
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -19,14 +17,16 @@ from autograder.host.nbgrader.late import DAY_S, LatePenalty
 from autograder.host.nbgrader.marks_csv import MarksExport
 from autograder.host.nbgrader.roster import RosterError, import_roster, read_roster
 from autograder.host.nbgrader.upload import NotebookExtractor, UploadCollector
+from tests.architecture.source_tree import ROOT
+from tests.autograder.host.forked_command import fork_command
 
 NAME = "05_fx_rewrite"
 ROSTER = "id,first_name,last_name,email,lms_user_id\nada,Ada,L,a@x.org,1234\nbob,,,,77\ncleo,,,,\n"
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What belongs to a course with a roster, made once: nbgrader takes seconds to make a gradebook."""
+def work(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Path:
+    """What belongs to a course with a roster, made once."""
     folder = tmp_path_factory.mktemp("course")
     (folder / "roster.csv").write_text(ROSTER)
     with pytest.MonkeyPatch.context() as patch:
@@ -158,12 +158,8 @@ def test_zip_collect_brings_notebooks_into_submitted(course: Course, tmp_path: P
     (work / "release" / NAME / f"{NAME}.ipynb").write_text("{}")
     members = {f"lada_1234_9_{NAME}-1.ipynb": "new", f"lada_1234_8_{NAME}.ipynb": "old", f"b_77_3_{NAME}.ipynb": "B"}
     archive(work / "downloaded" / NAME / "archive", members)
-    command = [sys.executable, "-m", "nbgrader", "zip_collect", NAME]
-    root = Path(__file__).parents[4]
-    done = subprocess.run(
-        command, cwd=root, capture_output=True, text=True, env={**os.environ, "COURSE_WORK": str(work)}
-    )
-    assert done.returncode == 0, done.stderr
+    status, said = fork_command(["-m", "nbgrader", "zip_collect", NAME], ROOT, os.environ).finish()
+    assert status == 0, said
     found = {path.parent.parent.name: path.read_text() for path in (work / "submitted").rglob("*.ipynb")}
     assert found == {"ada": "new", "bob": "B"}
 

@@ -77,7 +77,7 @@ def write(folder: Path, content: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
+def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Graded:
     root = tmp_path_factory.mktemp("course")
     shutil.copy(ROOT / "nbgrader_config.py", root)
     solution = HONEST.replace("    return", "    ### BEGIN SOLUTION\n    return") + "    ### END SOLUTION"
