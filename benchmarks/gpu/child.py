@@ -6,13 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.gpu.section import Run, sections
+from benchmarks.gpu.section import Run, section
 
 
 def main() -> int:
     """Run the section named on the command line; whatever it raises ends this process with a traceback."""
     name, device, budget_s, notes = sys.argv[1:]
-    sections()[name].run(Run(device, Path(notes), time.monotonic() + float(budget_s)))
+    section(name).run(Run(device, Path(notes), time.monotonic() + float(budget_s)))
     return 0
 
 

@@ -63,17 +63,17 @@ def sections() -> dict[str, Section]:
     """Return all sections by name, in the order in which they run."""
     import benchmarks.gpu.sections as package
 
-    names = [found.name for found in pkgutil.iter_modules(package.__path__)]
-    found = {name: _loaded(f"{package.__name__}.{name}") for name in names}
+    found = {each.name: section(each.name) for each in pkgutil.iter_modules(package.__path__)}
     return dict(sorted(found.items(), key=lambda item: item[1].order))
 
 
-def _loaded(module: str) -> Section:
+def section(name: str) -> Section:
+    """Return one section, and load no other."""
     try:
-        section: Section = importlib.import_module(module).SECTION
+        found: Section = importlib.import_module(f"benchmarks.gpu.sections.{name}").SECTION
     except Exception as error:  # a section that cannot be imported must not cost the others
-        return _broken(module.rpartition(".")[2], error)
-    return section
+        return _broken(name, error)
+    return found
 
 
 def _broken(name: str, error: Exception) -> Section:

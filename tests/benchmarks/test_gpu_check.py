@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks import gpu_check as script
 from benchmarks import kernel_times
-from benchmarks.gpu.running import Result
+from benchmarks.gpu.running import Result, run_all
 from benchmarks.gpu.section import Run, Section, sections
 from benchmarks.gpu.sections import layer, machine, timer
 from benchmarks.gpu.sections import tests as gpu_tests
@@ -36,20 +37,24 @@ import torch.nn.functional as F
 right = F.silu
 F.silu = lambda x: right(x) * (1 if x.dtype.itemsize == 8 else 1.001)
 """
-# What happens to a section: it takes the process with it, it raises, it never ends; the others sleep through nothing.
-FATES = """
+# What happens to a section's process before the section begins, how that is told, and what time the section gets.
+FATES = {
+    "tests": ("os.abort()", "crashed by SIGABRT", 40.0),
+    "timer": ("raise SystemExit('out of memory')", "ended with exit status 1", 40.0),
+    "kernels": ("time.sleep(600)", "stopped after", 6.0),
+}
+FATE = """
 import os, sys, time
 if "benchmarks.gpu.child" in sys.orig_argv and {name!r} in sys.orig_argv:
     {act}
 """
 
 
-def gpu_check(folder: Path, *arguments: str, startup: str = "") -> tuple[int, dict[str, Any], str]:
-    """Run the script where each process begins with `startup`; return exit status, record and table."""
-    folder.mkdir(exist_ok=True)
-    (folder / "sitecustomize.py").write_text(ABSENT + startup, encoding="utf-8")
+def gpu_check(folder: Path) -> tuple[int, Any, str]:
+    """Run the script as on a bare machine; return exit status, record and table."""
+    (folder / "sitecustomize.py").write_text(ABSENT, encoding="utf-8")
     answer = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "gpu_check.py"), "--dry-run", "--results", str(folder), *arguments],
+        [sys.executable, str(ROOT / "benchmarks" / "gpu_check.py"), "--dry-run", "--results", str(folder)],
         env={**os.environ, "PYTHONPATH": str(folder), "TRITON_INTERPRET": "0", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -87,30 +92,35 @@ def test_a_bare_machine_runs_every_section_and_gets_a_record(tmp_path: Path) -> 
     assert table.count("nothing here says anything about a GPU") == 2
 
 
-@pytest.mark.parametrize(
-    ("act", "ending", "budget_s"),
-    [
-        ("os.abort()", "crashed by SIGABRT", 40),
-        ("raise SystemExit('out of memory')", "ended with exit status 1", 40),
-        ("time.sleep(600)", "stopped after", 16),
-    ],
-    ids=["crash", "error", "hang"],
-)
-def test_a_section_that_ends_badly_costs_the_others_nothing(
-    act: str, ending: str, budget_s: int, tmp_path: Path
-) -> None:
-    startup = FATES.format(name="timer", act=act)
-    only = ("--only", "machine", "timer", "--budget", str(budget_s))
-    status, record, table = gpu_check(tmp_path, *only, startup=startup)
+def gpu_check_from_here(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *only: str, startup: str
+) -> tuple[int, Any, str]:
+    """Run the script in this process, where the processes of the sections begin with `startup`; return the same."""
+    (folder / "sitecustomize.py").write_text(startup, encoding="utf-8")
+    for name, value in {"PYTHONPATH": str(folder), "TRITON_INTERPRET": "0"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--dry-run", "--results", str(folder), "--only", *only])
+    status = script.main()
+    (record,), (table,) = folder.glob("dry-run-*.json"), folder.glob("dry-run-*.md")
+    return status, json.loads(record.read_text(encoding="utf-8")), table.read_text(encoding="utf-8")
+
+
+def test_sections_that_end_badly_cost_the_others_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = sections()
+    doomed = {name: dataclasses.replace(found[name], budget_s=budget_s) for name, (_, _, budget_s) in FATES.items()}
+    monkeypatch.setattr(script, "sections", lambda: {**doomed, "machine": found["machine"]})
+    startup = "".join(FATE.format(name=name, act=act) for name, (act, _, _) in FATES.items())
+    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", *FATES, startup=startup)
 
     assert status == 1
+    for name, (_, ending, _) in FATES.items():
+        assert record["sections"][name]["ending"].startswith(ending)
+        assert f"- {found[name].title}: {ending}" in table
     assert record["sections"]["machine"]["ending"] == "done"
-    assert record["sections"]["timer"]["ending"].startswith(ending)
-    assert f"- Timer: {ending}" in table
     assert "## Machine" in table
 
 
-def test_what_a_section_found_before_it_crashed_is_kept(tmp_path: Path) -> None:
+def test_what_a_section_found_before_it_crashed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spoilt = """
 import sys
 if "kernels" in sys.orig_argv:
@@ -123,7 +133,7 @@ if "kernels" in sys.orig_argv:
         return right(plan, operator, *others)
     kernel_times.times = times
 """
-    status, record, table = gpu_check(tmp_path, "--only", "kernels", startup=spoilt)
+    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "kernels", startup=spoilt)
 
     assert status == 1
     measured = record["sections"]["kernels"]["notes"]["report"]["measured"]
@@ -132,19 +142,22 @@ if "kernels" in sys.orig_argv:
     assert "crashed by SIGABRT" in table
 
 
-def test_a_section_that_cannot_be_imported_costs_the_others_nothing(tmp_path: Path) -> None:
-    startup = "sys.modules['benchmarks.layer_cases'] = None"
-    status, record, table = gpu_check(tmp_path, "--only", "machine", "layer", startup=startup)
+def test_a_section_that_cannot_be_imported_costs_the_others_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "benchmarks.layer_cases", None)
+    monkeypatch.delitem(sys.modules, "benchmarks.gpu.sections.layer")
+    startup = "import sys\nsys.modules['benchmarks.layer_cases'] = None\n"
+    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", "layer", startup=startup)
 
     assert status == 1
     assert record["sections"]["machine"]["ending"] == "done"
     assert "- layer: cannot be imported (ModuleNotFoundError" in table
 
 
-def test_no_section_begins_when_no_time_is_left(tmp_path: Path) -> None:
-    status, record, _ = gpu_check(tmp_path, "--budget", "1")
-    assert status == 1
-    assert {part["ending"] for part in record["sections"].values()} == {"not run: no time was left"}
+def test_no_section_begins_when_no_time_is_left() -> None:
+    assert {each.ending for each in run_all(sections(), "cpu", 1.0)} == {"not run: no time was left"}
+    assert all(each.failures for each in run_all(sections(), "cpu", 1.0))
 
 
 def test_an_operator_that_is_wrong_fails_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,19 +174,16 @@ def test_an_operator_that_is_wrong_fails_its_tests(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about a machine without CUDA")
-def test_a_machine_without_cuda_is_told_so() -> None:
-    command = [sys.executable, str(ROOT / "benchmarks" / "gpu_check.py")]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_a_machine_without_cuda_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py"])
 
-    assert answer.returncode == 3
-    assert "no CUDA device" in answer.stderr
+    assert script.main() == 3
+    assert "no CUDA device" in capsys.readouterr().err
 
 
 def test_all_budgets_together_are_about_eight_minutes_and_the_whole_is_less() -> None:
-    from benchmarks.gpu_check import BUDGET_S
-
-    assert BUDGET_S < 8 * 60
-    assert max(section.budget_s for section in sections().values()) < BUDGET_S / 2
+    assert script.BUDGET_S < 8 * 60
+    assert max(section.budget_s for section in sections().values()) < script.BUDGET_S / 2
 
 
 def test_a_timer_that_fails_on_cuda_fails_the_check() -> None:
@@ -241,7 +251,7 @@ def test_on_cuda_the_sizes_are_those_that_the_targets_are_for(tmp_path: Path) ->
 
 def test_a_file_of_tests_that_pytest_cannot_run_is_a_failure(tmp_path: Path) -> None:
     broken = tmp_path / "test_broken.py"
-    broken.write_text("import torch\nimport os\nos.abort()\n", encoding="utf-8")
+    broken.write_text("import os\nos.abort()\n", encoding="utf-8")
     crashed = gpu_tests.outcomes(broken, 60.0)
     assert crashed["(all)"].startswith("failed: pytest ended with -6")
     broken.write_text("import time\n\ndef test_never_ends():\n    time.sleep(600)\n", encoding="utf-8")
