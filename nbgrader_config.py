@@ -59,6 +59,7 @@ c.Autograde.autograde_preprocessors = [
 c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
 c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
 c.GradeOutsideKernel.aside = str(WORK / "aside")
+c.GenerateFeedback.exporter_class = "autograder.host.nbgrader.feedback_page.FeedbackExporter"
 c.ExportApp.plugin_class = "autograder.host.nbgrader.marks_csv.MarksExport"
 # what is taken for each day that a submission is late: share_per_day = 0.1 takes a tenth of the points earned
 c.AssignLatePenalties.plugin_class = "autograder.host.nbgrader.late.LatePenalty"
