@@ -12,7 +12,9 @@ import pytest
 
 pytest.importorskip("distributed", reason="needs the extra cluster: pip install -c constraints.txt -e '.[cluster]'")
 
+import dask
 from distributed import Security
+from distributed.utils import get_mp_context
 
 from autograder.host.batch import EngineError, HandedIn, Journal, fingerprint, grade_class, records_in, secret_seed
 from autograder.host.batch.dask_clusters import connected, local_cluster, slurm_cluster, slurm_jobs
@@ -21,15 +23,18 @@ from autograder.host.exercises.registry import controls
 
 EXERCISE, ASSIGNMENT = "04_read_a_graph", "04_fx_capture"
 REFERENCE = next(c.answer for c in controls(EXERCISE) if c.name == "reference")
-SLOW = "import time\ntime.sleep(4)\n" + REFERENCE
+SLOW = "import time\ntime.sleep(2)\n" + REFERENCE
 
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskEngine]:
     seed_file = tmp_path_factory.mktemp("course") / "secret_seed"
     secret_seed(seed_file)
-    with local_cluster(2) as client:
-        yield DaskEngine(client, seed_file)
+    # workers are forked from a process that has imported torch, where each would import it, the restarted one too
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["autograder.host.batch.dask_task", "distributed"])
+        with local_cluster(2) as client:
+            yield DaskEngine(client, seed_file)
 
 
 def hand_in(folder: Path, student: str, answer: str) -> HandedIn:
@@ -70,7 +75,7 @@ def test_a_worker_that_is_killed_half_way_costs_nothing(engine: DaskEngine, tmp_
         while not killed and time.monotonic() < until:
             busy = [address for address, keys in engine.client.processing().items() if keys]
             if busy:
-                time.sleep(1)
+                time.sleep(0.5)
                 killed.append(workers[busy[0]])
                 os.kill(killed[0], signal.SIGKILL)
 
