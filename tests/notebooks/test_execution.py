@@ -1,9 +1,9 @@
-"""Every notebook runs top to bottom, as we wrote it and as students get it, offline and within a minute."""
+"""Every notebook runs top to bottom, each exercise met as students get it and then answered, offline, in a minute."""
 
 import ast
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ clearsolutions = pytest.importorskip("nbgrader.preprocessors.clearsolutions")
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = sorted((COURSE / "notebooks").glob("*/*.ipynb"))
 LIMIT_S = 60
+ANSWERED, AGAIN = "-answered", "-again"
+ENDED_AND_BEGAN = "shell.execute_reply", "iopub.execute_input"  # what nbclient notes of a cell
 
 pytestmark = pytest.mark.slow
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -36,11 +38,9 @@ def quiet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def executed(notebook: Any, folder: Path) -> Any:
     """``notebook`` with outputs; the network is out of reach as far as well-behaved code goes."""
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
-    started = time.monotonic()
     nbclient.NotebookClient(
         notebook, timeout=LIMIT_S, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     ).execute(env={**os.environ, **proxies})
-    seconds = time.monotonic() - started
     said = {
         cell.id: output.text
         for cell in notebook.cells
@@ -48,8 +48,14 @@ def executed(notebook: Any, folder: Path) -> Any:
         if output.get("name") == "stderr"
     }
     assert said == {}, "nothing is printed as a warning or an error"
-    assert seconds < LIMIT_S * (2 if os.environ.get("PYTEST_XDIST_WORKER") else 1), f"{seconds:.0f} s"
     return notebook
+
+
+def seconds(cells: Iterable[Any]) -> float:
+    """How long the cells ran."""
+    times = [cell.metadata.execution for cell in cells if "execution" in cell.metadata]
+    ended, began = ([datetime.fromisoformat(each[event]) for each in times] for event in ENDED_AND_BEGAN)
+    return sum((end - begin).total_seconds() for end, begin in zip(ended, began, strict=True))
 
 
 def released(path: Path) -> Any:
@@ -79,32 +85,51 @@ def marks(text: str) -> tuple[float, float]:
     return float(ast.literal_eval(earned.strip())), float(ast.literal_eval(possible.strip()))
 
 
-def tried_at_the_end(notebook: Any) -> Any:
-    """``notebook`` with every try once more behind all else, as for those who run all cells and answer afterwards."""
-    answered = (cell.metadata.get("nbgrader", {}).get("solution", False) for cell in notebook.cells)
-    tries = [notebook.cells[at + 1] for at, is_answer in enumerate(answered) if is_answer]
-    notebook.cells += [nbformat.v4.new_code_cell(each.source, id=f"{each.id}-again") for each in tries]
+def answered_one_by_one(path: Path) -> Any:
+    """The released notebook in which our answer, try and check follow each check; in the end comes every try again.
+
+    That is for those who run all cells and answer afterwards. That no other cell reads what an exercise binds, so that
+    all of them run with answers as they do without, is proved in ``test_names.py``.
+    """
+    source, notebook = nbformat.read(path, as_version=4), released(path)
+    assert "SOLUTION" not in nbformat.writes(notebook)
+    cells, again = [], []
+    for at, cell in enumerate(notebook.cells):
+        cells.append(cell)
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            exercise = source.cells[at - 2 : at + 1]
+            cells += [copied(each, ANSWERED) for each in exercise]
+            again.append(copied(exercise[1], AGAIN))
+    notebook.cells = cells + again
     return notebook
 
 
+def copied(cell: Any, ending: str) -> Any:
+    """A copy of a cell, to stand beside it."""
+    return nbformat.v4.new_code_cell(cell.source, id=cell.id + ending, metadata=cell.metadata)
+
+
 @each_notebook
-def test_the_source_runs_and_every_visible_check_is_passed(path: Path) -> None:
-    notebook = executed(tried_at_the_end(nbformat.read(path, as_version=4)), path.parent)
+def test_each_exercise_is_not_answered_yet_and_then_passes_its_visible_checks(path: Path) -> None:
+    notebook = executed(answered_one_by_one(path), path.parent)
+    as_released = [cell for cell in notebook.cells if not cell.id.endswith((ANSWERED, AGAIN))]
+    assert seconds(as_released) < LIMIT_S * (2 if os.environ.get("PYTEST_XDIST_WORKER") else 1)
     reports = list(checks(notebook))
     assert reports
-    for exercise, points, text, page in reports:
-        earned, possible = marks(text)
-        assert earned == possible, text
-        assert 0 < possible <= points, f"{exercise}: {possible} points in visible checks of {points}"
-        assert exercise in page
+    for unanswered, answered in zip(reports[::2], reports[1::2], strict=True):
+        says_not_answered_yet(*unanswered)
+        passes(*answered)
+        assert unanswered[:2] == answered[:2]
 
 
-@each_notebook
-def test_the_released_notebook_runs_and_says_not_answered_yet(path: Path) -> None:
-    notebook = released(path)
-    assert "SOLUTION" not in nbformat.writes(notebook)
-    executed(notebook, path.parent)
-    for _, _, text, page in checks(notebook):
-        assert marks(text)[0] == 0
-        assert "not answered yet" in text.lower()
-        assert "Traceback" not in text + page
+def says_not_answered_yet(exercise: str, points: float, text: str, page: str) -> None:
+    assert marks(text)[0] == 0, exercise
+    assert "not answered yet" in text.lower()
+    assert "Traceback" not in text + page
+
+
+def passes(exercise: str, points: float, text: str, page: str) -> None:
+    earned, possible = marks(text)
+    assert earned == possible, text
+    assert 0 < possible <= points, f"{exercise}: {possible} points in visible checks of {points}"
+    assert exercise in page
