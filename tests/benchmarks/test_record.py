@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks.record import main
 from tests.architecture.source_tree import ROOT
 
 # A measurement, and what its quick run prints.
@@ -20,16 +20,19 @@ QUICK = {
 }
 
 
-def record(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "benchmarks.record", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+def record(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run the command in this process, and the measurement in one of its own, as always; return the exit status."""
+    monkeypatch.setattr(sys, "argv", ["record", *arguments])
+    return main()
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_quick_run_prints_its_tables_and_is_kept_with_the_machine(name: str, tmp_path: Path) -> None:
-    answer = record(name, "--quick", "--results", str(tmp_path))
+def test_a_quick_run_prints_its_tables_and_is_kept_with_the_machine(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert record(monkeypatch, name, "--quick", "--results", str(tmp_path)) == 0
 
-    assert answer.returncode == 0, answer.stderr
+    printed = capsys.readouterr().out
     kept = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
     assert f"`python -m benchmarks.record {name} --quick`" in kept
     assert re.search(r"^- .*\d+ cores, torch threads: 1.*load \d", kept, re.MULTILINE)
@@ -37,12 +40,13 @@ def test_a_quick_run_prints_its_tables_and_is_kept_with_the_machine(name: str, t
     assert re.search(r"^- load when it ended: \d+\.\d; exit status 0$", kept, re.MULTILINE)
     for expected in QUICK[name]:
         assert re.search(expected, kept), expected
-        assert re.search(expected, answer.stdout), expected
+        assert re.search(expected, printed), expected
 
 
-def test_the_exit_status_is_that_of_the_measurement_and_nothing_is_kept_of_a_quick_run() -> None:
+def test_the_exit_status_is_that_of_the_measurement_and_nothing_is_kept_of_a_quick_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = {file: file.stat().st_mtime_ns for file in (ROOT / "benchmarks" / "results").iterdir()}
-    answer = record("timing_decisions", "--quick", "--no-such-option")
 
-    assert answer.returncode == 2
+    assert record(monkeypatch, "timing_decisions", "--quick", "--no-such-option") == 2
     assert {file: file.stat().st_mtime_ns for file in (ROOT / "benchmarks" / "results").iterdir()} == before

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import math
+import multiprocessing
+import os
 import random
 import signal
 import subprocess
@@ -24,42 +27,27 @@ from course_lib.training.checkpoints import CHECKPOINT_NAME
 from course_lib.training.steps import evaluate, make_model, make_optimizer
 
 ROOT = Path(__file__).resolve().parents[3]
-# The run of conftest.py in a process of its own, which kills itself in the given place for the given time.
-KILLED_RUN = """
-import os, pathlib, pickle, signal, sys
-from course_lib.training import loop, train
-config, text = pickle.loads(bytes.fromhex(sys.stdin.read()))
-place, time, folder = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
-calls = 0
-def dying(function):
-    def called(*arguments, **options):
-        global calls
-        calls += 1
-        if calls == time:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **options)
-    return called
-if place == "step":
-    loop.training_loss = dying(loop.training_loss)
-else:
-    os.fsync = dying(os.fsync)
-train(config, text=text, folder=folder, tensorboard=False)
-"""
 
 
 def run_and_kill(config, text, folder, *, place, time):
-    """Train in a subprocess that is killed (-9) the given time that it comes to the place."""
-    import pickle
+    """Train in a process that kills itself (-9) the given time that it comes to the place, a step or an fsync."""
+    process = multiprocessing.get_context("fork").Process(target=_dying_run, args=(config, text, folder, place, time))
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
 
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", KILLED_RUN, place, str(time), str(folder)],
-        input=pickle.dumps((config, text)).hex(),
-        text=True,
-        capture_output=True,
-        cwd=ROOT,
-        timeout=120,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+
+def _dying_run(config, text, folder, place, time):
+    module, name = {"step": (loop_module, "training_loss"), "fsync": (os, "fsync")}[place]
+    function, calls = getattr(module, name), itertools.count(1)
+
+    def dying(*arguments, **options):
+        if next(calls) == time:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+
+    setattr(module, name, dying)
+    train(config, text=text, folder=folder, tensorboard=False)
 
 
 def without_seconds(run):
@@ -276,7 +264,7 @@ def test_the_command_prints_a_table_and_says_by_its_exit_status_who_won(capsys, 
 
 @pytest.mark.slow
 def test_a_smaller_model_beats_the_unigram_baseline_on_modules_it_never_saw():
-    run = train(TrainingConfig(steps=300, evaluate_every_steps=150, corpus_max_bytes=200_000))
+    run = train(TrainingConfig(steps=200, evaluate_every_steps=200, corpus_max_bytes=200_000))
     first, last = run.evaluations[0], run.evaluations[-1]
 
     assert not first.beats_baseline
