@@ -114,7 +114,6 @@ lint: system-packages $(READY)  ## ruff and mypy; changes nothing
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
-	@$(PYTHON) -m mypy scripts benchmarks
 
 .PHONY: format
 format: $(READY)  ## let ruff format and repair what it can
