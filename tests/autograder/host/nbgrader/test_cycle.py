@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -108,10 +107,9 @@ def hand_in(course: Course, student: str, content: str | dict[str, Any]) -> Path
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+def course(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Iterator[Course]:
     patch = pytest.MonkeyPatch()
     patch.setenv("COURSE_WORK", str(tmp_path_factory.mktemp("work")))
-    patch.setenv("PATH", os.defpath)  # nbgrader_config.py must find alembic by itself
     patch.setattr("autograder.host.batch.submitted.grade_answers", grade_by_text)
     patch.setattr(outside_kernel, "_open_once", lambda *_: FakeSandbox())
     course = open_course()
