@@ -2,7 +2,9 @@
 
 import ast
 import hashlib
+import os
 import sysconfig
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,11 +129,18 @@ def _split(root: Path, max_bytes: int, held_out_share: float) -> tuple[tuple[Doc
 def _packages(root: Path) -> list[tuple[str, list[Path]]]:
     """Return the files of each package, the packages shuffled by their names: the alphabet is no fair sample."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(_programs(root)):
         parts = path.relative_to(root).parts
-        if not LEFT_OUT_FOLDERS.intersection(parts[:-1]) and not parts[0].startswith("config-"):
+        if not parts[0].startswith("config-"):
             found.setdefault(_family(parts[0].removesuffix(".py")), []).append(path)
     return sorted(found.items(), key=lambda package: _chance(package[0]))
+
+
+def _programs(root: Path) -> Iterator[Path]:
+    """Yield the Python files, and enter no folder that is left out: one holds all that pip installed."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in LEFT_OUT_FOLDERS]
+        yield from (Path(folder, name) for name in names if name.endswith(".py"))
 
 
 def _family(name: str) -> str:
