@@ -12,18 +12,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.browser import NoBrowserError, browser, find
+from benchmarks.jupyter_server import jupyter_server
 
 ROOT = Path(__file__).parents[1]
 NAME = "00_start_here"
@@ -44,36 +40,6 @@ def addresses(server: str, work: Path, rows: int) -> dict[str, tuple[str, str]]:
         "feedback of 60 MB of outputs": (most.as_uri(), "document.querySelector('.nbgrader_cell, .cell') !== null"),
         "class report": ((work / "report" / "index.html").as_uri(), ROWS.format(rows)),
     }
-
-
-@contextmanager
-def jupyter(work: Path) -> Iterator[str]:
-    """A Jupyter server on the course whose work lies in ``work``; yields its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = [f"--port={port}", "--IdentityProvider.token=", "--ServerApp.password=", "--allow-root", "--no-browser"]
-    environment = {**os.environ, "COURSE_WORK": str(work)}
-    with (work / "server.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "jupyter", "server", *settings], cwd=ROOT, env=environment, stdout=log, stderr=log
-        )
-    try:
-        _wait(f"http://127.0.0.1:{port}/api")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait(address: str) -> None:
-    for _ in range(240):
-        try:
-            urllib.request.urlopen(address).close()
-            return
-        except OSError:
-            time.sleep(0.25)
-    raise TimeoutError(f"{address} does not answer")
 
 
 async def times_s(server: str, work: Path, rows: int) -> dict[str, float]:
@@ -111,7 +77,7 @@ def main() -> int:
             if (status := subprocess.run([sys.executable, *command], cwd=ROOT, stdout=sys.stderr).returncode) > 1:
                 return status
         rows = sum(1 for _ in work.glob(f"autograded/*/{NAME}"))
-        with jupyter(work) as server:
+        with jupyter_server("server", ROOT, {**os.environ, "COURSE_WORK": str(work)}, work / "server.log") as server:
             found = asyncio.run(times_s(server, work, rows))
     print(f"students who handed in {rows}, load before it began {load:.1f}")
     for name, seconds in found.items():

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.jupyter_server import jupyter_server
 from scripts import student_tree
 from tests.architecture.source_tree import ROOT
 
-PATIENCE_S = 60.0
 THEMES = "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
 
 
@@ -34,26 +31,10 @@ def student_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
     settings = folder / "home" / THEMES
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"theme": f"JupyterLab {'Dark' if dark else 'Light'}"}))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = [f"--port={port}", "--no-browser", "--allow-root", "--IdentityProvider.token=", "--ServerApp.password="]
-    command = [sys.executable, "-m", "jupyter", "lab", *options, "--LabApp.expose_app_in_browser=True"]
-    with (folder / "server.log").open("w") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=folder / "notebooks",
-            env=_environment(folder),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        _wait(f"http://127.0.0.1:{port}/api", folder / "server.log")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+    shown = ("--LabApp.expose_app_in_browser=True",)
+    log, notebooks = folder / "server.log", folder / "notebooks"
+    with jupyter_server("lab", notebooks, _environment(folder), log, options=shown) as address:
+        yield address
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -71,14 +52,3 @@ def _environment(folder: Path) -> dict[str, str]:
         "TENSORBOARD_PROXY_URL": "/proxy/%PORT%/",
         "HF_HUB_OFFLINE": "1",
     }
-
-
-def _wait(address: str, log: Path) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
-        try:
-            urllib.request.urlopen(address).close()
-            return
-        except OSError:
-            time.sleep(0.25)
-    raise TimeoutError(f"JupyterLab does not answer; its last words: {log.read_text()[-1000:]}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 
+import nbformat
 import pytest
 
 from benchmarks import browser
 from tests.browser.look import look_at, names_of_notebooks, references
 from tests.browser.student_lab import release, student_lab
-
-nbformat = pytest.importorskip("nbformat")
 
 NAME = "00_start_here"
 UGLY = {

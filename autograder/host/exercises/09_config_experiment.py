@@ -34,6 +34,7 @@ WORDS = ("fewer", "same", "more")
 PARTS = ("program", "option", "settings", "hypothesis", "because", "kernels", "bytes", "c4", "verdict")
 EXACT = 0.01  # of a ratio that was rounded for the record
 FEWEST_WORDS = 5
+LARGEST = 1e18  # of a number in a record: larger whole ones cannot be compared with a ratio
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,11 @@ def _why(part: str, told: Any, found: Repeated) -> str:
 
 
 def _pair(told: Any) -> bool:
-    return isinstance(told, list) and len(told) == 2 and all(type(number) in (int, float) for number in told)
+    return isinstance(told, list) and len(told) == 2 and all(map(_ordinary, told))
+
+
+def _ordinary(number: Any) -> bool:
+    return type(number) in (int, float) and abs(number) < LARGEST
 
 
 def _near(told: float, expected: float) -> bool:

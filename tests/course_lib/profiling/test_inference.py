@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from matplotlib import pyplot
 
 from course_lib.errors import ProfilingError
 from course_lib.models import FeedForward, TransformerConfig, TransformerEncoder
@@ -141,7 +142,6 @@ def test_a_plot_bears_its_numbers_and_escapes_its_names():
 
 
 def test_a_picture_of_a_figure_says_in_words_what_it_shows_and_is_drawn_once():
-    pyplot = pytest.importorskip("matplotlib.pyplot")
     figure, axes = pyplot.subplots()
     axes.plot([1, 2])
     plot = picture(figure, "It rises from <1> to 2.")
