@@ -84,6 +84,8 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record attack_suite
 	@echo "==> Quality of the exercises: standard controls, and mutants of the reference solutions"
 	@$(PYTHON) -m autograder quality
+	@echo "==> Right answers, with many seeds each"
+	@$(PYTHON) -m benchmarks.record full_marks
 	@echo "==> Every solution, handed in for every other exercise"
 	@$(PYTHON) -m benchmarks.record exchanged_answers
 	@echo "==> The pages that an instructor of sixty opens"

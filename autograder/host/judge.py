@@ -21,6 +21,7 @@ from autograder.host.kit.kinds import FORMS
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
+from autograder.host.turn import host_turn
 from autograder.protocol import ProtocolError
 
 MESSAGE_CHARACTERS = 2_000
@@ -33,8 +34,16 @@ def judge(
 ) -> ExerciseRecord:
     """Run every check of ``exercise`` on the answer made of ``parts`` (name of a cell to its text, set-up first).
 
-    Speed is measured where it earns points; with ``show_speed`` also where it is only shown.
+    Speed is measured where it earns points; with ``show_speed`` also where it is only shown. Several threads may judge
+    at once: they take turns on the host, and their workers run side by side.
     """
+    with host_turn.taken():
+        return _judge(exercise, parts, sandbox, seed, show_speed)
+
+
+def _judge(
+    exercise: Exercise, parts: Mapping[str, str], sandbox: Sandbox, seed: int, show_speed: bool
+) -> ExerciseRecord:
     form = FORMS[exercise.kind]
     load = {
         "mode": form.mode,

@@ -1,7 +1,8 @@
 """A session: one answer, loaded in a worker, called as often as the checks ask.
 
 The worker is started when first needed, and again when it has died, as long as the exercise's time lasts. Every way
-in which a call can end badly leaves here as `AnswerFailedError`, which says whose checks it costs.
+in which a call can end badly leaves here as `AnswerFailedError`, which says whose checks it costs. Whoever waits here
+for a worker lets other threads compute; that wait is not the answer's time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from autograder.host import arena
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
+from autograder.host.turn import host_turn
 from autograder.protocol import Kind, Message, ProtocolError, RawTensor
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
@@ -103,7 +105,7 @@ class Session:
         channel = self._channel or self._start()
         started_s = time.monotonic()
         try:
-            with self._outcomes():
+            with self._outcomes(), host_turn.given_up():
                 return channel.timed_call(
                     body,
                     tensors,
@@ -134,25 +136,30 @@ class Session:
         if self._process is None:
             return
         process, channel, self._process, self._channel = self._process, self._channel, None, None
-        try:
-            if channel is not None:
-                with contextlib.suppress(WorkerGoneError):
-                    channel.expect_silence()
-        except MalformedAnswerError as error:
-            raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
-        finally:
-            process.end()
+        with host_turn.given_up():
+            try:
+                if channel is not None:
+                    with contextlib.suppress(WorkerGoneError):
+                        channel.expect_silence()
+            except MalformedAnswerError as error:
+                raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
+            finally:
+                process.end()
 
     def _request(self, kind: Kind, body: dict[str, Any], tensors: Sequence[RawTensor], **extra: Any) -> Message:
         channel = self._channel or self._start()
         started_s = time.monotonic()
         try:
-            with self._outcomes():
+            with self._outcomes(), host_turn.given_up():
                 return channel.request(kind, body, tensors, deadline_s=started_s + self._left_s, **extra)
         finally:
             self._left_s -= time.monotonic() - started_s
 
     def _start(self) -> Channel:
+        with host_turn.given_up():
+            return self._started()
+
+    def _started(self) -> Channel:
         if not self._starts:
             self._left_s = self.wall_s
         elif self._left_s <= 0:  # a graph that used up the time must not get it anew for the next check

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import inspect
 import os
 import socket
 import sys
@@ -21,7 +22,14 @@ READY, KEPT = b"ready", b"kept"
 DESCRIPTORS = 4
 """Of one job: channel, output, orders, leash."""
 MORE = {
-    b"graphs": ("torch._dynamo", "torch._functorch.aot_autograd"),
+    b"graphs": (
+        "torch._dynamo",
+        "torch._functorch.aot_autograd",
+        # what the first trace of Dynamo and the first export import
+        "torch._dynamo.repro.after_dynamo",
+        "torch._export.passes.lift_constants_pass",
+        "torch.distributed.tensor.experimental._attention",
+    ),
     b"lowering": ("autograder.worker.inductor_ready",),
 }
 """What some workers need besides, and what is slow to import; nothing of it is the library's, of which a worker may
@@ -36,7 +44,8 @@ def serve(fd: int, *, preload: bool) -> None:
     """
     control = socket.socket(fileno=fd)
     if preload:
-        import torch  # noqa: F401 - what all this is for
+        import torch
+        import torch.fx.experimental.symbolic_shapes  # noqa: F401 - `autograd.grad` imports it, and sympy with it
 
         # What the worker imports in any case; none of it does more than import torch and the protocol.
         from autograder.worker import answers, main, rebuilt, source  # noqa: F401
@@ -54,6 +63,7 @@ def _say_ready(control: socket.socket) -> None:
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
+    inspect.getmodule(sys._getframe())  # looks every module's file up, which custom operators ask for, and remembers
     gc.collect()
     gc.freeze()
     control.send(READY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -28,8 +27,6 @@ GROUPS = {
     "numbers outside torch": ("scale_by_item", "through_numpy", "divide_by_len"),
 }
 RUN_ON = ("branch_on_value", "scale_by_item", "with_options")
-_CAPTURING = threading.Lock()
-"""Held while capturing: warnings are muted for the whole process, and submissions are graded by several threads."""
 
 
 def matrix(rows: int, total: int) -> torch.Tensor:
@@ -48,7 +45,7 @@ def truth(question: Question) -> str:
 @functools.cache
 def _truth(name: str, capture: str, rows: int, total: int, later_rows: int, later_total: int) -> str:
     program, later = SMALL_PROGRAMS[name], matrix(later_rows, later_total)
-    with _CAPTURING, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             captured = _captured(program, capture, matrix(rows, total))

@@ -88,8 +88,8 @@ class Zygote:
 class Zygotes:
     """A zygote that is always there: started when first asked for, replaced when it has served or died."""
 
-    def __init__(self, start: Callable[[], Zygote], jobs: int = JOBS) -> None:
-        self._start, self._jobs = start, jobs
+    def __init__(self, start: Callable[[], Zygote], jobs: int | None = None) -> None:
+        self._start, self._jobs = start, jobs or JOBS
         self._lock = threading.Lock()
         self._current: Zygote | None = None
         self._retired: list[subprocess.Popen[bytes]] = []

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.func import functional_call
 
 from autograder.host.kit.draw import Draw
 from course_lib.graph import to_data
-
-_MODULES = threading.Lock()
-"""Held while tracing or calling a module: torch.fx traces by replacing ``nn.Module.__call__`` for the whole process,
-and submissions are graded by several threads."""
 
 
 class _WithBuffers(fx.Tracer):
@@ -54,10 +50,9 @@ class Program:
         """The program's graph."""
         made = self.build()
         root = made.train(self.training) if isinstance(made, nn.Module) else made
-        with _MODULES:
-            tracer = _WithBuffers() if self.buffers else fx.Tracer()
-            graph = tracer.trace(root)
-            return fx.GraphModule(tracer.root, graph)
+        tracer = _WithBuffers() if self.buffers else fx.Tracer()
+        graph = tracer.trace(root)
+        return fx.GraphModule(tracer.root, graph)
 
 
 @dataclass(frozen=True)
@@ -77,22 +72,24 @@ class Traced:
 
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
         """Numbers of the inputs that the program itself writes to."""
-        copies, module = [i.clone() for i in inputs], self._module_for(inputs)  # it may write to its buffers
-        with _MODULES:
-            module(*copies)
+        copies = [i.clone() for i in inputs]
+        self._run(copies)
         return tuple(
             i for i, (now, before) in enumerate(zip(copies, inputs, strict=True)) if not torch.equal(now, before)
         )
 
     def reference(self, *inputs: torch.Tensor) -> Any:
         """The program itself on private copies of ``inputs``, in fp64 when they are."""
-        module = self._module_for(inputs)
-        with _MODULES:
-            return module(*[t.clone() if not t.requires_grad else t * 1 for t in inputs])
+        return self._run([t.clone() if not t.requires_grad else t * 1 for t in inputs])
 
-    def _module_for(self, inputs: Sequence[torch.Tensor]) -> Any:
-        module = copy.deepcopy(self.module)
-        return module.double() if any(i.dtype is torch.float64 for i in inputs) else module
+    def _run(self, inputs: Sequence[torch.Tensor]) -> Any:
+        """Call it on ``inputs`` themselves, with private copies of its state: it may write to its buffers."""
+        in_fp64 = any(i.dtype is torch.float64 for i in inputs)
+        state = {
+            name: held.detach().to(torch.float64 if in_fp64 and held.is_floating_point() else held.dtype, copy=True)
+            for name, held in chain(self.module.named_parameters(), self.module.named_buffers())
+        }
+        return functional_call(self.module, state, tuple(inputs))
 
 
 def traced(program: Program, draw: Draw) -> Traced:

@@ -1,4 +1,4 @@
-"""Programs are traced and run by several threads at once, as a class is graded."""
+"""Programs are traced and run, by several threads in turn, as a class is graded."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +7,7 @@ from torch import nn
 
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.programs.traced import Program, TensorSpec, draw_inputs, traced
+from autograder.host.turn import host_turn
 
 
 class Deep(nn.Module):
@@ -22,6 +23,11 @@ PROGRAM = Program("`Deep`", Deep, (TensorSpec((4, 8)),), fused=0)
 
 
 def trace_and_run(seed: int) -> bool:
+    with host_turn.taken():
+        return traced_and_run(seed)
+
+
+def traced_and_run(seed: int) -> bool:
     draw = Draw(seed, "threads")
     program = traced(PROGRAM, draw)
     inputs = draw_inputs(PROGRAM.inputs, draw)
@@ -39,6 +45,25 @@ def test_parameters_are_fresh_for_each_grading():
     first, second = (traced(PROGRAM, Draw(seed, "x")).tensors for seed in (1, 2))
     assert first.keys() == second.keys()
     assert not any(torch.equal(first[p], second[p]) for p in first)
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x):
+        return self.seen.add_(1) * x
+
+
+def test_what_a_program_writes_to_its_own_buffers_is_forgotten():
+    program = Program("`Counting`", Counting, (TensorSpec((3,)),), fused=0, buffers=True)
+    counting = traced(program, Draw(1, "x"))
+
+    for dtype in (torch.float32, torch.float64, torch.float32):
+        assert counting.reference(torch.ones(3, dtype=dtype)).equal(torch.ones(3, dtype=dtype))
+    assert counting.mutated((torch.ones(3),)) == ()
+    assert counting.tensors["seen"].equal(torch.zeros(3))
 
 
 def test_a_program_that_writes_to_its_input_is_seen_to():
