@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 
-import sympy
 import torch
 from torch._inductor import compile_fx  # noqa: F401 - the rest of what is slow to import
 from torch._inductor.codecache import triton_key
@@ -23,4 +22,3 @@ pre_grad.lazy_init()
 joint_graph.lazy_init(torch.device("cpu"))
 post_grad.lazy_init()
 triton_key()
-sympy.simplify(8 * sympy.Symbol("i") + 1)  # imports units and tensors of physics, which no index of a loop needs

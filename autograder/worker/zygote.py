@@ -30,7 +30,8 @@ MORE = {
         "torch._export.passes.lift_constants_pass",
         "torch.distributed.tensor.experimental._attention",
     ),
-    b"lowering": ("autograder.worker.inductor_ready",),
+    # the second is what sympy imports when it first simplifies an index
+    b"lowering": ("autograder.worker.inductor_ready", "sympy.physics.units"),
 }
 """What some workers need besides, and what is slow to import; nothing of it is the library's, of which a worker may
 have to lack parts."""
