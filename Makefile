@@ -7,7 +7,7 @@ DOCKER  ?= docker
 # Where `make look` leaves its pictures; outside this folder, so that none is ever committed.
 LOOK    ?= $(or $(TMPDIR),/tmp)/fusion-course-look
 # One process more than there are cores, because tests of the grader wait for workers much of their time.
-TEST_PROCESSES ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+TEST_PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 
 .DEFAULT_GOAL := help
 SHELL         := bash

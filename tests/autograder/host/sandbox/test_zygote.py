@@ -165,17 +165,19 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
     messy = (
         "import os\nif os.fork() == 0: os.setsid(); os.fork(); os.read(3, 1)\nopen(os.environ['TMPDIR'] + '/x', 'w')"
     )
+    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=jobs * 9 // 20)
     with forking._start("", LIMITS) as first:  # starts the zygote
         first.end(grace_s=10)
-    before = count()
+    before, first_process = count(), forking.zygotes._current
     for _ in range(jobs):
         with forking._start(messy, LIMITS) as worker:
             assert worker.end(grace_s=10).reason == "exited"
-    assert forking.zygotes is not None
     after, zygote_process = count(), forking.zygotes._current
-    # The zygote was replaced on the way, which leaves as many children and descriptors as before.
-    assert after == before
+    # The zygote was replaced twice on the way, which leaves as many children and descriptors as before.
+    assert after[1:] == before[1:]
+    assert after[0] <= before[0] + 1  # one may be opened by what else runs in this process; a leak would be two or more
     assert zygote_process is not None
+    assert zygote_process is not first_process
     below = Path(f"/proc/{zygote_process.process.pid}/task/{zygote_process.process.pid}/children").read_text().split()
     assert len(below) <= 1  # in bubblewrap, the zygote itself
 

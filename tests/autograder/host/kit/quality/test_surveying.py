@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import random
 from dataclasses import replace
 
 import pytest
@@ -19,10 +18,9 @@ from autograder.host.kit.quality.mutants import mutants
 from autograder.host.kit.quality.survey_report import quality_json, quality_text
 from autograder.host.kit.quality.surveying import ControlResult, MutantResult, Quality, failing, survey
 from autograder.host.sandbox import open_sandbox
+from tests.autograder.host.drawn import DRAWN
 
-SAMPLE = 2  # of controls and of mutants; all of them, of all exercises, in `make bench`
-# Other exercises each time; the processes that share the tests out have to draw the same.
-DRAWN = sorted(random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).sample(all_exercises(), 18))
+SAMPLE = 2  # of controls and of mutants; all of them in `make bench`
 KILLED, MISSED = MutantResult("line 1: a -> b", "values", True), MutantResult("line 2: c -> d", "", False)
 GOOD = Quality(
     "07_sample", 4.0, 4.0, 1.5, (ControlResult("zeros", "0", 0.0, True),), (KILLED,) * 16 + (MISSED,) * 4, 20, 0
