@@ -55,22 +55,22 @@ class Mutant:
 def mutants(solution: str) -> list[Mutant]:
     """All mutants of ``solution``, in the order of its lines, each once."""
     tree = ast.parse(solution)
-    original = _meaning(tree)
+    original = _meaning(solution)
     found: dict[str, Mutant] = {}
     for number, node in enumerate(ast.walk(tree)):
         for after in _changes(node):
-            changed = copy.deepcopy(tree)
+            changed = ast.parse(solution)
             old = list(ast.walk(changed))[number]
             _put(changed, old, after)
             text = ast.unparse(ast.fix_missing_locations(changed))
-            if text not in found and _meaning(ast.parse(text)) != original:
+            if text not in found and _meaning(text) != original:
                 found[text] = Mutant(_line(node), _short(node), _short(after), text + "\n")
     return sorted(found.values(), key=lambda m: (m.line, m.before, m.after))
 
 
-def _meaning(tree: ast.Module) -> str:
+def _meaning(solution: str) -> str:
     """The solution as text to be compared, docstrings left out."""
-    tree = copy.deepcopy(tree)
+    tree = ast.parse(solution)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
