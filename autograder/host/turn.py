@@ -6,7 +6,7 @@ list of filters. A thread that called a module in that moment would find itself 
 thread compute at a time anyway, and the workers, where the answers run, are processes of their own.
 
 Whoever has a turn computes with one thread of torch's, too: on tensors as small as those of checks, handing work to a
-second one and waiting for it takes longer than the work, most of all while workers need the cores.
+second one and waiting for it saves nothing, least of all while workers need the cores.
 """
 
 from __future__ import annotations

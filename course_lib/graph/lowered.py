@@ -111,7 +111,7 @@ def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
         stack.enter_context(mock.patch("torch._inductor.cpp_builder.is_msvc_cl", return_value=False))
         stack.enter_context(mock.patch("torch.utils._triton.triton_hash_with_backend", return_value=""))
         stack.enter_context(mock.patch("torch._inductor.cpu_vec_isa.pick_vec_isa", _instructions))
-        # Dynamo times its guards after each capture and empties the processor's cache for it: a fifth of the time here.
+        # Dynamo times its guards after each capture and empties the processor's cache for it; nobody reads that here.
         stack.enter_context(mock.patch("torch._dynamo.guards.profile_guard_manager", return_value=0.0))
         yield
 

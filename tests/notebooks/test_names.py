@@ -8,11 +8,10 @@ import symtable
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 from autograder.host.exercises import find
-
-nbformat = pytest.importorskip("nbformat")
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*/*.ipynb"))
 EARLIER = (

@@ -1,7 +1,6 @@
 """Turn a graded notebook into a page of feedback as nbgrader does, with the page's templates compiled once.
 
-nbgrader makes an exporter for every hand-in, and each would compile the nine templates of a page anew, which is a
-quarter of the time that a page takes.
+nbgrader makes an exporter for every hand-in, and each would compile all templates of a page anew.
 """
 
 from __future__ import annotations

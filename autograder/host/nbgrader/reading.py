@@ -21,7 +21,7 @@ from autograder.host.batch import read_hand_in
 from autograder.host.notebook import SubmissionError, answers_in
 
 NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
-CELL_CHARACTERS = 20_000  # of a cell, some 500 lines; a page of feedback takes a second for each 10,000
+CELL_CHARACTERS = 20_000  # of a cell; the longer it is, the longer an instructor waits for its page of feedback
 _NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
 

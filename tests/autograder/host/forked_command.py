@@ -1,4 +1,4 @@
-"""Type a command of this environment without the ten seconds that its imports take: in a fork of this process.
+"""Type a command of this environment without waiting for its imports: in a fork of this process.
 
 What this process has imported, the fork has too; everything else is the command's own: process, folder, environment,
 output, exit status. It begins as the installed script or ``python -m`` begins.
