@@ -12,15 +12,22 @@ import gc
 import importlib
 import inspect
 import os
+import select
 import socket
 import sys
+import weakref
+from collections.abc import Iterator
 from contextlib import suppress
 
+from autograder.worker import large_pages
 from autograder.worker.zygote_keeper import Job, keep
 
 READY, KEPT = b"ready", b"kept"
 DESCRIPTORS = 4
 """Of one job: channel, output, orders, leash."""
+IDLE_S = 0.05
+"""After so long without a request it uses the time for itself."""
+GATHERED = object()
 MORE = {
     b"graphs": (
         "torch._dynamo",
@@ -51,8 +58,17 @@ def serve(fd: int, *, preload: bool) -> None:
         # What the worker imports in any case; none of it does more than import torch and the protocol.
         from autograder.worker import answers, main, rebuilt, source  # noqa: F401
     _say_ready(control)
-    while _serve_one(control):
-        _bury_the_dead()
+    gathering = large_pages.gather()
+    while request := _next_request(control, gathering):
+        message, descriptors = request
+        if message in MORE:
+            for name in MORE[message]:
+                importlib.import_module(name)
+            _say_ready(control)
+            gathering = large_pages.gather()
+        else:
+            _fork(control, descriptors)
+            _bury_the_dead()
     control.close()
     with suppress(ChildProcessError):
         while True:
@@ -64,22 +80,26 @@ def _say_ready(control: socket.socket) -> None:
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
+    for undo in weakref.finalize._registry:  # type: ignore[attr-defined]
+        undo.atexit = False  # else each worker would, before it ends, undo torch's import operator by operator
+    sys.path_importer_cache.clear()  # which each worker does, to find what is masked for it
     inspect.getmodule(sys._getframe())  # looks every module's file up, which custom operators ask for, and remembers
     gc.collect()
     gc.freeze()
     control.send(READY)
 
 
-def _serve_one(control: socket.socket) -> bool:
-    """Fork for one message; False when the host has closed the socket."""
+def _next_request(control: socket.socket, gathering: Iterator[None]) -> tuple[bytes, list[int]] | None:
+    """Gather memory while nobody asks for anything; then a message and its descriptors, None when the host is gone."""
+    while not select.select([control], [], [], IDLE_S)[0]:
+        if next(gathering, GATHERED) is GATHERED:
+            break
     message, descriptors, _, _ = socket.recv_fds(control, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
-    if not message:
-        return False
-    if message in MORE:
-        for name in MORE[message]:
-            importlib.import_module(name)
-        _say_ready(control)
-        return True
+    return (message, descriptors) if message else None
+
+
+def _fork(control: socket.socket, descriptors: list[int]) -> None:
+    """Fork the keeper of one job, and tell the host."""
     try:
         child = os.fork()
         if child == 0:
@@ -93,7 +113,6 @@ def _serve_one(control: socket.socket) -> bool:
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    return True
 
 
 def _bury_the_dead() -> None:

@@ -18,6 +18,8 @@ CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 # linux/mount.h and sys/mount.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 1, 2, 4, 8, 32, 4096
 MS_REC, MS_PRIVATE, MNT_DETACH = 16384, 1 << 18, 2
+# asm-generic/mman-common.h, from Linux 6.1 on
+MADV_COLLAPSE = 25
 # linux/capability.h: version 3 of the structures, two words of 32 capabilities each
 _CAPABILITY_VERSION, _CAPABILITIES = 0x20080522, 64
 
@@ -42,6 +44,12 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 def unmount(target: str) -> None:
     """Take away what is mounted on ``target``, at once."""
     _check(_LIBRARY.umount2(target.encode(), MNT_DETACH), f"umount {target}")
+
+
+def madvise(address: int, length: int, advice: int) -> None:
+    """Tell the kernel what to do with ``length`` bytes of this process's memory."""
+    pointer, size = ctypes.c_void_p(address), ctypes.c_size_t(length)
+    _check(_LIBRARY.madvise(pointer, size, advice), f"madvise {advice}")
 
 
 def syscall(number: int, *arguments: object) -> int:

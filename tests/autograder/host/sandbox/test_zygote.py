@@ -297,6 +297,21 @@ def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_librar
     assert [e.output for e in (first, second, third)] == ["False False\n[]\n", "True False\n[]\n", "True True\n[]\n"]
 
 
+def test_a_worker_ends_as_it_wants_but_undoes_nothing_of_torchs() -> None:
+    sandbox = opened(5)
+    program = """
+import atexit, sys, weakref
+class Answer: pass
+sys.answer = Answer()  # lives to the end
+weakref.finalize(sys.answer, print, "finalized")
+atexit.register(print, "exited")
+print(sum(each.atexit for each in weakref.finalize._registry))
+"""
+    assert sandbox.zygotes is not None
+    ending = sandbox._fork(sandbox.zygotes, program, WITH_TORCH).end(grace_s=20)
+    assert ending == Ending("exited", 0, "1\nexited\nfinalized\n")
+
+
 def test_level_5_forks_as_well_and_lacks_what_is_masked() -> None:
     plain = opened(5)
     program = "import sys\nprint('torch' in sys.modules)\nimport course_lib.models"

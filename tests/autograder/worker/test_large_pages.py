@@ -1,0 +1,50 @@
+"""Memory gathered in large pages keeps what it held, and is what a fork finds small."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.worker.large_pages import private_ranges
+
+LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+GATHERED = """
+import mmap
+from autograder.worker.large_pages import gather
+memory = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory.madvise(mmap.MADV_NOHUGEPAGE if {never} else mmap.MADV_NORMAL)
+for place in range(0, len(memory), 4096):
+    memory[place] = place // 4096 % 251
+steps = sum(1 for _ in gather())
+assert all(memory[place] == place // 4096 % 251 for place in range(0, len(memory), 4096))
+lines = open("/proc/self/smaps_rollup").read().splitlines()
+print(steps, *(line.split()[1] for line in lines if line.startswith("AnonHugePages")))
+"""
+
+
+@pytest.mark.skipif(not LARGE_PAGES.exists(), reason="this kernel has no transparent large pages")
+@pytest.mark.parametrize("never", [False, True])
+def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", GATHERED.format(never=never)], capture_output=True, text=True, check=True, timeout=60
+    )
+    steps, large_kib = map(int, ended.stdout.split())
+    assert steps >= 4
+    assert (large_kib >= 56 * 1024) is not never
+
+
+def test_only_whole_large_pages_of_private_memory_without_a_file_are_gathered() -> None:
+    maps = (
+        "55d000000000-55d000400000 rw-p 00000000 00:00 0                          [heap]\n"
+        "7f0000100000-7f0000700000 rw-p 00000000 00:00 0 \n"
+        "7f0001000000-7f0001800000 r--p 00000000 00:00 0 \n"
+        "7f0002000000-7f0002800000 rw-s 00000000 00:01 7                          /memfd:arena (deleted)\n"
+        "7f0003000000-7f0003800000 rw-p 00000000 fe:00 9                          /usr/lib/libtorch_cpu.so\n"
+        "7f0004000000-7f0004100000 rw-p 00000000 00:00 0 \n"
+        "7ffd00000000-7ffd00800000 rw-p 00000000 00:00 0                          [stack]\n"
+    )
+    expected = [(0x55D000000000, 0x55D000400000), (0x7F0000200000, 0x7F0000600000)]
+    assert list(private_ranges(maps)) == expected
