@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from autograder.worker.large_pages import private_ranges
+from tests.autograder.host.sandbox.conftest import opened
 
 LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 GATHERED = """
@@ -34,6 +36,24 @@ def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) 
     steps, large_kib = map(int, ended.stdout.split())
     assert steps >= 4
     assert (large_kib >= 56 * 1024) is not never
+
+
+@pytest.mark.skipif(not LARGE_PAGES.exists(), reason="this kernel has no transparent large pages")
+def test_a_zygote_gathers_its_memory_when_nobody_asks_for_a_worker() -> None:
+    zygotes = opened(5).zygotes
+    assert zygotes is not None
+    zygotes.warm()
+    assert zygotes._current is not None
+    memory = Path(f"/proc/{zygotes._current.process.pid}/smaps_rollup")
+    deadline = time.monotonic() + 30
+    while (large := kib_of("AnonHugePages", memory)) < kib_of("Anonymous", memory) / 2:
+        assert time.monotonic() < deadline, f"{large} KiB in large pages"
+        time.sleep(0.1)
+
+
+def kib_of(what: str, memory: Path) -> int:
+    """One line of a summary of a process's memory."""
+    return next(int(line.split()[1]) for line in memory.read_text().splitlines() if line.startswith(what + ":"))
 
 
 def test_only_whole_large_pages_of_private_memory_without_a_file_are_gathered() -> None:
