@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,45 +18,39 @@ import torch
 
 from benchmarks import gpu_check as script
 from benchmarks import kernel_times
+from benchmarks.gpu import running
 from benchmarks.gpu.running import Result, run_all
 from benchmarks.gpu.section import Run, Section, sections
 from benchmarks.gpu.sections import layer, machine, timer
 from benchmarks.gpu.sections import tests as gpu_tests
+from benchmarks.kernel_cases import Operator
 from benchmarks.layer_cases import build_layer, programs
 from course_lib.models import TransformerConfig
 from tests.architecture.source_tree import ROOT
+from tests.benchmarks.forked_sections import Before, ForkingSubprocess
 
+FORKING, SCRIPT = "tests.benchmarks.forked_sections", ROOT / "benchmarks" / "gpu_check.py"
 SECTIONS = ("machine", "tests", "timer", "kernels", "clock", "layer")
 # A GPU machine may have none of these.
 ABSENT = """
 import sys
 sys.modules.update(dict.fromkeys(["nbgrader", "jupyterlab", "transformers", "rich", "graphviz", "numpy"]))
 """
-# One in a thousand wrong, except in double precision, which is what the tests compare with.
-SPOILT = """
-import torch.nn.functional as F
-right = F.silu
-F.silu = lambda x: right(x) * (1 if x.dtype.itemsize == 8 else 1.001)
-"""
 # What happens to a section's process before the section begins, how that is told, and what time the section gets.
-FATES = {
-    "tests": ("os.abort()", "crashed by SIGABRT", 40.0),
-    "timer": ("raise SystemExit('out of memory')", "ended with exit status 1", 40.0),
-    "kernels": ("time.sleep(600)", "stopped after", 6.0),
+FATES: dict[str, tuple[Callable[[], object], str, float]] = {
+    "tests": (os.abort, "crashed by SIGABRT", 40.0),
+    "timer": (lambda: sys.exit("out of memory"), "ended with exit status 1", 40.0),
+    "kernels": (lambda: time.sleep(600), "stopped after", 1.0),
 }
-FATE = """
-import os, sys, time
-if "benchmarks.gpu.child" in sys.orig_argv and {name!r} in sys.orig_argv:
-    {act}
-"""
 
 
 def gpu_check(folder: Path) -> tuple[int, Any, str]:
     """Run the script as on a bare machine; return exit status, record and table."""
     (folder / "sitecustomize.py").write_text(ABSENT, encoding="utf-8")
     answer = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "gpu_check.py"), "--dry-run", "--results", str(folder)],
+        [sys.executable, "-m", FORKING, str(SCRIPT), "--dry-run", "--results", str(folder)],
         env={**os.environ, "PYTHONPATH": str(folder), "TRITON_INTERPRET": "0", "OMP_NUM_THREADS": "1"},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -93,12 +88,11 @@ def test_a_bare_machine_runs_every_section_and_gets_a_record(tmp_path: Path) -> 
 
 
 def gpu_check_from_here(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *only: str, startup: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *only: str, before: Before | None = None
 ) -> tuple[int, Any, str]:
-    """Run the script in this process, where the processes of the sections begin with `startup`; return the same."""
-    (folder / "sitecustomize.py").write_text(startup, encoding="utf-8")
-    for name, value in {"PYTHONPATH": str(folder), "TRITON_INTERPRET": "0"}.items():
-        monkeypatch.setenv(name, value)
+    """Run the script in this process, whose forks the sections are; each fork calls `before`; return the same."""
+    monkeypatch.setattr(running, "subprocess", ForkingSubprocess(before))
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--dry-run", "--results", str(folder), "--only", *only])
     status = script.main()
     (record,), (table,) = folder.glob("dry-run-*.json"), folder.glob("dry-run-*.md")
@@ -109,31 +103,38 @@ def test_sections_that_end_badly_cost_the_others_nothing(tmp_path: Path, monkeyp
     found = sections()
     doomed = {name: dataclasses.replace(found[name], budget_s=budget_s) for name, (_, _, budget_s) in FATES.items()}
     monkeypatch.setattr(script, "sections", lambda: {**doomed, "machine": found["machine"]})
-    startup = "".join(FATE.format(name=name, act=act) for name, (act, _, _) in FATES.items())
-    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", *FATES, startup=startup)
+    monkeypatch.setattr(running, "STOPPING_S", 0.5)
+
+    def before(section: str) -> None:
+        if section in FATES:
+            FATES[section][0]()
+
+    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", *FATES, before=before)
 
     assert status == 1
     for name, (_, ending, _) in FATES.items():
         assert record["sections"][name]["ending"].startswith(ending)
         assert f"- {found[name].title}: {ending}" in table
+    assert "out of memory" in record["sections"]["timer"]["told"]
     assert record["sections"]["machine"]["ending"] == "done"
     assert "## Machine" in table
 
 
 def test_what_a_section_found_before_it_crashed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spoilt = """
-import sys
-if "kernels" in sys.orig_argv:
-    import os
-    from benchmarks import kernel_times
-    right = kernel_times.times
-    def times(plan, operator, *others):
-        if operator.name == "bias_silu":
-            os.abort()
-        return right(plan, operator, *others)
-    kernel_times.times = times
-"""
-    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "kernels", startup=spoilt)
+    plan = dataclasses.replace(kernel_times.dry_plan(), compiler=lambda program: program)
+    monkeypatch.setattr(kernel_times, "dry_plan", lambda: plan)
+
+    def before(section: str) -> None:
+        right = kernel_times.times
+
+        def times(plan: kernel_times.Plan, operator: Operator, *others: Any) -> Iterator[kernel_times.Measured]:
+            if operator.name == "bias_silu":
+                os.abort()
+            return right(plan, operator, *others)
+
+        kernel_times.times = times
+
+    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "kernels", before=before)
 
     assert status == 1
     measured = record["sections"]["kernels"]["notes"]["report"]["measured"]
@@ -147,11 +148,11 @@ def test_a_section_that_cannot_be_imported_costs_the_others_nothing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "benchmarks.layer_cases", None)
     monkeypatch.delitem(sys.modules, "benchmarks.gpu.sections.layer")
-    startup = "import sys\nsys.modules['benchmarks.layer_cases'] = None\n"
-    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", "layer", startup=startup)
+    status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", "layer")
 
     assert status == 1
     assert record["sections"]["machine"]["ending"] == "done"
+    assert "ModuleNotFoundError" in record["sections"]["layer"]["told"]
     assert "- layer: cannot be imported (ModuleNotFoundError" in table
 
 
@@ -160,10 +161,15 @@ def test_no_section_begins_when_no_time_is_left() -> None:
     assert all(each.failures for each in run_all(sections(), "cpu", 1.0))
 
 
-def test_an_operator_that_is_wrong_fails_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "sitecustomize.py").write_text(SPOILT, encoding="utf-8")
-    for name, value in {"PYTHONPATH": str(tmp_path), "GPU_CHECK_DEVICE": "cpu", "TRITON_INTERPRET": "0"}.items():
+def test_an_operator_that_is_wrong_fails_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    # One in a thousand wrong, except in double precision, which is what the tests compare with.
+    right = torch.nn.functional.silu
+    monkeypatch.setattr("torch.nn.functional.silu", lambda x: right(x) * (1 if x.dtype.itemsize == 8 else 1.001))
+    monkeypatch.setattr(gpu_tests, "subprocess", ForkingSubprocess())
+    for name, value in {"GPU_CHECK_DEVICE": "cpu", "TRITON_INTERPRET": "0"}.items():
         monkeypatch.setenv(name, value)
+    for module in [name for name in sys.modules if name.startswith("tests.gpu")]:
+        monkeypatch.delitem(sys.modules, module)  # which has read what the device is
     found = gpu_tests.outcomes(ROOT / "tests" / "gpu" / "test_bias_operators.py", 120.0)
 
     assert found["test_values_agree_with_double_precision_on_the_cpu"].startswith("failed: AssertionError")

@@ -37,13 +37,14 @@ def fork_command(command: Sequence[str], folder: Path, environment: Mapping[str,
     """Start ``command``, a Python script with its arguments or ``-m`` and a module, in ``folder``."""
     reading, writing = os.pipe()
     forked = multiprocessing.get_context("fork")
-    process = forked.Process(target=_become, args=(list(command), folder, dict(environment), writing))
+    process = forked.Process(target=become, args=(list(command), folder, dict(environment), writing))
     process.start()
     os.close(writing)
     return Forked(process, os.fdopen(reading, encoding="utf-8", errors="replace"))
 
 
-def _become(command: list[str], folder: Path, environment: Mapping[str, str], output: int) -> None:
+def become(command: list[str], folder: Path, environment: Mapping[str, str], output: int) -> None:
+    """Be that command from now on, in a process that was forked for it, and print to the descriptor ``output``."""
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
     os.close(output)
