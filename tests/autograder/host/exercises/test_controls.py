@@ -1,5 +1,8 @@
 """Every exercise proves itself: its own controls get the marks they state, whatever the secret seed.
 
+The seed is another one in each run and process, and one for all controls: what the host makes of its own questions,
+such as Inductor's code for programs that it drew, is then made once for all controls of an exercise.
+
 The standard ones are tried by `autograder quality`, a sample of them in test_surveying.py.
 """
 
@@ -13,16 +16,16 @@ from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
 
 CONTROLS = [(exercise, control) for exercise in all_exercises() for control in hidden_part(exercise).controls]
+SEED = secrets.randbits(63)
 
 
 @pytest.mark.parametrize(("exercise_id", "control"), CONTROLS, ids=[f"{e}: {c.name}" for e, c in CONTROLS])
 def test_a_control_gets_exactly_its_marks(exercise_id, control):
     exercise = find(exercise_id, hidden=True)
-    seed = secrets.randbits(63)
     parts = {"setup": exercise.setup, f"answer {exercise_id}": control.answer}
-    record = judge(exercise, parts, sandbox=open_sandbox(), seed=seed)
+    record = judge(exercise, parts, sandbox=open_sandbox(), seed=SEED)
     wrong = [f"{c.name}: {c.points:g} of {c.max_points:g} {c.message}" for c in record.checks]
-    assert control.passes(record.points), f"seed {seed}, {record.status}: {record.message}\n" + "\n".join(wrong)
+    assert control.passes(record.points), f"seed {SEED}, {record.status}: {record.message}\n" + "\n".join(wrong)
     assert record.max_points == exercise.points
 
 
