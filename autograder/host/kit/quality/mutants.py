@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
@@ -53,28 +54,41 @@ class Mutant:
 
 
 def mutants(solution: str) -> list[Mutant]:
-    """All mutants of ``solution``, in the order of its lines, each once."""
-    tree = ast.parse(solution)
-    original = _meaning(solution)
+    """All mutants of ``solution``, in the order of its lines, each once and without docstrings."""
+    statements = _without_docstrings(solution).body
+    texts = [ast.unparse(statement) for statement in statements]
     found: dict[str, Mutant] = {}
-    for number, node in enumerate(ast.walk(tree)):
-        for after in _changes(node):
-            changed = ast.parse(solution)
-            old = list(ast.walk(changed))[number]
-            _put(changed, old, after)
-            text = ast.unparse(ast.fix_missing_locations(changed))
-            if text not in found and _meaning(text) != original:
-                found[text] = Mutant(_line(node), _short(node), _short(after), text + "\n")
+    for number, statement in enumerate(statements):
+        alone = ast.Module([statement], [])
+        for node, put in _places(alone):
+            for after in _changes(node):
+                put(after)
+                changed = ast.unparse(alone)
+                put(node)
+                text = "\n".join([*texts[:number], changed, *texts[number + 1 :]]) + "\n"
+                if text not in found and changed != texts[number]:
+                    found[text] = Mutant(_line(node), _short(node), _short(after), text)
     return sorted(found.values(), key=lambda m: (m.line, m.before, m.after))
 
 
-def _meaning(solution: str) -> str:
-    """The solution as text to be compared, docstrings left out."""
+def _without_docstrings(solution: str) -> ast.Module:
     tree = ast.parse(solution)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(tree)
+    return tree
+
+
+def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
+    """Every node below ``tree``, with what puts another one in its place."""
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            if isinstance(value, ast.AST):
+                yield value, partial(setattr, parent, name)
+            elif isinstance(value, list):
+                for at, item in enumerate(value):
+                    if isinstance(item, ast.AST):
+                        yield item, partial(value.__setitem__, at)
 
 
 def _line(node: ast.AST) -> int:
@@ -151,21 +165,10 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
     return changed
 
 
-def _put(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
-    """Put ``new`` where ``old`` is."""
-    new = ast.copy_location(copy.deepcopy(new), old)
-    for parent in ast.walk(tree):
-        for name, value in ast.iter_fields(parent):
-            if value is old:
-                setattr(parent, name, new)
-            elif isinstance(value, list) and any(item is old for item in value):
-                setattr(parent, name, [new if item is old else item for item in value])
-
-
 def _short(node: ast.AST) -> str:
     """The first line of a node as source."""
     if isinstance(node, ast.comprehension):
         node = ast.ListComp(ast.Name("…"), [node])
     if isinstance(node, ast.Slice):
         node = ast.Subscript(ast.Name("…"), node)
-    return ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))).split("\n")[0]
+    return ast.unparse(node).split("\n")[0]
