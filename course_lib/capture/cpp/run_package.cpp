@@ -5,12 +5,17 @@
 // No Python takes part: the package holds compiled kernels and weights.
 
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
-#include <torch/csrc/jit/serialization/pickle.h>
 
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <vector>
+
+// From torch/csrc/jit/serialization/pickle.h, which brings in all of TorchScript: g++ would take thrice as long.
+namespace torch::jit {
+TORCH_API std::vector<char> pickle_save(const c10::IValue& ivalue);
+TORCH_API c10::IValue pickle_load(const std::vector<char>& data);
+}  // namespace torch::jit
 
 int main(int argc, char** argv) {
   if (argc != 4) {

@@ -1,5 +1,6 @@
 """Build the C++ programs of this folder against the installed torch, and call them."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -51,25 +52,26 @@ class Runner:
 def build_runner(kind: Literal["script", "package"], folder: Path | str) -> Runner:
     """Compile `run_script` (for `archives.save`) or `run_package` (for `packages.package`) into a folder.
 
-    It takes about ten seconds, and nothing if the folder holds it already. The runner uses the libraries of the torch
-    that is installed, so make a new one for another torch. Raises `CaptureError` if there is no g++, or it fails.
+    It takes about ten seconds, and nothing if the folder holds one that is newer than its source. The runner uses the
+    libraries of the torch that is installed, so make a new one for another torch. Raises `CaptureError` if there is no
+    g++, or it fails.
     """
     if kind not in ("script", "package"):
         raise CaptureError(f'build_runner got {kind!r}; it knows "script" and "package".')
+    source = SOURCES / f"run_{kind}.cpp"
     executable = Path(folder) / f"run_{kind}-torch{torch.__version__}"
-    if executable.exists():
+    if executable.exists() and executable.stat().st_mtime >= source.stat().st_mtime:
         return Runner(executable)
     compiler = shutil.which("g++")
     if compiler is None:
         raise CaptureError("build_runner found no g++ on this machine; install it (Debian: apt-get install g++).")
+    unfinished = executable.with_name(f"{executable.name}.{os.getpid()}")  # nobody runs half a program
     answer = subprocess.run(
-        [compiler, *_options(), SOURCES / f"run_{kind}.cpp", "-o", executable, *_libraries()],
-        capture_output=True,
-        text=True,
-        check=False,
+        [compiler, *_options(), source, "-o", unfinished, *_libraries()], capture_output=True, text=True, check=False
     )
     if answer.returncode != 0:
-        raise CaptureError(f"g++ could not compile run_{kind}.cpp: {answer.stderr.strip()[:600]}")
+        raise CaptureError(f"g++ could not compile {source.name}: {answer.stderr.strip()[:600]}")
+    unfinished.replace(executable)
     return Runner(executable)
 
 
