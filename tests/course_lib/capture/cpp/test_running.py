@@ -59,7 +59,9 @@ def test_a_package_runs_in_cpp_and_agrees(programs, tmp_path):
 
 def test_a_program_is_built_once_and_anew_when_its_source_is_newer(tmp_path, monkeypatch):
     compiler = tmp_path / "g++"  # notes each of its calls in what it writes
-    compiler.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo >> "$2"; echo >> "$(dirname "$2")/calls"\n')
+    compiler.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; echo >> "$2"; echo >> "$(dirname "$2")/calls"\n'
+    )
     compiler.chmod(0o755)
     monkeypatch.setattr(shutil, "which", lambda name: str(compiler))
     for _ in range(2):
