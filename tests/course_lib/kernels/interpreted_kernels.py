@@ -1,9 +1,10 @@
-"""The Triton kernels in Triton's interpreter, which needs no GPU: run by `test_triton.py` in a process of its own.
+"""The Triton kernels in Triton's interpreter, which needs no GPU: run by `test_triton.py` alone.
 
 What the operators give here comes from the kernels, and must agree with PyTorch's own operators in double precision. An
 interpreter computes one program after the other, so this says nothing about races, nor about speed.
 """
 
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -86,6 +87,8 @@ def test_row_kernels_agree_with_double_precision(
 ) -> None:
     if size[1] == 1:
         pytest.skip("a row of one element is always normalised to nothing, and its gradients are rounding")
+    if p > 0 and not operator.drops:
+        pytest.skip("the same without dropout")
     tensors = operator.tensors(lambda: torch.randn(size))
     seed = SEED if operator.drops and p > 0 else None
     exact = _exact(tensors)
@@ -215,3 +218,7 @@ def test_row_kernels_touch_nothing_but_their_tensors(operator: RowOperator, size
     for memory in (around_output, around_grad_x, around_grad_residual, around_partial):
         _assert_fence_stands(memory)
         assert not memory.isnan().any()
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main(["-p", "no:xdist", __file__]))
