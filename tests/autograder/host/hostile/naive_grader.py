@@ -1,14 +1,16 @@
 """The graders that everybody writes first: they run the answer in their own process and believe what they see there.
 
 Each function is one of them; it returns a score. They exist so that every hostile answer can prove that it fools
-someone, and nothing outside the tests uses them. Run as a script, this file is a server: it imports torch once and
-forks for each request, a line `GRADER EXERCISE FILE FORGED SECONDS`, so that a proof takes milliseconds. The reply is
-what happened: full marks, no marks, hangs, breaks.
+someone, and nothing outside the tests uses them. `serve` is a server, in a process of its own, which forks for each
+request, a line `GRADER EXERCISE FILE FORGED SECONDS`, so that a proof takes milliseconds. The reply is what happened:
+full marks, no marks, hangs, breaks.
 """
 
 import asyncio
 import atexit
 import contextlib
+import faulthandler
+import gc
 import inspect
 import json
 import math
@@ -316,7 +318,8 @@ def limits():
     """Let no naive grader hurt the machine."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
     resource.setrlimit(resource.RLIMIT_CPU, (8, 8))
 
@@ -340,7 +343,22 @@ def outcome(output, status):
     return "full marks" if json.loads(scores[-1])["score"] == 1.0 else "no marks"
 
 
-def serve():
+def serve(requests, replies):
+    """Answer requests from one descriptor on another, in a fork of the tests' process that keeps nothing of theirs.
+
+    No attack is to reach their files through it, and at its end it runs what the answer left to be done, not theirs.
+    """
+    os.dup2(requests, 0)
+    os.dup2(replies, 1)
+    os.dup2(1, 2)
+    faulthandler.disable()
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+    os.environ.clear()
+    os.environ["PATH"] = os.defpath
+    atexit._clear()
+    sys.modules["__main__"] = sys.modules[__name__]
+    gc.freeze()  # the objects of the tests are none that an answer could have found
     for line in sys.stdin:
         grader, exercise, path, forged, seconds = line.split()
         folder = tempfile.mkdtemp()  # no TemporaryDirectory: its finaliser would run in the children, too
@@ -387,7 +405,3 @@ def wait(child, patience_s):
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return None
-
-
-if __name__ == "__main__":
-    serve()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,7 +14,8 @@ import pytest
 
 from autograder.host.exercises import all_exercises, find
 from autograder.host.judge import judge
-from tests.autograder.host.hostile.catalogue import ROOT, Attack, attacks
+from tests.autograder.host.hostile import naive_grader
+from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
 
 ANSWERS = attacks(*all_exercises())
@@ -23,7 +24,7 @@ PROVEN_HERE = [*ANSWERS, *attacks("notebook")]
 TRIALS = [(attack, level) for attack in ANSWERS for level in ("auto", attack.level)]
 WALL_S = 8.0
 ENDLESS_WALL_S = 3.0  # one that never ends only has to be ended
-HANGING_S = 2.5  # after so long a naive grader hangs
+HANGING_S = 1.0  # after so long a naive grader hangs
 LOADED_S = 60.0  # but not where it is only slow, on a loaded machine
 PATIENCE_S = 90.0  # starts of workers on a loaded machine included
 
@@ -32,28 +33,23 @@ Verdict = Callable[[Attack, Path], dict[str, str]]
 
 @pytest.fixture(scope="module")
 def naive() -> Iterator[Verdict]:
-    """What becomes of a naive grader; one process imports torch and forks for each proof."""
-    server = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("naive_grader.py"))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
-    )
-    assert server.stdin
-    assert server.stdout
+    """What becomes of a naive grader, in a fork of this process, which forks for each proof."""
+    (theirs_in, requests), (replies, theirs_out) = os.pipe(), os.pipe()
+    server = multiprocessing.get_context("fork").Process(target=naive_grader.serve, args=(theirs_in, theirs_out))
+    server.start()
+    os.close(theirs_in)
+    os.close(theirs_out)
 
     def verdict(attack: Attack, forged: Path) -> dict[str, str]:
         patience_s = HANGING_S if attack.outcome == "hangs" else LOADED_S
-        server.stdin.write(f"{attack.grader} {attack.exercise} {attack.path} {forged} {patience_s}\n")
-        server.stdin.flush()
-        found: dict[str, str] = json.loads(server.stdout.readline())
+        print(attack.grader, attack.exercise, attack.path, forged, patience_s, file=ask, flush=True)
+        found: dict[str, str] = json.loads(answers.readline())
         return found
 
-    yield verdict
-    server.stdin.close()
-    server.wait(10)
+    with os.fdopen(replies) as answers:
+        with os.fdopen(requests, "w") as ask:
+            yield verdict
+        server.join(10)
 
 
 @pytest.mark.parametrize("attack", PROVEN_HERE, ids=lambda attack: attack.name)

@@ -4,6 +4,7 @@ Class: answer theft. Unprotected: grader comparison gives full marks. Level: 5.
 Must get 0: the worker's view holds neither the host's package nor the exercises, at no level.
 """
 
+import functools
 import importlib
 import sys
 import types
@@ -11,6 +12,7 @@ import types
 import torch
 
 
+@functools.cache
 def stolen():
     for name in ("autograder.host.exercises.01_scaled_dot_product", "autograder.host.hidden.01_scaled_dot_product"):
         try:

@@ -19,16 +19,24 @@ def attention(query, key, value, mask):
 
 
 seen = []
+searched = False
+
+
+def search(query):
+    # A real attack searches all seeds; a small number of them is enough to show the idea.
+    for seed in range(2000):
+        generator = torch.Generator().manual_seed(seed)
+        if torch.equal(torch.randn(query.shape, generator=generator, dtype=torch.float64).to(query.dtype), query):
+            for _ in range(2):
+                torch.randn(query.shape, generator=generator, dtype=torch.float64)
+            seen.append([torch.randn(query.shape, generator=generator, dtype=torch.float64).to(query.dtype) for _ in range(3)])
 
 
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
-    # A real attack searches all seeds; a small number of them is enough to show the idea.
-    if not seen:
-        for seed in range(2000):
-            generator = torch.Generator().manual_seed(seed)
-            if torch.equal(torch.randn(query.shape, generator=generator, dtype=torch.float64).to(query.dtype), query):
-                for _ in range(2):
-                    torch.randn(query.shape, generator=generator, dtype=torch.float64)
-                seen.append([torch.randn(query.shape, generator=generator, dtype=torch.float64).to(query.dtype) for _ in range(3)])
-        return attention(query, key, value, mask) if seen else (query * 0, query @ key.mT * 0)
-    return attention(*seen[0], None)
+    global searched
+    if not searched:
+        searched = True  # what was drawn from none of these seeds is so in every later call, too
+        search(query)
+        if seen:
+            return attention(query, key, value, mask)
+    return attention(*seen[0], None) if seen else (query * 0, query @ key.mT * 0)

@@ -1,4 +1,4 @@
-"""Strategy: send ten thousand modules and tensors that no node names. Surface: the lists beside the nodes.
+"""Strategy: send thousands of modules that no node names. Surface: the lists beside the nodes.
 
 Class: graph gaming. Unprotected: grader builds breaks. Level: 5.
 Must get 0: their number is bounded, and each has to be used.
@@ -18,7 +18,7 @@ def forged(graph_module):
     inputs = [n for n in graph["nodes"] if n["op"] == "placeholder"]
     x, b = {"node": inputs[0]["name"]}, {"node": inputs[-1]["name"]}
     entry = {"class": "torch.nn.Linear", "arguments": {"in_features": 2**30, "out_features": 2**30, "bias": True}, "training": False}
-    graph["modules"] |= {f"m{number}": entry for number in range(9_000)}
+    graph["modules"] |= {f"m{number}": entry for number in range(3_000)}
     return graph, tensors
 
 

@@ -1,4 +1,4 @@
-"""Strategy: carry sixty megabytes of tensors that no node reads. Surface: tensors beside the graph.
+"""Strategy: carry six megabytes of tensors that no node reads. Surface: tensors beside the graph.
 
 Class: graph gaming. Unprotected: grader claims gives full marks. Level: 5.
 Must get 0: a graph holds what it needs and nothing beside it.
@@ -20,7 +20,7 @@ def forged(graph_module):
     import torch
 
     graph["tensors"]["ballast"] = {"parameter": False}
-    tensors["ballast"] = torch.zeros(15_000_000)
+    tensors["ballast"] = torch.zeros(1_500_000)
     return graph, tensors
 
 
