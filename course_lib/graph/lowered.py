@@ -10,6 +10,7 @@ the text on, and what it asks of the compiler and the processor before.
 """
 
 import contextlib
+import functools
 import logging
 import re
 import threading
@@ -92,6 +93,7 @@ def _settings(config: Mapping[str, Any]) -> Iterator[None]:
 @contextlib.contextmanager
 def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
     """Keep the text of each graph, run the graph itself instead, and ask nothing of a compiler or a processor."""
+    from torch._inductor.dtype_propagation import DtypePropagationOpsHandler
     from torch._inductor.graph import GraphLowering
 
     class Standing:
@@ -113,6 +115,9 @@ def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
         stack.enter_context(mock.patch("torch._inductor.cpu_vec_isa.pick_vec_isa", _instructions))
         # Dynamo times its guards after each capture and empties the processor's cache for it; nobody reads that here.
         stack.enter_context(mock.patch("torch._dynamo.guards.profile_guard_manager", return_value=0.0))
+        # Asked for the type of each value that is written, it would note its rules anew each time.
+        types = functools.cache(DtypePropagationOpsHandler)
+        stack.enter_context(mock.patch("torch._inductor.codegen.common.DtypePropagationOpsHandler", types))
         yield
 
 
