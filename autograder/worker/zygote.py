@@ -22,7 +22,7 @@ from contextlib import suppress
 from autograder.worker import large_pages
 from autograder.worker.zygote_keeper import Job, keep
 
-READY, KEPT = b"ready", b"kept"
+READY, KEPT, LINE = b"ready", b"kept", b"line"
 DESCRIPTORS = 4
 """Of one job: channel, output, orders, leash."""
 IDLE_S = 0.05
@@ -48,35 +48,39 @@ def serve(fd: int, *, preload: bool) -> None:
     """Fork a worker for every message on the socket ``fd``, until the host closes it and the last job has ended.
 
     The answer to a message is ``KEPT`` with a pidfd of the process that keeps the job's worker, or a sentence. A
-    key of ``MORE`` brings no job; the answer is ``READY``, once its modules are imported, too.
+    key of ``MORE`` brings no job; the answer is ``READY``, once its modules are imported, too. ``LINE`` brings another
+    socket, of a process that the host has forked: from then on messages may come on either, until all are closed.
     """
-    control = socket.socket(fileno=fd)
+    lines = [socket.socket(fileno=fd)]
     if preload:
         import torch
         import torch.fx.experimental.symbolic_shapes  # noqa: F401 - `autograd.grad` imports it, and sympy with it
 
         # What the worker imports in any case; none of it does more than import torch and the protocol.
         from autograder.worker import answers, main, rebuilt, source  # noqa: F401
-    _say_ready(control)
+    _say_ready(lines[0])
     gathering = large_pages.gather()
-    while request := _next_request(control, gathering):
-        message, descriptors = request
-        if message in MORE:
+    while request := _next_request(lines, gathering):
+        line, message, descriptors = request
+        if message == LINE:
+            lines.append(socket.socket(fileno=descriptors[0]))
+            with suppress(OSError):  # this host may have died, others have not
+                lines[-1].send(READY)
+        elif message in MORE:
             for name in MORE[message]:
                 importlib.import_module(name)
-            _say_ready(control)
+            _say_ready(line)
             gathering = large_pages.gather()
         else:
-            _fork(control, descriptors)
+            _fork(lines, line, descriptors)
             _bury_the_dead()
-    control.close()
     with suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
 
 
-def _say_ready(control: socket.socket) -> None:
-    """Tell the host that everything is imported, unless a fork would not survive it."""
+def _say_ready(line: socket.socket) -> None:
+    """Tell the host on ``line`` that everything is imported, unless a fork would not survive it."""
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
@@ -86,30 +90,46 @@ def _say_ready(control: socket.socket) -> None:
     inspect.getmodule(sys._getframe())  # looks every module's file up, which custom operators ask for, and remembers
     gc.collect()
     gc.freeze()
-    control.send(READY)
+    with suppress(OSError):
+        line.send(READY)
 
 
-def _next_request(control: socket.socket, gathering: Iterator[None]) -> tuple[bytes, list[int]] | None:
-    """Gather memory while nobody asks for anything; then a message and its descriptors, None when the host is gone."""
-    while not select.select([control], [], [], IDLE_S)[0]:
-        if next(gathering, GATHERED) is GATHERED:
-            break
-    message, descriptors, _, _ = socket.recv_fds(control, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
-    return (message, descriptors) if message else None
+def _next_request(
+    lines: list[socket.socket], gathering: Iterator[None]
+) -> tuple[socket.socket, bytes, list[int]] | None:
+    """Gather memory while nobody asks for anything; then a message, where it came from and its descriptors.
+
+    A line that its host has closed is forgotten; None when none is left.
+    """
+    while lines:
+        while not (ready := select.select(lines, [], [], IDLE_S)[0]):
+            if next(gathering, GATHERED) is GATHERED:
+                ready = select.select(lines, [], [])[0]
+                break
+        line = ready[0]
+        with suppress(OSError):  # a host that died without reading its answer
+            message, descriptors, _, _ = socket.recv_fds(line, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+            if message:
+                return line, message, descriptors
+        lines.remove(line)
+        line.close()
+    return None
 
 
-def _fork(control: socket.socket, descriptors: list[int]) -> None:
-    """Fork the keeper of one job, and tell the host."""
+def _fork(lines: list[socket.socket], line: socket.socket, descriptors: list[int]) -> None:
+    """Fork the keeper of one job, and tell the host that asked on ``line``."""
     try:
         child = os.fork()
         if child == 0:
-            control.close()
+            for each in lines:
+                each.close()
             keep(Job(*descriptors))
         pidfd = os.pidfd_open(child)
-        socket.send_fds(control, [KEPT], [pidfd])
+        socket.send_fds(line, [KEPT], [pidfd])
         os.close(pidfd)
     except OSError as error:
-        control.send(f"the zygote could not fork ({error.strerror})".encode())
+        with suppress(OSError):
+            line.send(f"the zygote could not fork ({error.strerror})".encode())
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.host.sandbox.descriptors import in_memory, readable
 from autograder.host.sandbox.process import StartError
 
-READY, KEPT = b"ready", b"kept"
+READY, KEPT, LINE = b"ready", b"kept", b"line"
 START_S, ANSWER_S = 60.0, 20.0
 JOBS = 90
 """Children of one zygote share its address layout, so it is replaced after this many."""
@@ -60,8 +60,20 @@ class Zygote:
         self._expect(READY, START_S)
         self.imported.add(work)
 
+    def take_a_line(self) -> None:
+        """In a host that was forked: talk to it on a socket of one's own, for on the parent's two mix up answers."""
+        with self._control as inherited:
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                try:
+                    socket.send_fds(inherited, [LINE], [theirs.fileno()])  # answered on the line itself
+                except OSError as error:
+                    raise self._ended(error) from error
+        self._expect(READY, START_S)
+        self.host = os.getpid()
+
     def retire(self) -> None:
-        """Take no more jobs; the process ends with the last it has."""
+        """Take no more jobs; the process ends with the last it has of anybody."""
         self._control.close()
         with contextlib.suppress(OSError):
             os.close(self._complaints)
@@ -130,10 +142,11 @@ class Zygotes:
 
     def _ready(self) -> Zygote:
         zygote = self._current
-        if zygote is not None and (zygote.jobs >= self._jobs or zygote.host != os.getpid()):
-            # A host that was forked has a copy of its parent's socket, on which the two would mix up their answers.
+        if zygote is not None and zygote.jobs >= self._jobs:
             self._retire()
             zygote = None
+        if zygote is not None and zygote.host != os.getpid():
+            zygote.take_a_line()
         if zygote is None:
             zygote = self._current = self._start()
         for work in self._wanted:

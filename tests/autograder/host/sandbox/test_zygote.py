@@ -9,6 +9,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -219,18 +220,42 @@ def test_a_step_of_confinement_that_fails_starts_nothing(forking: FromZygote, mo
         forking._start("print('ran')", LIMITS)
 
 
-def test_a_forked_host_does_not_share_its_parents_zygote(forking: FromZygote, run: Callable[..., Ending]) -> None:
+def test_forked_hosts_share_their_parents_zygote_and_each_hears_its_own_answers(
+    forking: FromZygote, run: Callable[..., Ending], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(forking, "print('first')").output == "first\n"
+    monkeypatch.setattr(forking.zygotes, "_start", lambda: pytest.fail("another zygote was started"))
+
+    def each_is_answered(number: int) -> bool:
+        return [run(forking, f"print({number})").output for _ in range(4)] == [f"{number}\n"] * 4
+
+    children = [_forked_host(partial(each_is_answered, number)) for number in (1, 2)]
+    assert each_is_answered(3)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
+    assert run(forking, "print('last')").output == "last\n"
+
+
+def test_a_forked_host_whose_zygote_has_died_starts_its_own(forking: FromZygote, run: Callable[..., Ending]) -> None:
     assert run(forking, "print(1)").output == "1\n"
+    assert forking.zygotes is not None
+    assert forking.zygotes._current is not None
+    forking.zygotes._current.process.kill()
+    forking.zygotes._current.process.wait()
+    child = _forked_host(lambda: run(forking, "print(2)").output == "2\n")
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _forked_host(holds: Callable[[], bool]) -> int:
+    """Fork a host that ends with status 0 if what it tries holds."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            code = 0 if run(forking, "print(2)").output == "2\n" else 2
+            code = 0 if holds() else 2
         finally:
             os._exit(code)
-
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert run(forking, "print(3)").output == "3\n"
+    return child
 
 
 def test_nothing_of_a_graded_answer_or_its_requests_reaches_the_next_worker(sandbox: Sandbox) -> None:
