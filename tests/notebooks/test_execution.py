@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.notebooks.warm_kernels import WarmKernels, warm_kernels
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 loader = pytest.importorskip("traitlets.config.loader")
@@ -24,8 +26,15 @@ pytestmark = pytest.mark.slow
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
+@pytest.fixture(scope="session")
+def kernels() -> Iterator[WarmKernels]:
+    """Where kernels are forked from."""
+    with warm_kernels() as started:
+        yield started
+
+
 @pytest.fixture(autouse=True)
-def quiet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: WarmKernels) -> None:
     """Practice writes its diary, and IPython its history, somewhere else than in the user's home."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
@@ -33,6 +42,8 @@ def quiet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.environ["PATH"])  # nbgrader's settings put something in front; undone afterwards
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # where ipykernel sees it, it shows nothing of what C++ prints
+    monkeypatch.setattr("jupyter_client.provisioning.local_provisioner.launch_kernel", kernels.launch)
 
 
 def executed(notebook: Any, folder: Path) -> Any:

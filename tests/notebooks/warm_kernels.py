@@ -1,0 +1,148 @@
+"""Starts the kernels of all notebooks from one process that has imported what their set-up cells import.
+
+Each kernel is a process of its own that begins as ``python -m ipykernel_launcher`` begins, with its own environment,
+folder and session; it has only less to import, and practice in it has a sandbox that was probed and a zygote to share.
+Run as a program, this file is that process: it forks a kernel for every message on its socket, until that is closed.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+COURSE = Path(__file__).parents[2]
+READY = b"ready"
+START_S = 300.0
+WORK = ("graphs", "lowering")
+"""What workers do for exercises that takes long to import."""
+
+
+@contextmanager
+def warm_kernels() -> Iterator[WarmKernels]:
+    """Start the process that kernels are forked from; what set-up cells import must print nothing."""
+    # Left to itself, ipykernel sets the latter before anything can import matplotlib, which then reads it.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with tempfile.TemporaryFile() as said, control:
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env=environment,
+                pass_fds=(theirs.fileno(),),
+            )
+        control.settimeout(START_S)
+        answer = control.recv(64)
+        said.seek(0)
+        assert (answer, said.read().decode()) == (READY, "")
+        yield WarmKernels(control)
+        control.close()
+        process.wait()
+
+
+@dataclass(frozen=True)
+class WarmKernels:
+    """The process that kernels are forked from, as a test sees it."""
+
+    control: socket.socket
+
+    def launch(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str, **_: object) -> Kernel:
+        """Stand for ``launch_kernel`` of jupyter_client."""
+        order = {"command": command, "environment": dict(env), "folder": cwd}
+        self.control.send(json.dumps(order).encode())
+        number, (pidfd,), _, _ = socket.recv_fds(self.control, 64, 1, socket.MSG_CMSG_CLOEXEC)
+        return Kernel(int(number), pidfd)
+
+
+class Kernel:
+    """A forked kernel, with what jupyter_client asks of a `subprocess.Popen`."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, pid: int, pidfd: int) -> None:
+        self.pid, self._pidfd = pid, pidfd
+
+    def poll(self) -> int | None:
+        """Return 0 once it has ended; how it ended, only its parent knows."""
+        return 0 if select.select([self._pidfd], [], [], 0)[0] else None
+
+    def wait(self) -> int:
+        """Wait for its end."""
+        select.select([self._pidfd], [], [])
+        os.close(self._pidfd)
+        return 0
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, to nobody else if it has ended."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, number)
+
+
+def serve(control: socket.socket) -> None:
+    """Import, and then fork a kernel for every message."""
+    import ipykernel.kernelapp  # noqa: F401
+
+    from autograder.practice import checking
+    from autograder.worker.zygote import MORE
+
+    for name in (*set_up_imports(), *(name for work in WORK for name in MORE[work.encode()])):
+        importlib.import_module(name)
+    sandbox = checking._sandbox()
+    sandbox.expect(*WORK)
+    if sandbox.zygotes is not None:
+        sandbox.zygotes.warm()
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, "a thread would be lost in a fork"
+    for undo in weakref.finalize._registry:  # type: ignore[attr-defined]
+        undo.atexit = False  # else each kernel would, before it ends, undo torch's import operator by operator
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a kernel has ended
+    control.send(READY)
+    while order := control.recv(1 << 20):
+        if os.fork() == 0:
+            become_kernel(control, **json.loads(order))
+            return
+    os._exit(0)  # which takes less time than what Python does at its end
+
+
+def set_up_imports() -> Iterator[str]:
+    """The modules that the set-up cells of all notebooks import."""
+    for path in sorted((COURSE / "notebooks").glob("*/*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if "setup" in cell["metadata"].get("tags", []):
+                statements = ast.parse("".join(cell["source"])).body
+                yield from (str(each.module) for each in statements if isinstance(each, ast.ImportFrom))
+                yield from (alias.name for each in statements if isinstance(each, ast.Import) for alias in each.names)
+
+
+def become_kernel(control: socket.socket, command: list[str], environment: dict[str, str], folder: str) -> None:
+    """Be what ``command``, ``python -m`` with a module and its arguments, would start."""
+    os.setsid()
+    socket.send_fds(control, [str(os.getpid()).encode()], [os.pidfd_open(os.getpid())])
+    control.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.environ.clear()
+    os.environ.update(environment, JPY_PARENT_PID=str(os.getppid()))
+    os.chdir(folder)
+    sys.path[0] = folder
+    sys.argv = command[command.index("-m") + 1 :]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(COURSE)
+    serve(socket.socket(fileno=int(sys.argv[1])))
