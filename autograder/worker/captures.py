@@ -20,6 +20,7 @@ from autograder.worker.functions import call_on_tensors, value_answer
 from autograder.worker.plain_graphs import plain
 from autograder.worker.source import NoEntryPointError
 from autograder.worker.tensors import to_raw, to_torch
+from autograder.worker.untimed_guards import leave_guards_untimed
 
 Reply = tuple[dict[str, Any], list[RawTensor]]
 
@@ -86,6 +87,7 @@ def _with_dynamo(
     from torch._dynamo.exc import TorchDynamoException
     from torch.export import Dim, export
 
+    leave_guards_untimed()
     shapes = tuple(dict.fromkeys(dims, Dim.DYNAMIC) or None for dims in dynamic) or None
     torch._dynamo.reset()
     try:

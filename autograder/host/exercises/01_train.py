@@ -32,6 +32,7 @@ SIZES = {
 LEAST_STEPS = 50
 CLEARLY_NATS = 0.1  # of loss below the baseline, so that no luck gets there
 IGNORED = -100
+LARGEST_SEED = 10**6
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Run:
     """One call of the student's function: what it trained on, and what came back."""
 
     text: Text
+    seed: int
     state: Mapping[str, torch.Tensor]
     written: Events | CheckFailedError
 
@@ -115,21 +117,34 @@ def trained(answer: ModuleAnswer, text: Text, seed: int) -> Description:
     return replace(found, parameters={name: found.parameters[name] for name in expected})
 
 
-_runs: weakref.WeakKeyDictionary[ModuleAnswer, Run] = weakref.WeakKeyDictionary()
+_runs: weakref.WeakKeyDictionary[ModuleAnswer, Run | CheckFailedError] = weakref.WeakKeyDictionary()
 
 
 def one_run(answer: ModuleAnswer, draw: Draw) -> Run:
-    """The run that all visible checks look at, made by the first of them: training takes time."""
+    """The run that all checks look at, made by the first of them, since training takes time.
+
+    Raises `CheckFailedError` in each of them if it gave no weights.
+    """
     if answer not in _runs:
-        text = Text.drawn(draw)
-        found = trained(answer, text, draw.integer(0, 10**6))
-        written: Events | CheckFailedError
         try:
-            written = read_events(answer.clean, found.files)
+            _runs[answer] = _first_run(answer, draw)
         except CheckFailedError as error:
-            written = error
-        _runs[answer] = Run(text, found.parameters, written)
-    return _runs[answer]
+            _runs[answer] = error
+    run = _runs[answer]
+    if isinstance(run, CheckFailedError):
+        raise run
+    return run
+
+
+def _first_run(answer: ModuleAnswer, draw: Draw) -> Run:
+    text, seed = Text.drawn(draw), draw.integer(0, LARGEST_SEED)
+    found = trained(answer, text, seed)
+    written: Events | CheckFailedError
+    try:
+        written = read_events(answer.clean, found.files)
+    except CheckFailedError as error:
+        written = error
+    return Run(text, seed, found.parameters, written)
 
 
 def _scalars(answer: ModuleAnswer, draw: Draw) -> None:
