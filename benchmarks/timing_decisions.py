@@ -19,10 +19,10 @@ import dataclasses
 import datetime
 import itertools
 import json
-import multiprocessing
 import os
 import random
 import statistics
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -131,23 +131,17 @@ OPERATIONS: dict[str, Callable[[], Step]] = {"compute": compute, "memory": memor
 @contextmanager
 def loaded() -> Iterator[None]:
     """Keep every core but one busy meanwhile."""
-    context = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
-    hogs = [context.Process(target=spin, daemon=True) for _ in range(max(1, (os.cpu_count() or 2) - 1))]
-    for hog in hogs:
-        hog.start()
+    command = [sys.executable, "-S", "-c", "print(flush=True)\nwhile True: sum(range(100_000))"]
+    hogs = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(max(1, (os.cpu_count() or 2) - 1))]
     try:
-        time.sleep(2.0)  # until they have started
+        for hog in hogs:
+            assert hog.stdout is not None
+            hog.stdout.readline()  # from now on it computes
         yield
     finally:
         for hog in hogs:
             hog.kill()
-            hog.join()
-
-
-def spin() -> None:
-    """Compute for ever."""
-    while True:
-        sum(range(100_000))
+            hog.communicate()
 
 
 @contextmanager

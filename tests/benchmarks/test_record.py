@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+import benchmarks.record
 from benchmarks.record import main
 from tests.architecture.source_tree import ROOT
+from tests.autograder.host.forked_command import fork_command
 
 # A measurement, and what its quick run prints.
 QUICK = {
@@ -20,12 +27,45 @@ QUICK = {
 }
 
 
+class Forked:
+    """Stands for a process of `subprocess.Popen`: a fork, which has imported what a measurement imports."""
+
+    def __init__(self, command: Sequence[str], *, cwd: Path, **others: object) -> None:
+        self._forked = fork_command(command[1:], cwd, os.environ)
+        self.stdout = self._forked.output
+        self.returncode = -1
+
+    def __enter__(self) -> Forked:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.returncode, _ = self._forked.finish()
+
+
 def record(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     """Run the command in this process, and the measurement in one of its own, as always; return the exit status."""
     monkeypatch.setattr(sys, "argv", ["record", *arguments])
     return main()
 
 
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have measurements be forks of this process, and the tests that a measurement starts forks of that."""
+    import torch._dynamo  # noqa: F401  # once for all of them
+
+    monkeypatch.setattr(benchmarks.record, "subprocess", SimpleNamespace(Popen=Forked, PIPE=subprocess.PIPE))
+    cold = subprocess.run
+
+    def run(command: Sequence[str], **others: Any) -> subprocess.CompletedProcess[str]:
+        if list(command[1:3]) != ["-m", "pytest"]:
+            return cold(command, **others)
+        status, printed = fork_command(command[1:], others["cwd"], os.environ).finish()
+        return subprocess.CompletedProcess(command, status, printed)
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_run_prints_its_tables_and_is_kept_with_the_machine(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
