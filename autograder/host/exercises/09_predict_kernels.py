@@ -99,12 +99,12 @@ def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], Non
 
 def few(draw: Draw) -> list[Chain]:
     """Programs of one graph with one call, with two, and with as many as come."""
-    some = ("sine", "share", "transpose", "product", "product", "sort")
-    return [["product", "bias", "sine"], ["sort", "sine", "sort"], *(random_chain(draw, n, some) for n in (5, 6, 7))]
+    return [["product", "bias", "sine"], ["sort", "sine", "sort"], *straight(draw)[:5]]
 
 
 def straight(draw: Draw) -> list[Chain]:
     """Programs of one graph without dead code; products, sums after them, and views occur."""
+    draw = draw.shared("one graph")  # each program takes Inductor a while
     some = ("sine", "bias", "residual", "in_place", "share", "transpose", "product", "sort")
     telling = [
         ["sine", "share", "product", "bias", "sine"],
@@ -125,6 +125,7 @@ def with_breaks(draw: Draw) -> list[Chain]:
 
 def of_everything(draw: Draw) -> list[Chain]:
     """Long programs of all steps, among them values that nobody reads and values that are returned as well."""
+    draw = draw.shared("everything")
     telling = [
         ["sine", "product", "keep", draw.choice(SUMS)],
         ["product", "unused", draw.choice(SUMS), "product"],

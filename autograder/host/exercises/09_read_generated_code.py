@@ -130,6 +130,7 @@ def _masks(draw: Draw) -> list[str]:
 
 def long(draw: Draw) -> list[str]:
     """Kernels of everything."""
+    draw = draw.shared("everything")
     return [random_text(draw, tuple(ENDS), n) for n in (6, 7, 8)]
 
 
