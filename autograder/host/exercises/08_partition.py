@@ -26,12 +26,19 @@ def required(rows: Sequence[Row], saved: Collection[str]) -> dict[str, str]:
     """What of forward is read in backward or computed again there, inputs aside, each with its first reader."""
     ahead = {r["name"]: r for r in _values(rows)}
     readers: dict[str, str] = {}
-    for row in (r for r in rows if r["part"] == "backward"):
-        readers = {a: row["name"] for a in row["args"] if a in ahead} | readers
+
+    def read_by(row: Row) -> None:
+        for name in reversed(row["args"]):
+            if name in ahead:
+                readers[name] = readers.pop(name, row["name"])
+
+    for row in rows:
+        if row["part"] == "backward":
+            read_by(row)
     for name in reversed(ahead):
         if name in readers and name not in saved:
-            readers = {a: name for a in ahead[name]["args"] if a in ahead} | readers
-    return readers
+            read_by(ahead[name])
+    return dict(reversed(readers.items()))
 
 
 def spent(rows: Sequence[Row], saved: Collection[str]) -> tuple[int, int] | None:

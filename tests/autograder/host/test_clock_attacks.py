@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.host.session import AnswerFailedError
 from course_lib.timing import Verdict, decide_speedup
 from tests.architecture.source_tree import ROOT
+from tests.autograder.host.forked_command import fork_command
 from tests.autograder.host.timed_exercise import HONEST, SPEED, contest_of
 
 ATTACKS = sorted((ROOT / "tests" / "submissions" / "hostile" / "speed").glob("*.py"))
@@ -37,12 +36,11 @@ def sandbox() -> Iterator[Sandbox]:
 
 @functools.cache
 def naive_ratios() -> dict[str, float]:
-    """What the naive timer believes, from one process that imports torch once."""
-    command = [sys.executable, str(NAIVE_TIMER), *map(str, ATTACKS)]
-    environ = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False, timeout=200)
+    """What the naive timer believes, in a fork of this process."""
+    command = [str(NAIVE_TIMER), *map(str, ATTACKS)]
+    _, printed = fork_command(command, ROOT, os.environ | {"OMP_NUM_THREADS": "1"}).finish()
     ratios: dict[str, float] = {}
-    for name, ratio in (line.split() for line in done.stdout.splitlines()):
+    for name, ratio in re.findall(r"^(\w+) ([\d.e+-]+)$", printed, re.MULTILINE):
         ratios[name] = max(float(ratio), ratios.get(name, 0.0))
     return ratios
 

@@ -26,6 +26,8 @@ from tests.autograder.host.hostile.catalogue import Attack
 MIB = 1 << 20
 LIMITS = Limits(memory_bytes=640 * MIB, processes=96, tmp_bytes=16 * MIB, file_bytes=64 * MIB)
 WALL_S = 4.0
+UNLIMITED = {"memory_bytes": 128 * MIB, "wall_s": 1.0}
+"""Asked where nothing is limited: to take twice of little, or to stay a little longer, shows it as well."""
 TOKEN = secrets.token_hex()
 # These end the worker, or leave it unfit for another question.
 FATAL = {
@@ -89,7 +91,7 @@ def unprotected(attack: Attack, question: dict[str, Any], folder: Path) -> str:
     result = folder / "gained"
     inherited = os.open(_written(folder / "inherited", TOKEN), os.O_RDONLY)
     os.set_inheritable(inherited, True)
-    arguments = [TOKEN, json.dumps(question), str(result)]
+    arguments = [TOKEN, json.dumps(question | UNLIMITED), str(result)]
     for _ in range(2 if attack.path.stem in TWICE else 1):
         process = subprocess.Popen(
             [sys.executable, "-c", SACRIFICE, *arguments],
