@@ -86,17 +86,17 @@ def print_costs() -> None:
         print(f"{name:36}{launches:>12}{moved:>18}{before.bytes_moved / after.bytes_moved:>8.2f}")
 
 
-def print_times(depths: Sequence[int]) -> None:
-    """Print how long all default passes take on encoders of several depths."""
+def print_times(depths: Sequence[int], *, warm_up: bool) -> None:
+    """Print how long all default passes take on encoders of several depths; the first run also imports."""
     print(f"\n{'layers':>8}{'nodes':>8}{'fused':>8}{'CPU, s':>10}{'CPU, ms/node':>14}  captured by")
     tokens = torch.zeros(2, 16, dtype=torch.int64)
     for kind, captured in (("torch.fx", _traced), ("torch.export, decomposed", _decomposed)):
-        for layers in (1, *depths):
+        for layers in (1, *depths) if warm_up else depths:
             graph = captured(_encoder(layers), tokens)
             busy = time.process_time()
             result = fuse(graph, (tokens,))
             busy = time.process_time() - busy
-            if layers in depths:  # the first run also imports
+            if layers in depths:
                 nodes = len(graph.graph.nodes)
                 print(f"{layers:>8}{nodes:>8}{result.num_matches:>8}{busy:>10.2f}{1e3 * busy / nodes:>14.2f}  {kind}")
 
@@ -144,6 +144,6 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="graphs of two layers only")
     print_costs()
     quick = parser.parse_args().quick
-    print_times((2,) if quick else LAYERS)
+    print_times((2,) if quick else LAYERS, warm_up=not quick)
     if not quick:
         print_import_time()
