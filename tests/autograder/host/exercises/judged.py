@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from autograder.host.exercises import find
 from autograder.host.exercises.registry import hidden_part
 from autograder.host.judge import judge
@@ -21,9 +24,14 @@ def reference(exercise_id: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def judged(exercise_id: str, answer: str, *, hidden: bool = True, seed: int = 11) -> ExerciseRecord:
-    """The record of ``answer``."""
+def judged(
+    exercise_id: str, answer: str, *, hidden: bool = True, seed: int = 11, only: Collection[str] = ()
+) -> ExerciseRecord:
+    """The record of ``answer``; of the checks whose names are in ``only``, where there are any."""
     exercise = find(exercise_id, hidden=hidden)
+    if only:
+        exercise = replace(exercise, checks=tuple(check for check in exercise.checks if check.name in only))
+        assert len(exercise.checks) == len(only), f"{exercise_id} has not all of the checks {', '.join(only)}"
     parts = {"setup": exercise.setup, f"answer {exercise_id}": answer}
     return judge(exercise, parts, sandbox=open_sandbox(), seed=seed)
 

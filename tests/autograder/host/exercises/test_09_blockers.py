@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from autograder.host.exercises import find
 from autograder.host.kit.draw import Draw
 from autograder.host.kit.programs.blocked_programs import known_listings
 from autograder.host.kit.programs.loop_listings import REASONS, drawn
@@ -16,6 +17,8 @@ from tests.autograder.host.exercises.judged import judged, messages, reference
 
 ID = "09_blocker_hunt"
 FIVE = ("reported", "appended", "turned", "spread", "standardised")
+APPENDED, TURNED, STANDARDISED = (f"`{name}` fuses as far as it can" for name in ("appended", "turned", "standardised"))
+PRECISION = "in double precision, far from zero"
 hidden = importlib.import_module(f"autograder.host.hidden.{ID}")
 
 
@@ -90,10 +93,9 @@ def test_a_wrong_idea_of_an_edge_is_named(name, change, words):
 
 
 def only_blockers(answer: str, seed: int) -> list[str]:
-    """What the checks of listings say of an answer whose programs nobody needs here."""
-    alone = answer.replace("(blockers, reported, appended, turned, spread, standardised)", "(blockers,)")
-    said = messages(judged(ID, alone, seed=seed))
-    return [text for name, text in said.items() if name.startswith("`blockers`")]
+    """What the checks of listings say of an answer."""
+    names = [check.name for check in find(ID, hidden=True).checks if check.name.startswith("`blockers`")]
+    return list(messages(judged(ID, answer, seed=seed, only=names)).values())
 
 
 def test_wrong_repairs_are_named():
@@ -134,20 +136,16 @@ def test_who_leaves_too_many_kernels_is_told_how_many_and_why():
             hidden=False,
         )
     )
-    assert "loop for each of its parts" in said["`appended` fuses as far as it can"]
-    assert "makes 2 kernels of it; one is enough" in said["`turned` fuses as far as it can"]
+    assert "loop for each of its parts" in said[APPENDED]
+    assert "makes 2 kernels of it; one is enough" in said[TURNED]
     assert "library's kernel" in said["`spread` fuses as far as it can"]
-    assert "makes 3 kernels of it; two are enough" in said["`standardised` fuses as far as it can"]
+    assert "makes 3 kernels of it; two are enough" in said[STANDARDISED]
 
 
 def test_a_program_that_still_writes_into_the_cache_is_refused():
     writing = "(cache.select(1, -1).copy_(k), cache.tanh())[1]"
-    said = messages(
-        judged(
-            ID, reference(ID, ("torch.select_scatter(cache, k, 1, cache.shape[1] - 1).tanh()", writing)), hidden=False
-        )
-    )
-    assert "writes into its input number 0" in said["`appended` fuses as far as it can"]
+    answer = reference(ID, ("torch.select_scatter(cache, k, 1, cache.shape[1] - 1).tanh()", writing))
+    assert "writes into its input number 0" in messages(judged(ID, answer, only=[APPENDED]))[APPENDED]
 
 
 def test_a_large_mean_is_not_lost_to_cancellation():
@@ -158,9 +156,7 @@ def test_a_large_mean_is_not_lost_to_cancellation():
             "mean = x.mean(); variance = (x * x).mean() - mean * mean",
         ),
     )
-    said = messages(judged(ID, answer))
-    assert "in double precision, far from zero" in said
-    assert "`standardised` fuses as far as it can" not in said
+    assert messages(judged(ID, answer, only=[PRECISION, STANDARDISED])).keys() == {PRECISION}
 
 
 HIDING = [
@@ -177,8 +173,7 @@ HIDING = [
 @pytest.mark.parametrize(("name", "program"), HIDING, ids=[h[0] for h in HIDING])
 def test_kernels_cannot_be_hidden(name, program):
     answer = reference(ID, ("        y = x.exp()\n        return y, y.T + 1", f"        return {program}"))
-    said = messages(judged(ID, answer, hidden=False))
-    assert "`turned` fuses as far as it can" in said
+    assert TURNED in messages(judged(ID, answer, only=[TURNED]))
 
 
 def test_changing_how_inductor_counts_in_the_students_worker_changes_nothing():
@@ -191,7 +186,7 @@ config._post_fusion_custom_pass = lambda nodes: nodes[:1]
 course_lib.graph.scheduling.Scheduled.kernels = property(lambda self: 1)
 """
     answer = cheat + reference(ID, ("y.T + 1", "y.T.contiguous() + 1"))
-    assert "makes 2 kernels" in messages(judged(ID, answer, hidden=False))["`turned` fuses as far as it can"]
+    assert "makes 2 kernels" in messages(judged(ID, answer, only=[TURNED]))[TURNED]
 
 
 def test_an_answer_that_guesses_one_reason_for_all_edges_gets_no_listing_right():

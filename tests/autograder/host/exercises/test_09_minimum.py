@@ -14,8 +14,12 @@ from course_lib.models import option_programs
 from tests.autograder.host.exercises.judged import judged, reference
 
 MINIMUM, EXPERIMENT = "09_reach_byte_minimum", "09_config_experiment"
+RECORDED = "the record is complete, its numbers repeat, and the verdict follows"
 experiment = importlib.import_module(f"autograder.host.exercises.{EXPERIMENT}")
 
+LEAN_MIX, LEAN_SHARES = (
+    f"`{name}` moves at most 1.05 times the minimum, with the right values" for name in ("mix", "shares")
+)
 SOFTEN, SHARES = "temperature.clamp(min=0.1)", "columns / columns.sum()"
 MIX, SCORES = "a @ weight[:left] + b @ weight[left:]", "(q @ k.t()) * q.shape[1] ** -0.5"
 
@@ -110,14 +114,14 @@ TRICKS = [
 @pytest.mark.parametrize(("name", "before", "body"), TRICKS, ids=[t[0] for t in TRICKS])
 def test_waste_cannot_be_hidden_from_the_grader(name, before, body):
     answer = before + reference(MINIMUM, (SHARES, body))
-    earned = {c.name.split("`")[1]: c.points for c in judged(MINIMUM, answer, hidden=False).checks}
-    assert earned == {"soften": 2.1, "mix": 2.1, "shares": 0, "scores": 2.1}
+    record = judged(MINIMUM, answer, only=[LEAN_MIX, LEAN_SHARES])
+    assert [check.points for check in record.checks] == [2.1, 0]
 
 
 def test_a_function_that_is_lean_in_one_shape_only_gets_nothing_for_others():
     answer = reference(MINIMUM, (SHARES, f"columns / columns.sum() if x.shape[0] == 256 else {WASTEFUL}"))
-    record = judged(MINIMUM, answer)
-    assert record.points == pytest.approx(14 - 1.4)
+    record = judged(MINIMUM, answer, only=[LEAN_SHARES, "`shares` in other shapes"])
+    assert [check.points for check in record.checks] == [2.1, 0]
 
 
 def test_what_is_kept_in_half_precision_on_the_way_is_wrong():
@@ -212,7 +216,8 @@ def test_a_verdict_has_to_follow_from_hypothesis_and_numbers(change, words):
 
 def test_a_refuted_hypothesis_is_worth_as_much():
     answer = reference(EXPERIMENT, ('"bytes": "fewer"}', '"bytes": "more"}'))
-    assert judged(EXPERIMENT, answer, seed=4).points == 5
+    record = judged(EXPERIMENT, answer, seed=4, hidden=False)
+    assert record.points == record.max_points == 3
 
 
 def test_a_hypothesis_after_the_fact_is_found_out():
@@ -221,8 +226,8 @@ def test_a_hypothesis_after_the_fact_is_found_out():
         ('"hypothesis": HYPOTHESIS', '"hypothesis": seen'),
         ('"confirmed" if seen == HYPOTHESIS else "refuted"', '"confirmed"'),
     )
-    record = judged(EXPERIMENT, answer)
-    assert (record.points, record.checks[-1].points) == (4, 0)
+    record = judged(EXPERIMENT, answer, only=[RECORDED, "a hypothesis that can fail"])
+    assert [check.points for check in record.checks] == [3, 0]
     assert "state it before you measure" in record.checks[-1].message
 
 
