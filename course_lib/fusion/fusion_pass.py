@@ -3,6 +3,7 @@
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import ClassVar
 
 from torch import fx
@@ -74,7 +75,7 @@ class FusionPass(GraphPass):
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Fuse each match that may be fused, one by one, because a rewrite may replace an operand of a later match."""
         patterns: dict[Operator | None, list[Pattern]] = {}
-        for pattern in map(Pattern, self.patterns):
+        for pattern in map(_read, self.patterns):
             patterns.setdefault(pattern.operator, []).append(pattern)
         rejected: list[Rejected] = []
         num_matches = 0
@@ -128,6 +129,14 @@ class FusionPass(GraphPass):
         objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
         names = tuple(node.name for node in match.nodes)
         return [refusal(self.name, names, objection, match.anchor)]
+
+
+def _read(function: Callable[..., object]) -> Pattern:
+    """Trace a pattern; one of this library is traced once, one of a notebook may call what is defined anew later."""
+    return _read_once(function) if function.__module__.startswith("course_lib.") else Pattern(function)
+
+
+_read_once = cache(Pattern)
 
 
 def _matches(patterns: Sequence[Pattern], node: fx.Node, writers: tuple[fx.Node, ...]) -> Iterator[Match]:

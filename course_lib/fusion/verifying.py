@@ -102,12 +102,12 @@ def _compare_runs(
     masks = Masks(seed=seed)
 
     def run(program: Program, precision: torch.dtype, mode_of_masks: Masks) -> Observation | Exception:
-        at_first = prepared(program, dtype, mode)  # rounds the parameters to the precision that is compared
+        copied = prepared(program, dtype, mode)  # rounds the parameters to the precision that is compared
         try:
+            if isinstance(copied, nn.Module):
+                copied.to(precision)
             with mode_of_masks:
-                return observe(
-                    prepared(at_first, precision, mode), at_precision(given, precision), gradients=gradients, seed=seed
-                )
+                return observe(copied, at_precision(given, precision), gradients=gradients, seed=seed)
         except Exception as error:  # whatever a program does on these inputs
             return error
 

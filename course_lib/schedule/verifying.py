@@ -131,8 +131,9 @@ class _Run:
     def _observed(
         self, model: nn.Module, precision: torch.dtype, masks: Masks | None, *, checkpoints: bool = True
     ) -> Observation:
-        rounded = prepared(prepared(model, self.dtype, self.mode), precision, self.mode)
+        rounded = prepared(model, self.dtype, self.mode)
         assert isinstance(rounded, nn.Module), "a module is prepared as a module"
+        rounded.to(precision)
         for part in rounded.modules():
             if isinstance(part, Checkpointed):
                 part.enabled = checkpoints
