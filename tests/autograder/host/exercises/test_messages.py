@@ -93,7 +93,7 @@ BROKEN = [
     ("exit while loading", "raise SystemExit(0)\n", "student_error", "SystemExit"),
     (
         "memory",
-        "x = []\ndef scaled_dot_product(*a, **k):\n    while True: x.append(torch.ones(2**26))\n",
+        "x = []\ndef scaled_dot_product(*a, **k):\n    while True: x.append(torch.empty(2**28))\n",
         "out_of_memory",
         "",
     ),
