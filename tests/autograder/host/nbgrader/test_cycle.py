@@ -106,6 +106,14 @@ def hand_in(course: Course, student: str, content: str | dict[str, Any]) -> Path
     return folder
 
 
+def shorten(path: Path) -> str:
+    """Leave the lesson out of a released notebook, but for its beginning; nbgrader reads each cell many times."""
+    notebook = json.loads(path.read_text())
+    notebook["cells"] = [*notebook["cells"][:3], *(c for c in graded_cells(notebook) if c not in notebook["cells"][:3])]
+    path.write_text(json.dumps(notebook))
+    return path.read_text()
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Iterator[Course]:
     patch = pytest.MonkeyPatch()
@@ -114,7 +122,7 @@ def course(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
     patch.setattr(outside_kernel, "_open_once", lambda *_: FakeSandbox())
     course = open_course()
     release(course, [NAME])
-    released = (course.release / NAME / f"{NAME}.ipynb").read_text()
+    released = shorten(course.release / NAME / f"{NAME}.ipynb")
     hand_in(course, "honest", with_answer(json.loads(released), FULL))
     hand_in(course, "untouched", json.loads(released))
     hand_in(course, "ours", with_answer(json.loads(released), OURS))
