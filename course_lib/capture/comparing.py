@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from course_lib.capture.captured import Captured
@@ -19,6 +18,7 @@ from course_lib.capture.comparison import Comparison, ModeResult
 from course_lib.capture.explaining import name_of, reason_in_short
 from course_lib.capture.observing import Observation, attribute, difference, observe
 from course_lib.capture.preserving import fresh_inputs, preserving
+from course_lib.capture.seeding import seed_everything
 from course_lib.errors import CaptureError
 
 CAPTURE_SEED = 1  # probes have other seeds, so that a random number frozen into a graph shows
@@ -107,7 +107,7 @@ def _judge(
 ) -> ModeResult:
     """Capture a copy in one mode and follow it through all probes."""
     program = _copied(model)
-    torch.manual_seed(CAPTURE_SEED)
+    seed_everything(CAPTURE_SEED)
     random.seed(CAPTURE_SEED)
     try:
         example = probes[0]

@@ -12,6 +12,8 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
+from course_lib.capture.seeding import seed_everything
+
 Value = Any
 
 
@@ -33,7 +35,7 @@ def observe(run: Callable[..., Any], inputs: Sequence[Any], *, seed: int, model:
     """
     before = state_of(model)
     printed = io.StringIO()
-    torch.manual_seed(seed)
+    seed_everything(seed)
     random.seed(seed)
     result, raised = None, None
     with contextlib.redirect_stdout(printed):

@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.utils._pytree import TreeSpec, tree_flatten
 
+from course_lib.capture.seeding import seed_everything
+
 Program = nn.Module | Callable[..., object]
 
 
@@ -44,7 +46,7 @@ def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed
     parameters = dict(program.named_parameters()) if isinstance(program, nn.Module) else {}
     for parameter in parameters.values():
         parameter.grad = None
-    torch.manual_seed(seed)
+    seed_everything(seed)
     with torch.set_grad_enabled(gradients):
         result = program(*given)
     outputs, structure = tree_flatten(result)

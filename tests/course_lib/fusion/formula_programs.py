@@ -16,6 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from course_lib.capture.seeding import seed_everything
+
 Tensor = torch.Tensor
 Value = str | float  # an expression of a tensor, or a number
 WIDTH = 6
@@ -227,7 +229,7 @@ def generate_formula(number: int) -> FormulaProgram:
 def _module(source: str, number: int) -> nn.Module:
     scope: dict[str, Callable[..., object]] = {}
     exec(compile(source, f"<formula {number}>", "exec"), {"torch": torch, "F": F}, scope)
-    torch.manual_seed(number)
+    seed_everything(number)
     module: nn.Module = type(f"Formula{number}", (Surroundings,), scope)().double()
     return module
 

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from course_lib.capture.seeding import seed_everything
 from tests.course_lib.fusion.program_edits import EDITS
 from tests.course_lib.fusion.program_seeds import NAMES, SEEDS, Seed, spell
 
@@ -144,6 +145,6 @@ def _inputs(seed: Seed, draw: random.Random) -> tuple[Tensor, ...]:
 def _module(source: str, shape: torch.Size, number: int) -> nn.Module:
     scope: dict[str, Callable[..., object]] = {}
     exec(compile(source, f"<program {number}>", "exec"), {"torch": torch, "F": F}, scope)
-    torch.manual_seed(number)
+    seed_everything(number)
     module: nn.Module = type(f"Generated{number}", (Surroundings,), scope)(*shape).double()
     return module
