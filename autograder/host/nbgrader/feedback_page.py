@@ -1,15 +1,21 @@
 """Turn a graded notebook into a page of feedback as nbgrader does, with the page's templates compiled once.
 
-nbgrader makes an exporter for every hand-in, and each would compile all templates of a page anew.
+nbgrader makes an exporter for every hand-in, and each would compile all templates of a page anew. nbconvert would also
+parse each page and write it again, to give a text to pictures that lack one; most pages have no such picture.
 """
 
 from __future__ import annotations
 
+import re
 from types import CodeType
+from typing import Any
 
 from jinja2 import BytecodeCache, Environment
 from jinja2.bccache import Bucket
-from nbconvert.exporters import HTMLExporter
+from nbconvert.exporters import HTMLExporter, TemplateExporter
+from nbconvert.filters.highlight import Highlight2HTML
+from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
+from nbformat import NotebookNode
 
 
 class CompiledTemplates(BytecodeCache):
@@ -34,6 +40,8 @@ class CompiledTemplates(BytecodeCache):
 
 
 _COMPILED = CompiledTemplates()
+_PICTURE = re.compile(r"<img\b[^>]*", re.IGNORECASE)
+_TEXT = re.compile(r"\salt\s*=", re.IGNORECASE)
 
 
 class FeedbackExporter(HTMLExporter):
@@ -43,3 +51,19 @@ class FeedbackExporter(HTMLExporter):
         environment: Environment = super()._create_environment()
         environment.bytecode_cache = _COMPILED
         return environment
+
+    def from_notebook_node(
+        self, nb: NotebookNode, resources: dict[str, Any] | None = None, **others: Any
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the page; where a picture has no text, as nbconvert makes it."""
+        found = self._init_resources(resources)
+        language = nb.metadata.get("language_info", {})
+        lexer = language.get("pygments_lexer", language.get("name"))
+        self.register_filter("highlight_code", Highlight2HTML(pygments_lexer=lexer, parent=self))
+        widgets = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=found)
+        self.register_filter("filter_data_type", widgets)
+        page, found = TemplateExporter.from_notebook_node(self, nb, found, **others)
+        if all(_TEXT.search(picture) for picture in _PICTURE.findall(page)):
+            return page, found
+        whole: tuple[str, dict[str, Any]] = super().from_notebook_node(nb, resources, **others)
+        return whole

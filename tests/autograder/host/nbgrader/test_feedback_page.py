@@ -1,8 +1,8 @@
-"""The templates of a page of feedback are compiled once in a process, and again when one has changed."""
+"""Templates of pages of feedback are compiled once and again when one has changed; few pages need to be parsed."""
 
 import jinja2
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.host.nbgrader.course import open_course
 from autograder.host.nbgrader.feedback_page import CompiledTemplates, FeedbackExporter
@@ -35,6 +35,20 @@ def test_the_second_page_compiles_nothing_and_shows_what_is_its_own(compiled: li
     assert "for bob" in second
     assert "for ada" not in second
     assert second.replace("for bob", "for ada") == first
+
+
+def of_text(text: str) -> str:
+    return str(FeedbackExporter().from_notebook_node(new_notebook(cells=[new_markdown_cell(text, id="a")]))[0])
+
+
+@pytest.mark.parametrize("picture", ["<img src='a.png'>", "<IMG src='a.png' title='falter'>"])
+def test_a_picture_without_a_text_is_given_one(picture: str) -> None:
+    assert 'alt="No description' in of_text(f"{picture}\n\n![two rows](b.png)")
+
+
+def test_a_page_whose_pictures_have_texts_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbconvert.exporters.html.BeautifulSoup", None)
+    assert 'alt="two rows"' in of_text("![two rows](b.png)")
 
 
 def test_a_template_that_has_changed_is_compiled_again() -> None:
