@@ -62,12 +62,11 @@ def test_the_rest_of_the_project_cannot_be_imported(name: str, tier: Sandbox, ru
 
 def test_nothing_of_the_project_lies_anywhere_else(tier: Sandbox, run: Callable[..., Ending]) -> None:
     search = (
-        "import os\nfor place, _, files in os.walk('/'):\n"
-        "    if place.startswith('/proc'): continue\n"
+        "import os\nfor place, folders, files in os.walk('/'):\n"
+        "    folders[:] = [f for f in folders if f != 'site-packages' and (place, f) != ('/', 'proc')]\n"
         "    for file in files:\n"
         "        if file in ('judge.py', 'gradebook.db', 'nbgrader_config.py', 'open_sandbox.py', 'records.py'):\n"
-        "            path = os.path.join(place, file)\n"
-        "            if 'site-packages' not in path: print(path)\n"
+        "            print(os.path.join(place, file))\n"
     )
 
     assert run(tier, search, limits=LARGE) == Ending("exited", 0, "")
