@@ -37,6 +37,7 @@ _SETTINGS: Mapping[str, Any] = {
     "force_disable_caches": True,
     "cpp.vec_isa_ok": True,
     "cpp.threads": 1,
+    "compile_threads": 1,  # else the first text in Triton starts processes that wait for something to compile
 }
 
 

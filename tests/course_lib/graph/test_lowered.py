@@ -126,6 +126,12 @@ def test_no_compiler_is_needed_and_for_triton_neither_a_gpu_nor_triton() -> None
     assert done.stdout.splitlines() == ["2 True False", f"1 0 {2 * 4 * 8 * 64}"], done.stderr[-500:]
 
 
+def test_no_process_waits_for_something_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch._inductor.async_compile.AsyncCompile.process_pool", lambda: pytest.fail("one started"))
+    found = lowered(lambda x: x.exp() + 1, [torch.ones(8, 60)], config={"cpu_backend": "triton"})
+    assert "tl.store" in found.code[0]
+
+
 def test_programs_are_lowered_from_several_threads_one_after_the_other() -> None:
     with ThreadPoolExecutor(3) as threads:
         found = list(threads.map(lambda width: lowered(_chain, (torch.ones(4, width), None)), (8, 16, 24)))
