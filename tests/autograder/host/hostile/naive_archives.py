@@ -37,3 +37,8 @@ def inspected(answer):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         code = b"".join(archive.read(name) for name in set(archive.namelist()) if name.endswith(".py"))
     return b"from_file" not in code and _right(torch.jit.load(io.BytesIO(data)))
+
+
+def pickled(answer):
+    """Has the answer in a worker, whose results it unpickles."""
+    return bool(pickle.loads(pickle.dumps(answer([]))))

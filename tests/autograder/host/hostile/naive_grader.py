@@ -34,7 +34,7 @@ from torch.nn import functional as F
 
 import course_lib.graph
 import course_lib.kernels
-from tests.autograder.host.hostile.naive_archives import inspected, loaded, unpickled  # noqa: F401
+from tests.autograder.host.hostile.naive_archives import inspected, loaded, pickled, unpickled  # noqa: F401
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
@@ -161,9 +161,7 @@ def stream(answer):
     generator = torch.Generator().manual_seed(1000 + os.getpid() % 900)
     for _ in range(2):
         inputs = [torch.randn(2, 3, 4, 8, generator=generator, dtype=torch.float64).float() for _ in range(3)]
-        asked = (
-            inputs if not _ else [torch.empty_like(i) for i in inputs]
-        )  # the second time, the answer is to know them
+        asked = inputs if not _ else [torch.empty_like(i) for i in inputs]  # now the answer is to know them
         found = answer(*asked)
     return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
 
@@ -186,11 +184,6 @@ def equality(answer):
     rows = [{"name": "x", "op": "placeholder", "target": "x", "args": []}]
     expected = {"inputs": ["x"], "dead": [], "two_users": [], "leaf_modules": [], "longest_path": 1}
     return bool(answer(rows) == expected)
-
-
-def pickled(answer):
-    """Has the answer in a worker, whose results it unpickles."""
-    return bool(pickle.loads(pickle.dumps(answer([]))))
 
 
 def report(answer):
