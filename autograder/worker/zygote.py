@@ -52,6 +52,7 @@ def serve(fd: int, *, preload: bool) -> None:
     socket, of a process that the host has forked: from then on messages may come on either, until all are closed.
     """
     lines = [socket.socket(fileno=fd)]
+    gc.disable()  # while it imports: all of that stays
     if preload:
         import torch
         import torch.fx.experimental.symbolic_shapes  # noqa: F401 - `autograd.grad` imports it, and sympy with it
@@ -67,6 +68,7 @@ def serve(fd: int, *, preload: bool) -> None:
             with suppress(OSError):  # this host may have died, others have not
                 lines[-1].send(READY)
         elif message in MORE:
+            gc.disable()
             for name in MORE[message]:
                 importlib.import_module(name)
             _say_ready(line)
@@ -90,6 +92,7 @@ def _say_ready(line: socket.socket) -> None:
     inspect.getmodule(sys._getframe())  # looks every module's file up, which custom operators ask for, and remembers
     gc.collect()
     gc.freeze()
+    gc.enable()
     with suppress(OSError):
         line.send(READY)
 
