@@ -17,7 +17,7 @@ repaired, PROGRAMS, WIDTH = visible.repaired, visible.PROGRAMS, visible.WIDTH
 def _hard(draw: Draw) -> Iterator[Case]:
     for rows in (2, 4, 127):
         yield Case((draw.normal(rows, WIDTH),), label=f"for {rows} rows")
-    yield Case((100 * draw.normal(6, WIDTH),), label="for large numbers")
+    yield Case((visible.large(draw, 6),), label="for large numbers")
     yield Case((-50 - draw.normal(3, WIDTH).abs(),), label="for numbers far below zero")
 
 
