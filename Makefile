@@ -88,8 +88,6 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record full_marks
 	@echo "==> Every solution, handed in for every other exercise"
 	@$(PYTHON) -m benchmarks.record exchanged_answers
-	@echo "==> Corrupted replies to every exercise, of which make test draws a part"
-	@WHOLE=1 $(PYTHON) -m pytest -n $(TEST_PROCESSES) tests/autograder/host/hostile/test_corrupted_replies.py
 	@echo "==> The pages that an instructor of sixty opens"
 	@$(PYTHON) -m benchmarks.record page_times
 

@@ -1,18 +1,26 @@
-"""Some of the exercises, others in each run, for tests whose whole takes long; with WHOLE=1 all of them."""
+"""A part of what there is to try, another in each run, for tests whose whole takes long; with WHOLE=1 all of it."""
 
 from __future__ import annotations
 
 import os
 import random
 from collections.abc import Sequence
+from typing import TypeVar
 
 from autograder.host.exercises import all_exercises
 
+Thing = TypeVar("Thing")
 # Processes that share the tests of one run out have to draw the same.
-_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", "alone")
 
 
-def drawn(count: int) -> Sequence[str]:
-    """``count`` exercises, in their order."""
-    everything = all_exercises()
-    return everything if os.environ.get("WHOLE") else sorted(random.Random(_RUN).sample(everything, count))
+def some(things: Sequence[Thing], count: int, *, name: str) -> list[Thing]:
+    """``count`` of ``things``, in their order; for each ``name`` others."""
+    chance = random.Random(f"{_RUN} {name}")
+    places = range(len(things)) if os.environ.get("WHOLE") else sorted(chance.sample(range(len(things)), count))
+    return [things[place] for place in places]
+
+
+def drawn(count: int) -> list[str]:
+    """``count`` exercises."""
+    return some(all_exercises(), count, name="exercises")
