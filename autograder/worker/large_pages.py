@@ -10,7 +10,7 @@ from autograder.worker.confinement import kernel
 
 LARGE_PAGE_BYTES = 2 << 20  # of x86-64, and of arm64 with ordinary pages of 4 KiB
 STEP_BYTES = 8 * LARGE_PAGE_BYTES
-"""Gathered in one go: some milliseconds of copying, after which somebody else may be served."""
+"""Gathered in one go, after which somebody else may be served."""
 
 
 def gather() -> Iterator[None]:

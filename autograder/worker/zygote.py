@@ -86,8 +86,7 @@ def _say_ready(line: socket.socket) -> None:
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
-    for undo in weakref.finalize._registry:  # type: ignore[attr-defined]
-        undo.atexit = False  # else each worker would, before it ends, undo torch's import operator by operator
+    leave_torch_loaded()
     sys.path_importer_cache.clear()  # which each worker does, to find what is masked for it
     inspect.getmodule(sys._getframe())  # looks every module's file up, which custom operators ask for, and remembers
     gc.collect()
@@ -95,6 +94,12 @@ def _say_ready(line: socket.socket) -> None:
     gc.enable()
     with suppress(OSError):
         line.send(READY)
+
+
+def leave_torch_loaded() -> None:
+    """Have no fork of this process undo torch's import, operator by operator, before it ends."""
+    for undo in weakref.finalize._registry:  # type: ignore[attr-defined]
+        undo.atexit = False
 
 
 def _next_request(

@@ -18,7 +18,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -99,7 +98,7 @@ def serve(control: socket.socket) -> None:
     import ipykernel.kernelapp  # noqa: F401
 
     from autograder.practice import checking
-    from autograder.worker.zygote import MORE
+    from autograder.worker.zygote import MORE, leave_torch_loaded
 
     for name in (*set_up_imports(), *(name for work in WORK for name in MORE[work.encode()])):
         importlib.import_module(name)
@@ -108,8 +107,7 @@ def serve(control: socket.socket) -> None:
     if sandbox.zygotes is not None:
         sandbox.zygotes.warm()
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a thread would be lost in a fork"
-    for undo in weakref.finalize._registry:  # type: ignore[attr-defined]
-        undo.atexit = False  # else each kernel would, before it ends, undo torch's import operator by operator
+    leave_torch_loaded()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a kernel has ended
     control.send(READY)
     while order := control.recv(1 << 20):

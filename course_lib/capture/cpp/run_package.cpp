@@ -11,7 +11,7 @@
 #include <iterator>
 #include <vector>
 
-// From torch/csrc/jit/serialization/pickle.h, which brings in all of TorchScript: g++ would take thrice as long.
+// From torch/csrc/jit/serialization/pickle.h, which would have g++ read all of TorchScript.
 namespace torch::jit {
 TORCH_API std::vector<char> pickle_save(const c10::IValue& ivalue);
 TORCH_API c10::IValue pickle_load(const std::vector<char>& data);

@@ -1,7 +1,10 @@
-"""Memory gathered in large pages keeps what it held, and is what a fork finds small."""
+"""Memory is gathered in large pages where it may be, keeps what it held, and is a zygote's own only."""
 
 from __future__ import annotations
 
+import mmap
+import os
+import re
 import subprocess
 import sys
 import time
@@ -12,7 +15,11 @@ import pytest
 from autograder.worker.large_pages import private_ranges
 from tests.autograder.host.sandbox.conftest import opened
 
-LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+needs_large_pages = pytest.mark.skipif(
+    KERNEL < (6, 1) or not Path("/sys/kernel/mm/transparent_hugepage").exists() or mmap.PAGESIZE != 4096,
+    reason="gathering needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
+)
 GATHERED = """
 import mmap
 from autograder.worker.large_pages import gather
@@ -27,7 +34,7 @@ print(steps, *(line.split()[1] for line in lines if line.startswith("AnonHugePag
 """
 
 
-@pytest.mark.skipif(not LARGE_PAGES.exists(), reason="this kernel has no transparent large pages")
+@needs_large_pages
 @pytest.mark.parametrize("never", [False, True])
 def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) -> None:
     ended = subprocess.run(
@@ -38,7 +45,7 @@ def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) 
     assert (large_kib >= 56 * 1024) is not never
 
 
-@pytest.mark.skipif(not LARGE_PAGES.exists(), reason="this kernel has no transparent large pages")
+@needs_large_pages
 def test_a_zygote_gathers_its_memory_when_nobody_asks_for_a_worker() -> None:
     zygotes = opened(5).zygotes
     assert zygotes is not None

@@ -22,8 +22,7 @@ def forget_triton() -> None:
 def patch_language_once() -> None:
     """Let Triton's interpreter put its own functions into the language now, and for good.
 
-    By itself it does so in each call of a function inside a kernel, and takes them out after each kernel, which is
-    half of the time that our kernels take.
+    By itself it does so in each call of a function inside a kernel, and takes them out after each kernel.
     """
     import triton.language as tl
     from triton.runtime import interpreter

@@ -216,8 +216,7 @@ def test_a_verdict_has_to_follow_from_hypothesis_and_numbers(change, words):
 
 def test_a_refuted_hypothesis_is_worth_as_much():
     answer = reference(EXPERIMENT, ('"bytes": "fewer"}', '"bytes": "more"}'))
-    record = judged(EXPERIMENT, answer, seed=4, hidden=False)
-    assert record.points == record.max_points == 3
+    assert judged(EXPERIMENT, answer, seed=4).points == 5
 
 
 def test_a_hypothesis_after_the_fact_is_found_out():

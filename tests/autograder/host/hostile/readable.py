@@ -71,6 +71,7 @@ def run(python: Path, level: int, arguments: Sequence[str]) -> int:
         "HOME": "/tmp",
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "WHOLE": "1",
         AT_LEVEL: str(level),
     }
     # the default folder of pytest belongs to whoever came first
