@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from autograder.host.batch import LocalEngine
 from autograder.host.exercises.registry import controls
 from autograder.host.nbgrader.course import Course, open_course
-from autograder.host.nbgrader.grade import Graded, grade_course
+from autograder.host.nbgrader.grade import grade_course
 from autograder.host.nbgrader.release import release
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
@@ -21,6 +22,8 @@ from tests.autograder.host.hostile.levels import opened
 NAME, ANSWER = "04_fx_capture", "04_read_a_graph"
 NOTEBOOKS = attacks("notebook")
 HONEST = next(c.answer for c in controls(ANSWER) if c.name == "reference")
+MARKUP = ("<script>alert", "<img src=x", "javascript:alert")
+MAX_NOTEBOOK_BYTES, MAX_PAGE_CHARACTERS = 2 << 20, 4 << 20  # of what an instructor opens
 
 
 def change_of(attack: Attack) -> Callable[[dict[str, Any]], bytes | None]:
@@ -44,12 +47,20 @@ def hand_in(course: Course, student: str, content: bytes) -> None:
     (folder / f"{NAME}.ipynb").write_bytes(content)
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Iterator[tuple[Course, Graded]]:
+def faults_of_what_is_opened(course: Course, student: str) -> list[str]:
+    """What an instructor opens that is too large, and what stands there of a student's markup."""
+    notebook = course.autograded / student / NAME / f"{NAME}.ipynb"
+    page = (course.feedback / student / NAME / f"{NAME}.html").read_text()
+    large = (notebook.stat().st_size > MAX_NOTEBOOK_BYTES, len(page) > MAX_PAGE_CHARACTERS)
+    names = [name for name, is_large in zip(("large notebook", "large page"), large, strict=True) if is_large]
+    return [*names, *(markup for markup in MARKUP if markup in page)]
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_gradebooks: None) -> Course:
     """A class of every hostile notebook, with an honest one before and one behind them."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("COURSE_WORK", str(tmp_path_factory.mktemp("work")))
-    patch.setenv("PATH", os.defpath)
+    monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("PATH", os.defpath)
     course = open_course()
     release(course, [NAME])
     released = without_its_text((course.release / NAME / f"{NAME}.ipynb").read_text())
@@ -63,29 +74,18 @@ def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
         notebook = json.loads(released)
         changed = change_of(attack)(notebook)
         hand_in(course, attack.path.stem, changed or json.dumps(notebook).encode())
-    report = tmp_path_factory.mktemp("report")
-    yield course, grade_course(course, [NAME], engine=LocalEngine(opened("auto"), 2), report=report)
-    patch.undo()
+    return course
 
 
-def test_a_hostile_notebook_gets_nothing_and_nobody_elses_mark_changes(graded: tuple[Course, Graded]) -> None:
-    _course, result = graded
+# One test, since processes that share tests out would each grade the class anew.
+def test_hostile_notebooks_get_nothing_change_nobodys_mark_and_open_small_and_without_markup(
+    course: Course, tmp_path: Path
+) -> None:
+    result = grade_course(course, [NAME], engine=LocalEngine(opened("auto"), 2), report=tmp_path / "report")
     with result.csv.open() as file:
         marks = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    opened_with = {attack.path.stem: faults_of_what_is_opened(course, attack.path.stem) for attack in NOTEBOOKS}
 
     assert result.failures == ()
     assert marks == {attack.path.stem: attack.most for attack in NOTEBOOKS} | {"a_honest": 6.0, "z_honest": 6.0}
-
-
-@pytest.mark.parametrize("attack", NOTEBOOKS, ids=lambda attack: attack.path.stem)
-def test_what_the_instructor_opens_is_small_and_holds_no_markup_of_a_student(
-    graded: tuple[Course, Graded], attack: Attack
-) -> None:
-    course, _ = graded
-    for path in (course.autograded / attack.path.stem / NAME).glob("*.ipynb"):
-        assert path.stat().st_size < 2 << 20
-    page = (course.feedback / attack.path.stem / NAME / f"{NAME}.html").read_text()
-    assert len(page) < 4 << 20
-    assert "<script>alert" not in page
-    assert "<img src=x" not in page
-    assert "javascript:alert" not in page
+    assert {student: faults for student, faults in opened_with.items() if faults} == {}
