@@ -1,7 +1,7 @@
-"""Strategy: carry sixty megabytes of outputs in one line. Surface: outputs, attachments.
+"""Strategy: carry tens of megabytes of outputs in one line. Surface: outputs, attachments.
 
 Class: notebook. Unprotected: grader page breaks. Level: 5.
-Must get 0: outputs are dropped when the notebook is read, and a file of more than 50 MB is not read.
+Must get 0: outputs are dropped when the notebook is read, and a file of more than 64 MB is not read.
 """
 
 ANSWER = "04_read_a_graph"
@@ -14,5 +14,5 @@ def cells(notebook, name):
 
 def change(notebook):
     for cell in cells(notebook, ANSWER):
-        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 40_000_000}]
-        cell["attachments"] = {"a.png": {"image/png": "eA==" * 5_000_000}}
+        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 16_000_000}]
+        cell["attachments"] = {"a.png": {"image/png": "eA==" * 2_000_000}}

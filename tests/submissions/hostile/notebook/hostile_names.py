@@ -1,4 +1,4 @@
-"""Strategy: give cells, kernels and languages names with control characters, halves of surrogate pairs and a megabyte of letters. Surface: metadata of notebook and cells.
+"""Strategy: give cells, kernels and languages names with control characters, halves of surrogate pairs and a hundred thousand letters. Surface: metadata of notebook and cells.
 
 Class: notebook. Unprotected: grader page runs its code. Level: 5.
 Must get 0: of each cell only type, text and grade id are read; what is shown is made printable and escaped.
@@ -13,7 +13,7 @@ def cells(notebook, name):
 
 
 def change(notebook):
-    name = "\u001b[2J\ud800\u202e<script>alert(1)</script>" + "x" * 1_000_000
+    name = "\u001b[2J\ud800\u202e<script>alert(1)</script>" + "x" * 100_000
     notebook["metadata"] |= {"kernelspec": {"name": name, "display_name": name, "language": name}, "title": name, "authors": [{"name": name}]}
     for cell in notebook["cells"]:
         cell["id"] = cell["metadata"]["name"] = name

@@ -12,7 +12,7 @@ ANSWER = "04_read_a_graph"
 def change(notebook):
     answer = next(c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("grade_id") == ANSWER)
     answer["source"] = "# nothing"
-    for number in range(1_000):
+    for number in range(300):
         cell = copy.deepcopy(answer)
-        cell["cell_type"] = f"{number} \ud800 \u001b[2J <script>alert(1)</script>" + "x" * 10_000
+        cell["cell_type"] = f"{number} \ud800 \u001b[2J <script>alert(1)</script>" + "x" * 16_000
         notebook["cells"].append(cell)
