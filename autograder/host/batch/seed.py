@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import secrets
@@ -32,6 +33,7 @@ def secret_seed(path: Path) -> int:
     return int(path.read_text())
 
 
+@functools.cache
 def fingerprint(seed: int) -> str:
     """Eight characters that tell two seeds apart and give neither away."""
     # slow on purpose: a seed has 63 bits, and its fingerprint is published

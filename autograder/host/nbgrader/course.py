@@ -11,6 +11,8 @@ from nbgrader.apps.api import NbGraderAPI
 from sqlalchemy.exc import SAWarning
 from traitlets.config.loader import PyFileConfigLoader
 
+from autograder.host.nbgrader.gradebook_engine import kept_engine
+
 CONFIG = "nbgrader_config.py"
 _FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite unasked
 _ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
@@ -44,7 +46,7 @@ class Course:
 
         Raises `NbgraderError` with the error that the log names, or else with its last lines.
         """
-        with warnings.catch_warnings():
+        with kept_engine(), warnings.catch_warnings():
             # nbgrader adds each new submission to two collections, and its database layer warns of the order
             warnings.simplefilter("ignore", SAWarning)
             answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))

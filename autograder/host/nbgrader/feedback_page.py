@@ -16,6 +16,7 @@ from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
+from traitlets import Bool
 
 
 class CompiledTemplates(BytecodeCache):
@@ -46,6 +47,8 @@ _TEXT = re.compile(r"\salt\s*=", re.IGNORECASE)
 
 class FeedbackExporter(HTMLExporter):
     """nbconvert's exporter of pages, whose templates are compiled by the first one in a process."""
+
+    optimistic_validation = Bool(True).tag(config=True)  # against the notebook's format, once after all steps
 
     def _create_environment(self) -> Environment:
         environment: Environment = super()._create_environment()

@@ -16,6 +16,7 @@ import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+from traitlets import Bool
 
 from autograder.host.batch import read_hand_in
 from autograder.host.notebook import SubmissionError, answers_in
@@ -27,6 +28,9 @@ _NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_ra
 
 class SubmissionExporter(NotebookExporter):
     """nbconvert's notebook exporter, reading what lies in submitted/ with `readable_notebook`."""
+
+    # the notebook is held against its format once, after all steps, where nbconvert would do it after each
+    optimistic_validation = Bool(True).tag(config=True)
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> tuple[Any, dict[str, Any]]:
         """Convert a file; the second stage, which reads our own output in autograded/, goes the ordinary way."""

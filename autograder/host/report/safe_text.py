@@ -20,6 +20,8 @@ _UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 def printable(text: str, *, limit: int = MESSAGE_CHARACTERS) -> str:
     """``text`` with all that a terminal might obey replaced by �, cut to ``limit`` characters."""
     kept = text if len(text) <= limit else text[: limit - 1] + "…"
+    if kept.replace("\n", "").replace("\t", "").isprintable():  # as nearly every text is, and is found so at once
+        return kept
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in _UNSHOWABLE else "\ufffd" for c in kept)
 
 

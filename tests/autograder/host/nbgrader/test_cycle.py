@@ -154,19 +154,28 @@ def graded(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Graded:
     return grade_course(course, [NAME], engine=LocalEngine(FakeSandbox(), 2), report=report)  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each copy of the course lies: the address of its gradebook is one, so its statements stay compiled."""
+    return tmp_path_factory.mktemp("copy") / "work"
+
+
 @pytest.fixture
-def only(course: Course, graded: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Course]:
+def only(
+    course: Course, graded: Graded, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Course]]:
     """Copy the graded course as it would be if only these students had handed in."""
 
     def copied(*students: str) -> Course:
         def others(folder: str, names: Iterable[str]) -> set[str]:
             return set(names) - set(students) if Path(folder) == course.submitted else set()
 
-        shutil.copytree(course.journal.parent, tmp_path / "work", symlinks=True, ignore=others)
-        monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
+        shutil.copytree(course.journal.parent, place, symlinks=True, ignore=others)
+        monkeypatch.setenv("COURSE_WORK", str(place))
         return open_course()
 
-    return copied
+    yield copied
+    shutil.rmtree(place)
 
 
 def grade_again(course: Course) -> Graded:
