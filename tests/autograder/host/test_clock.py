@@ -20,15 +20,14 @@ NOISES = {
     "loaded": {"spread": 0.1, "bursts": 0.2},
     "bursty": {"spread": 0.2, "bursts": 0.4},
 }
-
-
 SOME = Plan(max_pairs=60)
+PROBLEM_US = 700.0  # so that a round takes few problems, whose outputs are all compared
 
 
 def trial(ratio: float, *, plan: Plan = SOME, noise: str = "quiet", seed: int = 0) -> Trial:
-    """An answer that is exactly ``ratio`` times as fast as a baseline of 150 µs a problem."""
-    candidate = SimulatedSide(150.0 / ratio, scatter(2 * seed, **NOISES[noise]))
-    return run_trial(candidate, SimulatedSide(150.0, scatter(2 * seed + 1, **NOISES[noise])), job(), plan)
+    """An answer that is exactly ``ratio`` times as fast as a baseline."""
+    candidate = SimulatedSide(PROBLEM_US / ratio, scatter(2 * seed, **NOISES[noise]))
+    return run_trial(candidate, SimulatedSide(PROBLEM_US, scatter(2 * seed + 1, **NOISES[noise])), job(), plan)
 
 
 def judged(ratio: float, thresholds: Thresholds, noise: str, seed: int) -> Assessment:
@@ -65,23 +64,23 @@ def test_what_an_empty_round_costs_is_subtracted_and_the_round_is_long_enough():
 
     assert found.empty_us == EMPTY_US
     assert found.ratio == pytest.approx(3.0, rel=0.01)
-    assert found.problems * 150.0 >= WINDOW_US > (found.problems - 1) * 150.0 * 0.9
-    assert found.answer_us == pytest.approx(50.0, rel=0.03)
+    assert found.problems * PROBLEM_US >= WINDOW_US > (found.problems - 1) * PROBLEM_US * 0.9
+    assert found.answer_us == pytest.approx(PROBLEM_US / 3.0, rel=0.03)
 
 
 def test_an_empty_round_that_was_measured_in_a_bad_moment_makes_up_no_speedup():
-    slow_empty = SimulatedSide(150.0)
+    slow_empty = SimulatedSide(PROBLEM_US)
     slow_empty.empty_us = lambda problems, bare=False: 1e6  # type: ignore[method-assign]
-    found = run_trial(SimulatedSide(150.0), slow_empty, job(), Plan(max_pairs=9))
+    found = run_trial(SimulatedSide(PROBLEM_US), slow_empty, job(), Plan(max_pairs=9))
 
     assert found.ratio == pytest.approx(1.0)
-    assert found.empty_us == pytest.approx(MOST_EMPTY * (EMPTY_US + 150.0 * found.problems))
+    assert found.empty_us == pytest.approx(MOST_EMPTY * (EMPTY_US + PROBLEM_US * found.problems))
     assert net_us(100.0, 1e6) == 25.0
     assert [problems_for(2_000, one, 64) for one in (150.0, 5_000.0, 0.1)] == [14, 1, 64]
 
 
 def test_the_size_of_a_round_follows_from_the_baseline_alone():
-    candidate, baseline = SimulatedSide(1e6), SimulatedSide(150.0)
+    candidate, baseline = SimulatedSide(1e6), SimulatedSide(PROBLEM_US)
     run_trial(candidate, baseline, job(), Plan(max_pairs=9))
 
     assert candidate.sizes == baseline.sizes[-1:]
@@ -100,7 +99,7 @@ WRONG = {
 def test_every_timed_output_is_verified(name):
     change, words = WRONG[name]
     with pytest.raises(WrongTimedOutputError, match=words):
-        run_trial(SimulatedSide(50.0, **change), SimulatedSide(150.0), job(), Plan(max_pairs=9))
+        run_trial(SimulatedSide(50.0, **change), SimulatedSide(PROBLEM_US), job(), Plan(max_pairs=9))
 
 
 def decision(ratio: float, asked: float = 1.3):
@@ -153,8 +152,8 @@ def test_a_ratio_that_memory_does_not_allow_is_flagged_and_earns_nothing():
 
 def test_a_baseline_that_was_slowed_down_is_flagged_and_earns_nothing():
     def attempt() -> Trial:
-        answer = SimulatedSide(150.0, is_clean=False)
-        baseline = SimulatedSide(150.0, alone=lambda: 1.0 if answer.closed or not answer.sizes else 1.6)
+        answer = SimulatedSide(PROBLEM_US, is_clean=False)
+        baseline = SimulatedSide(PROBLEM_US, alone=lambda: 1.0 if answer.closed or not answer.sizes else 1.6)
         return run_trial(answer, baseline, job(), Plan(max_pairs=20))
 
     result = assess(attempt, lambda pairs: trial(1.0), Thresholds(2.0))
