@@ -3,14 +3,17 @@
 import csv
 import logging
 import os
+import subprocess
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from autograder.host.demo import afternoon
 from autograder.host.demo.generated import OF_SIXTY, SMALLEST, TooSmallError, generated_class
 from autograder.host.exercises import find, of_assignment
+from tests.autograder.host.forked_command import fork_command
 
 ROOT = Path(__file__).parents[4]
 ANSWERS = ROOT / "tests" / "submissions"
@@ -49,12 +52,19 @@ def quiet_log():
     log.setLevel(level)
 
 
+def run_forked(command, *, cwd, **others):
+    """Run a command of nbgrader to its end without waiting for its imports."""
+    status, said = fork_command(command[1:], cwd, os.environ).finish()
+    return subprocess.CompletedProcess(command, status, said, said)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_gradebooks", "quiet_log")
 def test_a_small_class_has_its_afternoon(tmp_path, monkeypatch, capsys):
     for name in ("COURSE_WORK", "COURSE_EXCHANGE"):  # which it sets, and which are to be as they were
         monkeypatch.setenv(name, str(tmp_path / "work"))
     monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setattr(afternoon, "subprocess", SimpleNamespace(run=run_forked))
     monkeypatch.setattr("sys.argv", ["afternoon", "--students", str(SMALLEST), "--work", str(tmp_path / "work")])
     status = afternoon.main()
 
