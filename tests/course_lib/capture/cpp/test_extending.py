@@ -13,7 +13,7 @@ BUILT = Path(__file__).parents[4] / "work" / "cpp"  # kept from run to run; buil
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("g++") is None or shutil.which("ninja") is None, reason="no C++ compiler"),
+    pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler"),
 ]
 
 
@@ -79,5 +79,5 @@ def gate_with_relu(x, y):
 
 def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CaptureError, match=r"no g\+\+ and no ninja"):
+    with pytest.raises(CaptureError, match=r"no g\+\+ on this machine to compile passes\.cpp"):
         build_passes(tmp_path)
