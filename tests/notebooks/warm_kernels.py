@@ -1,13 +1,16 @@
 """Starts the kernels of all notebooks from one process that has imported what their set-up cells import.
 
 Each kernel is a process of its own that begins as ``python -m ipykernel_launcher`` begins, with its own environment,
-folder and session; it has only less to import, and practice in it has a sandbox that was probed and a zygote to share.
+folder and session; it has only less to import, practice in it has a sandbox that was probed and a zygote to share, and
+Dynamo does not time its guards, which no notebook shows.
 Run as a program, this file is that process: it forks a kernel for every message on its socket, until that is closed.
 """
 
 from __future__ import annotations
 
 import ast
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -95,9 +98,11 @@ class Kernel:
 
 def serve(control: socket.socket) -> None:
     """Import, and then fork a kernel for every message."""
+    gc.disable()  # while it imports: all of that stays
     import ipykernel.kernelapp  # noqa: F401
 
     from autograder.practice import checking
+    from autograder.worker.untimed_guards import leave_guards_untimed
     from autograder.worker.zygote import MORE, leave_torch_loaded
 
     for name in (*set_up_imports(), *(name for work in WORK for name in MORE[work.encode()])):
@@ -107,14 +112,19 @@ def serve(control: socket.socket) -> None:
     if sandbox.zygotes is not None:
         sandbox.zygotes.warm()
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a thread would be lost in a fork"
+    leave_guards_untimed()
     leave_torch_loaded()
+    gc.collect()
+    gc.freeze()
+    gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a kernel has ended
     control.send(READY)
     while order := control.recv(1 << 20):
         if os.fork() == 0:
             become_kernel(control, **json.loads(order))
-            return
-    os._exit(0)  # which takes less time than what Python does at its end
+            atexit._run_exitfuncs()
+            break
+    os._exit(0)  # instead of taking all that was imported apart, page by page
 
 
 def set_up_imports() -> Iterator[str]:
