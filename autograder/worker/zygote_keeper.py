@@ -78,14 +78,14 @@ def _keep(job: Job, leash: socket.socket) -> None:
     confined = os.read(hears, 1) == CONFINED
     os.close(hears)
     socket.send_fds(leash, [STARTED if confined else FAILED], [pidfd])
-    code = _until_the_end(worker, pidfd, leash)
+    code = _until_the_end(worker, pidfd, orders.uid, leash)
     if not orders.mounts:
         _end_all_others(orders.uid)
     with suppress(OSError):
         leash.send(ENDED + str(code).encode())
 
 
-def _until_the_end(worker: int, pidfd: int, leash: socket.socket) -> int:
+def _until_the_end(worker: int, pidfd: int, uid: int | None, leash: socket.socket) -> int:
     """Wait for the worker, which ends when the host lets go; return its exit code, negative for a signal."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
@@ -94,7 +94,7 @@ def _until_the_end(worker: int, pidfd: int, leash: socket.socket) -> int:
         ready = [descriptor for descriptor, _ in poll.poll(BREATH_S * 1000)]
         if leash.fileno() in ready:  # the host says nothing more, so this is the end of the stream
             with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                _kill(pidfd, uid)
             poll.unregister(leash)
         while True:
             dead, status = os.waitpid(-1, os.WNOHANG)
@@ -102,6 +102,20 @@ def _until_the_end(worker: int, pidfd: int, leash: socket.socket) -> int:
                 return os.waitstatus_to_exitcode(status)
             if dead == 0:
                 break
+
+
+def _kill(pidfd: int, uid: int | None) -> None:
+    """Kill the worker; root that may not signal other users' processes does it as the worker's user."""
+    try:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    except PermissionError:
+        if uid is None:
+            raise
+        os.seteuid(uid)
+        try:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        finally:
+            os.seteuid(0)
 
 
 def _end_all_others(uid: int | None) -> None:

@@ -195,12 +195,20 @@ def test_much_output_below_the_bound_is_read_and_dropped(any_tier: Sandbox, run:
     assert (ending.reason, len(ending.output)) == ("exited", LIMITS.output_bytes)
 
 
-def test_nothing_stays_when_the_host_is_killed(tier: Sandbox) -> None:
+COLD = "sandbox._start(program, Limits())"
+FORKED = "sandbox._fork(Zygotes(lambda: sandbox._zygote(preload=False)), program, Limits())"
+
+
+@pytest.mark.parametrize("name", TIERS)
+def test_nothing_stays_when_the_host_is_killed(name: str) -> None:
     host = (
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from autograder.host.sandbox import Limits, open_sandbox\n"
+        "from autograder.host.sandbox import Limits, open_sandbox, opening\n"
+        "from autograder.host.sandbox.zygote import Zygotes\n"
+        "opening.probe = lambda *_, **__: ()\n"  # it was probed here
+        f"sandbox = open_sandbox({by_name(name).level:d})\n"
         "program = 'import os, time; os.write(3, bytes(1)); time.sleep(60)'\n"
-        f"worker = open_sandbox({tier.level:d})._start(program, Limits())\n"
+        f"worker = {FORKED if name.endswith('forked') else COLD}\n"
         "worker.socket.recv(1); print(worker._enclosure._first_pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", host], stdout=subprocess.PIPE, text=True) as process:

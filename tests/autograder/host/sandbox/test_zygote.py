@@ -22,7 +22,7 @@ from autograder.host.sandbox.zygote import Zygotes
 from autograder.protocol import Kind
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
 
-JOBS = 200
+JOBS = 40
 WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)
 ANSWER = "def entry(question):\n    return question"
 # Every page of a worker's own memory that was ever written, searched for texts that come in two halves, so that the
@@ -162,15 +162,14 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
         folders = {str(place) for place in Path(tempfile.gettempdir()).glob(f"autograder-worker-{os.getpid()}-*")}
         return descriptors, children, folders
 
-    jobs = JOBS // 10 if forking.level == 2 else JOBS
     messy = (
         "import os\nif os.fork() == 0: os.setsid(); os.fork(); os.read(3, 1)\nopen(os.environ['TMPDIR'] + '/x', 'w')"
     )
-    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=jobs * 9 // 20)
+    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=JOBS * 9 // 20)
     with forking._start("", LIMITS) as first:  # starts the zygote
         first.end(grace_s=10)
     before, first_process = count(), forking.zygotes._current
-    for _ in range(jobs):
+    for _ in range(JOBS):
         with forking._start(messy, LIMITS) as worker:
             assert worker.end(grace_s=10).reason == "exited"
     after, zygote_process = count(), forking.zygotes._current
