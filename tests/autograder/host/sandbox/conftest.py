@@ -52,6 +52,9 @@ class FromZygote(Sandbox):
 # At levels 3 and 4 a cold worker is itself the only child of a zygote.
 TIERS = {"level 1": 1, "level 1 forked": 1, "level 2": 2, "level 2 forked": 2, "level 3": 3, "level 4": 4}
 
+# Those of this user.
+OWN_TIERS = [name for name, level in TIERS.items() if level != (4 if os.geteuid() == 0 else 3)]
+
 
 @pytest.fixture(scope="session", params=TIERS)
 def tier(request: pytest.FixtureRequest) -> Sandbox:

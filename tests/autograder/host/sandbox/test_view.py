@@ -12,7 +12,8 @@ import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, open_sandbox, view
 from autograder.host.sandbox.view import Bind, Cover, Link, course, file_system, with_parents
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB
+from tests.autograder.host.drawn import some
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_TIERS, by_name
 
 LARGE = Limits(wall_s=30.0, memory_bytes=2048 * MIB)
 LIST_COURSE = (
@@ -180,16 +181,17 @@ def test_parents_are_made_once_and_never_inside_a_bind() -> None:
     assert [parents for _, parents in with_parents(mounts)] == [["/a"], [], [], ["/a/b/e/f"], []]
 
 
-def test_torch_works_inside(tier: Sandbox, run: Callable[..., Ending]) -> None:
-    pytest.importorskip("torch")
-
-    ending = run(tier, "import torch; print((torch.ones(3) @ torch.ones(3)).item())", limits=LARGE)
+@pytest.mark.parametrize("name", some(OWN_TIERS, 1, name="tiers that import torch"))
+def test_torch_works_inside(name: str, run: Callable[..., Ending]) -> None:
+    ending = run(by_name(name), "import torch; print((torch.ones(3) @ torch.ones(3)).item())", limits=LARGE)
 
     assert ending == Ending("exited", 0, "3.0\n")
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler on this machine")
-def test_a_compiler_works_inside_and_its_library_loads(tier: Sandbox, run: Callable[..., Ending]) -> None:
+@pytest.mark.parametrize("name", some(OWN_TIERS, 2, name="tiers that compile"))
+def test_a_compiler_works_inside_and_its_library_loads(name: str, run: Callable[..., Ending]) -> None:
+    tier = by_name(name)
     program = (
         "import ctypes, subprocess, sysconfig\n"
         "code = b'#include <Python.h>\\nint main() { return 7; }'\n"

@@ -20,6 +20,7 @@ from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import Zygotes
 from autograder.protocol import Kind
+from tests.autograder.host.drawn import some
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
 
 JOBS = 40
@@ -305,7 +306,7 @@ print([m for m in sys.modules if m.startswith("course_lib")])
 """
 
 
-@pytest.mark.parametrize("level", [1, 3])
+@pytest.mark.parametrize("level", some([1, 3], 1, name="levels of zygotes for graphs"))
 def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_library(level: int) -> None:
     sandbox = opened(level)
     zygotes = Zygotes(lambda: sandbox._zygote(preload=True))
