@@ -20,7 +20,8 @@ from tests.autograder.host.timed_exercise import HONEST, SPEED, contest_of
 
 ATTACKS = sorted((ROOT / "tests" / "submissions" / "hostile" / "speed").glob("*.py"))
 NAIVE_TIMER = ROOT / "tests" / "autograder" / "host" / "hostile" / "naive_timer.py"
-PLAN = Plan(max_pairs=12, budget_s=2.0, enough=enough(SPEED.thresholds))
+# One round a side in each pair also where the machine is loaded: nothing here depends on how much the times scatter.
+PLAN = Plan(max_pairs=12, budget_s=2.0, tries=1, enough=enough(SPEED.thresholds))
 IDS = [path.stem for path in ATTACKS]
 
 
@@ -77,19 +78,19 @@ BAD_ENDS = [
     ("half precision", "def gate(x, bias):\n    return F.silu(x + bias).half()\n", "is not a torch.Tensor of"),
     ("two outputs", "def gate(x, bias):\n    return x, x\n", "returned 2 outputs"),
     ("an exception", "def gate(x, bias):\n    return 1 / 0\n", "ZeroDivisionError"),
-    ("no end", "def gate(x, bias):\n    while True: pass\n", "longer than the 3 s"),
+    ("no end", "def gate(x, bias):\n    while True: pass\n", "longer than the 1.5 s"),
 ]
 
 
 @pytest.mark.parametrize(("name", "text", "words"), BAD_ENDS, ids=[name for name, *_ in BAD_ENDS])
 def test_a_timed_call_that_gives_nothing_says_why(name, text, words, sandbox):
     with pytest.raises(AnswerFailedError, match=words):
-        contest_of(text, sandbox, wall_s=3.0).trial(PLAN)
+        contest_of(text, sandbox, wall_s=1.5).trial(PLAN)
 
 
 def test_outputs_that_are_written_where_they_belong_are_right_too(sandbox):
     text = "def gate(x, bias, out):\n    torch.add(x, bias, out=out)\n    F.silu(out, inplace=True)\n"
-    trial = contest_of(text, sandbox, into=True).trial(Plan(max_pairs=9, budget_s=0.1))
+    trial = contest_of(text, sandbox, into=True).trial(Plan(max_pairs=9, budget_s=0.1, tries=1))
 
     assert len(trial.pairs) == 9
     assert trial.bare_us <= trial.empty_us
