@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.autograder.host.drawn import some
 from tests.notebooks.warm_kernels import WarmKernels, warm_kernels
 
 nbformat = pytest.importorskip("nbformat")
@@ -19,7 +20,7 @@ clearsolutions = pytest.importorskip("nbgrader.preprocessors.clearsolutions")
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = sorted((COURSE / "notebooks").glob("*/*.ipynb"))
 LIMIT_S = 60
-ANSWERED, AGAIN = "-answered", "-again"
+ANSWERED, AFTERWARDS = "-answered", "-afterwards"
 ENDED_AND_BEGAN = "shell.execute_reply", "iopub.execute_input"  # what nbclient notes of a cell
 
 pytestmark = pytest.mark.slow
@@ -97,21 +98,24 @@ def marks(text: str) -> tuple[float, float]:
 
 
 def answered_one_by_one(path: Path) -> Any:
-    """The released notebook in which our answer, try and check follow each check; in the end comes every try again.
+    """The released notebook in which our answer, try and check follow each check.
 
-    That is for those who run all cells and answer afterwards. That no other cell reads what an exercise binds, so that
-    all of them run with answers as they do without, is proved in ``test_names.py``.
+    Half of the tries, others in each run, come in the end instead, for those who run all cells and answer afterwards.
+    That no other cell reads what an exercise binds, so that all of them run with answers as they do without, is proved
+    in ``test_names.py``.
     """
     source, notebook = nbformat.read(path, as_version=4), released(path)
     assert "SOLUTION" not in nbformat.writes(notebook)
-    cells, again = [], []
+    places = [at for at, cell in enumerate(source.cells) if cell.metadata.get("nbgrader", {}).get("grade")]
+    at_once = some(places, len(places) // 2, name=path.stem)
+    afterwards = [at for at in places if at not in at_once] or places
+    cells = []
     for at, cell in enumerate(notebook.cells):
         cells.append(cell)
-        if cell.metadata.get("nbgrader", {}).get("grade"):
-            exercise = source.cells[at - 2 : at + 1]
-            cells += [copied(each, ANSWERED) for each in exercise]
-            again.append(copied(exercise[1], AGAIN))
-    notebook.cells = cells + again
+        if at in places:
+            answer, attempt, check = source.cells[at - 2 : at + 1]
+            cells += [copied(each, ANSWERED) for each in (answer, *[attempt] * (at in at_once), check)]
+    notebook.cells = cells + [copied(source.cells[at - 1], AFTERWARDS) for at in afterwards]
     return notebook
 
 
@@ -123,7 +127,7 @@ def copied(cell: Any, ending: str) -> Any:
 @each_notebook
 def test_each_exercise_is_not_answered_yet_and_then_passes_its_visible_checks(path: Path) -> None:
     notebook = executed(answered_one_by_one(path), path.parent)
-    as_released = [cell for cell in notebook.cells if not cell.id.endswith((ANSWERED, AGAIN))]
+    as_released = [cell for cell in notebook.cells if not cell.id.endswith((ANSWERED, AFTERWARDS))]
     assert seconds(as_released) < LIMIT_S * (2 if os.environ.get("PYTEST_XDIST_WORKER") else 1)
     reports = list(checks(notebook))
     assert reports
