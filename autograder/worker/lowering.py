@@ -13,6 +13,7 @@ import torch
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
+from autograder.worker.course_operators import register_for
 from autograder.worker.tensors import to_torch
 
 Reply = tuple[dict[str, Any], list[RawTensor]]
@@ -38,7 +39,7 @@ def load(message: Message) -> Callable[[Message], Reply]:
 
 
 def _rebuilt(message: Message) -> torch.fx.GraphModule:
-    import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
+    register_for(message.body["graph"])
     from course_lib.graph import from_data
 
     paths = message.body["paths"]
