@@ -7,6 +7,7 @@ from typing import Any
 
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
+from autograder.worker.course_operators import register_for
 from autograder.worker.functions import call_on_tensors
 from autograder.worker.rounds import with_rounds
 from autograder.worker.tensors import to_torch
@@ -17,19 +18,21 @@ Reply = tuple[dict[str, Any], list[RawTensor]]
 def load(message: Message) -> Callable[[Message], Reply]:
     """Rebuild the graph of a LOAD message; calls run it on tensors, alone or in rounds.
 
-    A call with ``count`` also counts what the graph costs.
+    A call with ``anew`` finds the graph's own tensors as they came, whatever earlier ones wrote into them; one with
+    ``count`` also counts what the graph costs.
     """
-    import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
+    register_for(message.body["graph"])
     from course_lib.graph import cost, from_data
 
-    paths = message.body["paths"]
-    graph_module = from_data(
-        message.body["graph"], {p: to_torch(t).clone() for p, t in zip(paths, message.tensors, strict=True)}
-    )
+    came = list(map(to_torch, message.tensors))
+    own = [tensor.clone() for tensor in came]
+    graph_module = from_data(message.body["graph"], dict(zip(message.body["paths"], own, strict=True)))
     if message.body["training"] is not None:  # else its modules are in the modes that they came with
         graph_module.train(message.body["training"])
 
     def answer(call: Message) -> Reply:
+        for tensor, value in zip(own, came, strict=True) if call.body.get("anew") else ():
+            tensor.copy_(value)
         reply, tensors = call_on_tensors(graph_module, call)
         if call.body.get("count"):
             counted = cost(graph_module, [to_torch(raw) for raw in call.tensors])

@@ -110,11 +110,11 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
         return fresh  # two dropouts are equal in what they are called with, which was counted
     # in fp64, since a saturated softmax magnifies each rounding of fp32, and eager's own error tells little of others'
     exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
-    for specs in (source.program.inputs, *source.program.others):
-        inputs = draw_inputs(specs, draw)
+    cases = [draw_inputs(specs, draw) for specs in (source.program.inputs, *source.program.others)]
+    for inputs in cases:
         require_equal(answer, source, fresh, inputs, draw, False)
-        if gradients:
-            require_equal(answer, source, exact, tuple(i.double() for i in inputs), draw, True)
+    for inputs in cases if gradients else ():
+        require_equal(answer, source, exact, tuple(i.double() for i in inputs), draw, True)
     _require_launches(answer, fresh, source, model, draw)
     return fresh
 

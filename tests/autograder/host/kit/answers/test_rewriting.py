@@ -24,6 +24,7 @@ class InProcess:
     """A session that runs a pass, or a rebuilt graph, here."""
 
     def __init__(self, function=None):
+        self.load = {}
         self._answer = ANSWERS["pass"](function) if function else None
 
     def call_with(self, body, tensors):
@@ -39,6 +40,7 @@ class InProcess:
         return self.call_with(body, [to_raw(t) for t in inputs]), []
 
     def reload(self, load, tensors):
+        self.load = load
         self._answer = _load(Message(load, tensors))
 
 
