@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -60,7 +61,6 @@ def capture_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
 
 def written(graph_module: fx.GraphModule) -> Reply:
     """The graph as data and its tensors."""
-    import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
     from course_lib.graph import to_data
 
     graph, kept = to_data(graph_module)
@@ -91,8 +91,7 @@ def _with_dynamo(
     shapes = tuple(dict.fromkeys(dims, Dim.DYNAMIC) or None for dims in dynamic) or None
     torch._dynamo.reset()
     try:
-        # fullgraph refuses what export passes over, such as a print
-        torch.compile(function, fullgraph=True, backend="eager")(*[i.clone() for i in inputs])
+        _refuse_breaks(function, inputs)
         exported = export(_Program(function), tuple(inputs), strict=True, dynamic_shapes=shapes and (shapes,))
     except TorchDynamoException as error:
         fixed = FIXED.search(str(error))
@@ -103,6 +102,20 @@ def _with_dynamo(
             ) from None
         raise NotOneGraphError(f"Dynamo cannot capture the function as one graph: {_first(error)}") from None
     return exported.module(check_guards=False)
+
+
+class _OneGraph(BaseException):
+    """Ends Dynamo, which catches no such exception, when it has the graph: guards and code for it nobody would run."""
+
+
+def _refuse_breaks(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> None:
+    """Have Dynamo refuse what export passes over, such as a print."""
+
+    def stop(*_: Any) -> Any:
+        raise _OneGraph
+
+    with suppress(_OneGraph):
+        torch.compile(function, fullgraph=True, backend=stop)(*[i.clone() for i in inputs])
 
 
 class _Program(torch.nn.Module):
