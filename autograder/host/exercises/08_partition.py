@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,10 +56,27 @@ def cost(question: Question, saved: Collection[str]) -> int | None:
 
 
 def by_trying_all(question: Question) -> list[str]:
-    """The cheapest cut of a graph so small that all can be tried."""
-    names = all_of_forward(question)
-    cuts = (c for n in range(len(names) + 1) for c in itertools.combinations(names, n))
-    return list(min((found, c) for c in cuts if (found := cost(question, c)) is not None)[1])
+    """The cheapest cut of a graph so small that both fates of every value can be tried: saved, or computed again."""
+    rows, price = question["rows"], int(question["price"])
+    values = {r["name"]: r for r in reversed(_values(rows))}
+
+    def cheapest(
+        left: Sequence[str], needed: frozenset[str], saved: Sequence[str], so_far: int
+    ) -> tuple[int, list[str]]:
+        """The lowest cost and its cut, with what is left, from the last value to the first, still to be decided."""
+        while left and left[0] not in needed:
+            left = left[1:]
+        if not left:
+            return so_far, sorted(saved)
+        row, left = values[left[0]], left[1:]
+        best = cheapest(left, needed, (*saved, row["name"]), so_far + row["bytes"])
+        again = so_far + price * row["flops"]
+        if row["tag"] in AGAIN and again <= best[0]:
+            best = min(best, cheapest(left, needed.union(row["args"]), saved, again))
+        return best
+
+    read = {a for r in rows if r["part"] == "backward" for a in r["args"]}
+    return cheapest(tuple(values), frozenset(read), (), 0)[1]
 
 
 def _values(rows: Sequence[Row]) -> list[Row]:
