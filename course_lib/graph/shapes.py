@@ -1,7 +1,7 @@
 """Shapes and dtypes of every node, found without computing anything."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -49,7 +49,7 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
     # The copy owns fake tensors wherever `gm` owns real ones, so nothing real can be changed, and nothing large is
     # copied.
     owned = {id(tensor): fake_like(tensor, mode, device) for tensor in (*gm.parameters(), *gm.buffers())}
-    module = copy.deepcopy(gm, dict(owned))
+    module = _attributes_of(gm, owned)
     fakes = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: fake_like(t, mode, device), list(example_inputs))
     annotator = _Annotator(module, graph=gm.graph, garbage_collect_values=False)
     try:
@@ -59,6 +59,17 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
         said = " ".join(str(error).split())[:300]
         raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
     return gm
+
+
+def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) -> torch.nn.Module:
+    """Return a module with copies of all that a graph reads, but without the graph and its code.
+
+    `owned` are the tensors to put where `gm` has others, by the identity of these.
+    """
+    attributes = {name: value for name, value in vars(gm).items() if name not in ("_graph", "meta")}
+    module = torch.nn.Module()
+    module.__dict__.update(copy.deepcopy(attributes, {**owned, id(gm): module}))
+    return module
 
 
 def fake_like(tensor: torch.Tensor, mode: FakeTensorMode, device: torch.device | None = None) -> torch.Tensor:

@@ -66,7 +66,15 @@ class FusedGraph(nn.Module):
         return self._compiled[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_compiled": []}  # a copy compiles for itself
+        return {**self.__dict__, "_compiled": []}  # what is loaded compiles for itself
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FusedGraph":
+        copied = FusedGraph.__new__(FusedGraph)
+        memo[id(self)] = copied
+        copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        if self.compiler == "torchscript" and _is_stateless(self.body):
+            copied._compiled = list(self._compiled)  # a function of its operands alone: any copy may call it
+        return copied
 
     def extra_repr(self) -> str:
         """Return what `print` shows of the module."""
@@ -100,6 +108,11 @@ class FusedKernel(nn.Module):
     def extra_repr(self) -> str:
         """Return what `print` shows of the module."""
         return f"kernel={name_of(self.kernel)}"
+
+
+def _is_stateless(body: nn.Module) -> bool:
+    """Tell whether a module has nothing that a copy of it would have for itself."""
+    return not any(True for _ in (*body.children(), *body.parameters(), *body.buffers()))
 
 
 def name_of(kernel: object) -> str:

@@ -12,6 +12,7 @@ import course_lib.kernels
 from course_lib.errors import ScheduleError
 from course_lib.graph import count_operators
 from course_lib.schedule import Schedule, call_module, create_schedule, verify
+from tests.autograder.host.drawn import some
 from tests.course_lib.schedule.models import (
     ROWS,
     TOKENS,
@@ -242,8 +243,20 @@ def test_inductor_compiles_what_was_found_forward_and_backward() -> None:
     schedule = decomposed(our_encoder())
     part = schedule["layers.1"]
     part.fuse(part.find(after_projection)[0], compiler="inductor")
-    report = verify(schedule, (TOKENS,), dtypes=(torch.float32,))
+    modes = some(("eval", "train"), 1, name="modes that Inductor compiles for")
+    report = verify(schedule, (TOKENS,), modes=modes, dtypes=(torch.float32,))
     assert report.passed, report
+
+
+def test_copies_share_what_torchscript_compiled_and_follow_their_own_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule = decomposed(our_encoder())
+    part = schedule["layers.0"]
+    part.fuse(part.find(after_projection), compiler="torchscript")
+    monkeypatch.setattr(torch.jit, "script", lambda body: pytest.fail("scripted again"))
+    built = schedule.build().eval()
+    training = copy.deepcopy(built).train()
+    assert torch.equal(built(TOKENS), built(TOKENS))
+    assert not torch.equal(training(TOKENS), training(TOKENS))
 
 
 def test_the_head_and_the_pooled_parts_of_hugging_face_can_be_fused_too() -> None:
