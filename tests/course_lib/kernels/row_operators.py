@@ -26,6 +26,10 @@ class RowOperator:
     eager: Callable[[Tensors, torch.Tensor | None], torch.Tensor]  # what dropout multiplies with, if anything
     drops: bool = True
 
+    def shares(self, *given: float) -> tuple[float, ...]:
+        """Return the shares of dropout to try: all that are given, or one if the operator drops nothing."""
+        return given if self.drops else given[:1]
+
     def tensors(self, rows: Callable[[], torch.Tensor], dtype: torch.dtype = torch.float32) -> Tensors:
         """Return tensors to call with, that ask for gradients; `rows` makes one of shape (..., N)."""
         made = [rows() if letter == "r" else torch.randn(rows().shape[-1]) for letter in self.arguments]

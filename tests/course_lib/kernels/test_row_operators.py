@@ -10,6 +10,7 @@ from torch.utils.checkpoint import checkpoint
 from course_lib.errors import KernelError
 from course_lib.graph import cost
 from course_lib.kernels.dropout import dropout_factors
+from tests.autograder.host.drawn import some
 from tests.course_lib.kernels.row_operators import EPS, LAYOUTS, ROW_OPERATORS, RowOperator, Tensors
 
 EACH = pytest.mark.parametrize("operator", ROW_OPERATORS, ids=lambda operator: operator.name)
@@ -33,55 +34,56 @@ def _values_and_gradients(function: Callable[[Tensors], torch.Tensor], tensors: 
 
 @EACH
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("p", [0.0, 0.4, 1.0])
-def test_values_and_gradients_are_those_of_eager(
-    operator: RowOperator, layout: str, dtype: torch.dtype, p: float
-) -> None:
-    tensors = operator.tensors(LAYOUTS[layout], dtype)
+def test_values_and_gradients_are_those_of_eager(operator: RowOperator, layout: str) -> None:
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        for p in operator.shares(0.0, 0.4, 1.0):
+            _compare_with_eager(operator, operator.tensors(LAYOUTS[layout], dtype), p)
+
+
+def _compare_with_eager(operator: RowOperator, tensors: Tensors, p: float) -> None:
+    dtype = tensors[0].dtype
     seed = SEED if operator.drops and p > 0 else None
     factors = None if seed is None else dropout_factors(seed, p, tensors[0])
     fused = _values_and_gradients(lambda tensors: operator.seeded(tensors, seed, p), tensors)
     eager = _values_and_gradients(lambda tensors: operator.eager(tensors, factors), tensors)
     # The backward pass of RMSNorm is a formula of ours; that of LayerNorm is PyTorch's own operator.
     tolerance = 64 * torch.finfo(dtype).eps if "rms" in operator.name else 0.0
-    torch.testing.assert_close(fused[0], eager[0], rtol=0, atol=0)
+    where = f" at {dtype} with a share of {p}"
+    torch.testing.assert_close(fused[0], eager[0], rtol=0, atol=0, msg=lambda text: text + where)
     for ours, theirs in zip(fused[1:], eager[1:], strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
-    assert fused[0].is_contiguous()
+        torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance, msg=lambda text: text + where)
+    assert fused[0].is_contiguous(), where
 
 
 @EACH
-@pytest.mark.parametrize("p", [0.0, 0.4, 1.0])
-def test_gradients_are_right_to_second_order(operator: RowOperator, p: float) -> None:
-    tensors = operator.tensors(lambda: torch.randn(3, 4), torch.float64)
-    seed = SEED if operator.drops and p > 0 else None
-    assert torch.autograd.gradcheck(lambda *tensors: operator.seeded(tensors, seed, p), tensors)
-    assert torch.autograd.gradgradcheck(lambda *tensors: operator.seeded(tensors, seed, p), tensors)
+def test_gradients_are_right_to_second_order(operator: RowOperator) -> None:
+    for p in operator.shares(0.0, 0.4, 1.0):
+        tensors = operator.tensors(lambda: torch.randn(3, 4), torch.float64)
+        seed = SEED if operator.drops and p > 0 else None
+        for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+            assert check(lambda *tensors: operator.seeded(tensors, seed, p), tensors), p  # noqa: B023
 
 
 @EACH
-@pytest.mark.parametrize("layout", ["matrix", "permuted", "expanded", "empty_batch"])
-@pytest.mark.parametrize("p", [0.0, 0.4])
-def test_opcheck_finds_nothing_to_complain_about(operator: RowOperator, layout: str, p: float) -> None:
-    tensors = operator.tensors(LAYOUTS[layout])
-    if not operator.drops:
-        torch.library.opcheck(torch.ops.course_lib.residual_layer_norm.default, (*tensors, EPS))
-        return
-    seeded = getattr(torch.ops.course_lib, operator.name + "_seeded").default
-    torch.library.opcheck(seeded, (*tensors, SEED if p else None, p, EPS))
+def test_opcheck_finds_nothing_to_complain_about(operator: RowOperator) -> None:
     public = getattr(torch.ops.course_lib, operator.name).default
-    torch.library.opcheck(public, (*tensors, p, False))
+    for layout in some(("matrix", "permuted", "expanded", "empty_batch"), 2, name=f"layouts of {operator.name}"):
+        tensors = operator.tensors(LAYOUTS[layout])
+        torch.library.opcheck(public, (*tensors, 0.4, False, EPS) if operator.drops else (*tensors, EPS))
+        if operator.drops:
+            seeded = getattr(torch.ops.course_lib, operator.name + "_seeded").default
+            torch.library.opcheck(seeded, (*tensors, SEED, 0.4, EPS))
+            torch.library.opcheck(seeded, (*tensors, None, 0.0, EPS))
 
 
 @EACH
-@pytest.mark.parametrize("layout", ["matrix", "permuted", "empty_batch"])
-def test_opcheck_of_the_backward_operators_finds_nothing_either(operator: RowOperator, layout: str) -> None:
-    tensors = [tensor.detach() for tensor in operator.tensors(LAYOUTS[layout])]
-    grad = torch.randn(tensors[0].shape)
+def test_opcheck_of_the_backward_operators_finds_nothing_either(operator: RowOperator) -> None:
     backward = getattr(torch.ops.course_lib, operator.name + "_backward").default
-    for dropout in ((SEED, 0.4), (None, 0.0)) if operator.drops else ((),):
-        torch.library.opcheck(backward, (grad, *tensors, *dropout, EPS))
+    for layout in some(("matrix", "permuted", "empty_batch"), 2, name=f"layouts of gradients of {operator.name}"):
+        tensors = [tensor.detach() for tensor in operator.tensors(LAYOUTS[layout])]
+        grad = torch.randn(tensors[0].shape)
+        for dropout in ((SEED, 0.4), (None, 0.0)) if operator.drops else ((),):
+            torch.library.opcheck(backward, (grad, *tensors, *dropout, EPS))
 
 
 @RANDOM
@@ -204,15 +206,15 @@ WRONG: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
 
 
 @EACH
-@pytest.mark.parametrize("device", ["cpu", "meta"])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_other_operands_are_refused_by_the_body_and_by_the_fake(operator: RowOperator, device: str, wrong: str) -> None:
+def test_other_operands_are_refused_by_the_body_and_by_the_fake(operator: RowOperator, wrong: str) -> None:
     which, spoil = WRONG[wrong]
-    tensors = [(ROW if letter == "r" else COLUMN).to(device) for letter in operator.arguments]
     last = {"last_row": operator.arguments.rindex("r"), "column": operator.arguments.rindex("c"), "all": -1}[which]
-    spoilt = [spoil(tensor) if last in (-1, i) else tensor for i, tensor in enumerate(tensors)]
-    with pytest.raises(KernelError, match="it expects"):
-        operator.fused(tuple(spoilt), 0.0, True)
+    for device in ("cpu", "meta"):
+        tensors = [(ROW if letter == "r" else COLUMN).to(device) for letter in operator.arguments]
+        spoilt = [spoil(tensor) if last in (-1, i) else tensor for i, tensor in enumerate(tensors)]
+        with pytest.raises(KernelError, match="it expects"):
+            operator.fused(tuple(spoilt), 0.0, True)
 
 
 @RANDOM

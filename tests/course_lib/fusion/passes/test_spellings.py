@@ -6,27 +6,31 @@ import pytest
 import torch
 
 from course_lib.fusion import fuse, verify
+from tests.autograder.host.drawn import some
 from tests.course_lib.fusion.passes.operator_spellings import PROGRAMS, SPELLINGS, Program, operators_of
 
-CASES = [
-    (name, operator, spelling)
-    for name in PROGRAMS
-    for operator in operators_of(name)
-    for spelling in SPELLINGS[operator]
-]
 LOSSY = ("gelu_tanh", "gelu_to_relu")
 ALREADY = {("gelu_tanh", "gelu", "tanh"), ("gelu_tanh", "gelu", "module of tanh"), ("gelu_tanh", "gelu", "aten")}
 
 
-@pytest.mark.parametrize(("name", "operator", "spelling"), CASES)
-def test_a_pass_takes_every_spelling_of_its_operators(name: str, operator: str, spelling: str) -> None:
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_pass_takes_every_spelling_of_its_operators(name: str) -> None:
+    spellings = [(operator, spelling) for operator in operators_of(name) for spelling in SPELLINGS[operator]]
+    tried = some(spellings, (len(spellings) + 1) // 2, name=f"spellings for {name}")  # the others in other runs
+    objections = {(operator, spelling): _objection(name, operator, spelling) for operator, spelling in tried}
+    assert {case: said for case, said in objections.items() if said} == {}
+
+
+def _objection(name: str, operator: str, spelling: str) -> str:
+    """Return what a pass does wrong with a program whose operator is spelled in this way."""
     program = Program(name, operator, spelling).eval()
     result = fuse(program, program.inputs, (name,), level="lossy" if name in LOSSY else "exact")
-    expected = 0 if (name, operator, spelling) in ALREADY else 1
-    assert result.num_matches == expected, result.explain()
-    if name not in LOSSY:
-        report = verify(program, result.graph_module, program.inputs, modes=("eval",), dtypes=(torch.float64,))
-        assert report.passed, str(report)
+    if result.num_matches != (0 if (name, operator, spelling) in ALREADY else 1):
+        return result.explain()
+    if name in LOSSY:
+        return ""
+    report = verify(program, result.graph_module, program.inputs, modes=("eval",), dtypes=(torch.float64,))
+    return "" if report.passed else str(report)
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in LOSSY])
