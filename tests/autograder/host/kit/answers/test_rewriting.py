@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
 
+from autograder.host.artifacts import Artifact
 from autograder.host.kit.answers.dropping import Dropping, drops
 from autograder.host.kit.answers.graphs import PassAnswer
 from autograder.host.kit.answers.rewriting import Rewriting, WrongTurn, rewritten
@@ -16,6 +17,7 @@ from autograder.host.session import AnswerFailedError, ExerciseStatus
 from autograder.protocol import Message
 from autograder.worker.answers import ANSWERS
 from autograder.worker.main import _load
+from course_lib.graph import to_data
 
 ROWS = TensorSpec((3, 4))
 
@@ -240,3 +242,17 @@ def test_dropping_is_held_to_its_rate_its_scale_and_its_own_mask(function, words
 
     assert words in said
     assert bool(words) == bool(said)
+
+
+def test_a_graph_is_rebuilt_once_for_runs_in_a_row_and_again_when_its_tensors_changed():
+    graph, tensors = to_data(fx.symbolic_trace(nn.Sequential(nn.Linear(1, 1, bias=False))))
+    clean, artifact, given = InProcess(), Artifact(graph, tensors), torch.ones(2, 1)
+    answer, loads = PassAnswer(InProcess(), clean), []
+    for slope in (3.0, 3.0, 4.0):
+        for tensor in tensors.values():
+            if not torch.all(tensor == slope):
+                tensor.fill_(slope)
+        assert torch.equal(answer.run(artifact, (given,)).outputs[0], slope * given)
+        loads.append(clean.load)
+    assert loads[0] is loads[1]
+    assert loads[1] is not loads[2]
