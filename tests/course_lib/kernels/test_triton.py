@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.autograder.host.drawn import some
 from tests.autograder.host.forked_command import fork_command
 
 HERE = Path(__file__).parent
@@ -14,6 +15,13 @@ ROOT = HERE.parents[2]
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="Triton is not installed; `pip install triton==3.7.1` for these"
 )
+
+# An architecture, a dtype, whether all variants of each kernel; how many kernels, and how many of them the first ones,
+# whose half-precision numbers lie side by side and are read eight or sixteen bytes at a time.
+GPUS = [
+    pytest.param(("75", "float16"), 6 + 4 + 2, 12, id="oldest"),
+    pytest.param(("90", "bfloat16", "all"), 6 + 10 + 8 + 1, 20, id="newest"),
+]
 
 
 def run_with_triton(*command: str, **environment: str) -> tuple[int, str]:
@@ -33,13 +41,7 @@ def test_the_kernels_are_right_in_the_interpreter() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    # An architecture, a dtype, whether all variants of each kernel; how many kernels, and how many of them the first
-    # ones, whose half-precision numbers lie side by side and are read eight or sixteen bytes at a time.
-    ("arguments", "count", "vectorised"),
-    [(("75", "float16"), 6 + 4 + 2, 12), (("90", "bfloat16", "all"), 6 + 10 + 8 + 1, 20)],
-    ids=["oldest", "newest"],
-)
+@pytest.mark.parametrize(("arguments", "count", "vectorised"), some(GPUS, 1, name="GPUs"))
 def test_the_kernels_compile_for_gpus_that_are_not_here(
     arguments: tuple[str, ...], count: int, vectorised: int, tmp_path: Path
 ) -> None:
