@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, Sandbox
-from tests.autograder.host.sandbox.conftest import LIMITS
+from tests.autograder.host.drawn import some
+from tests.autograder.host.sandbox.conftest import LIMITS, OWN_TIERS
 
 ROOT = Path(__file__).parents[4]
 TOKEN = secrets.token_hex()
@@ -41,6 +42,8 @@ ATTACKS: dict[str, tuple[object, ...]] = {
     "read_another_process": (TOKEN,),
 }
 NEEDS_ROOT = {"fill_the_device_directory"}
+# The attacks of hostile answers try the same at every level in every run.
+TRIALS = [(name, tier) for name in ATTACKS for tier in some(OWN_TIERS, 3, name=name)]
 
 
 @pytest.fixture
@@ -88,6 +91,7 @@ def test_an_attack_succeeds_unprotected(attack: tuple[str, str], run_unprotected
     assert "GAINED" in run_unprotected(program, secret=TOKEN)
 
 
+@pytest.mark.parametrize(("attack", "tier"), TRIALS, indirect=True, ids=[f"{name}-{tier}" for name, tier in TRIALS])
 def test_an_attack_gains_nothing(attack: tuple[str, str], tier: Sandbox, run: Callable[..., Ending]) -> None:
     _, program = attack
 
