@@ -1,12 +1,15 @@
-"""Turn a graded notebook into a page of feedback as nbgrader does, with the page's templates compiled once.
+"""Turn a graded notebook into a page of feedback as nbgrader does, doing once what is the same for everybody.
 
-nbgrader makes an exporter for every hand-in, and each would compile all templates of a page anew. nbconvert would also
-parse each page and write it again, to give a text to pictures that lack one; most pages have no such picture.
+nbgrader makes an exporter for every hand-in, and each would compile all templates of a page anew, and colour code that
+stands in everybody's notebook. nbconvert would also parse each page and write it again, to give a text to pictures that
+lack one; most pages have no such picture.
 """
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 from types import CodeType
 from typing import Any
 
@@ -41,8 +44,24 @@ class CompiledTemplates(BytecodeCache):
 
 
 _COMPILED = CompiledTemplates()
+MOST_CELLS = 256  # whose colours are kept; a notebook has fewer
 _PICTURE = re.compile(r"<img\b[^>]*", re.IGNORECASE)
 _TEXT = re.compile(r"\salt\s*=", re.IGNORECASE)
+
+
+class KeptColours(Highlight2HTML):
+    """nbconvert's colouring of code, done once for a cell that many notebooks have."""
+
+    def __call__(self, source: str, language: str | None = None, metadata: Mapping[str, Any] | None = None) -> str:
+        """Return the cell's code as HTML."""
+        if self.extra_formatter_options:
+            return str(super().__call__(source, language, metadata))
+        return _coloured(source, language or self.pygments_lexer, (metadata or {}).get("magics_language"))
+
+
+@functools.lru_cache(MOST_CELLS)
+def _coloured(source: str, language: str, magics_language: str | None) -> str:
+    return str(Highlight2HTML()(source, language, {"magics_language": magics_language} if magics_language else None))
 
 
 class FeedbackExporter(HTMLExporter):
@@ -62,7 +81,7 @@ class FeedbackExporter(HTMLExporter):
         found = self._init_resources(resources)
         language = nb.metadata.get("language_info", {})
         lexer = language.get("pygments_lexer", language.get("name"))
-        self.register_filter("highlight_code", Highlight2HTML(pygments_lexer=lexer, parent=self))
+        self.register_filter("highlight_code", KeptColours(pygments_lexer=lexer, parent=self))
         widgets = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=found)
         self.register_filter("filter_data_type", widgets)
         page, found = TemplateExporter.from_notebook_node(self, nb, found, **others)

@@ -1,11 +1,13 @@
-"""Templates of pages of feedback are compiled once and again when one has changed; few pages need to be parsed."""
+"""What pages of feedback have in common is compiled and coloured once; few pages need to be parsed."""
 
 import jinja2
+import pygments
 import pytest
+from nbconvert.filters.highlight import Highlight2HTML
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.host.nbgrader.course import open_course
-from autograder.host.nbgrader.feedback_page import CompiledTemplates, FeedbackExporter
+from autograder.host.nbgrader.feedback_page import CompiledTemplates, FeedbackExporter, KeptColours
 
 
 @pytest.fixture
@@ -35,6 +37,32 @@ def test_the_second_page_compiles_nothing_and_shows_what_is_its_own(compiled: li
     assert "for bob" in second
     assert "for ada" not in second
     assert second.replace("for bob", "for ada") == first
+
+
+def test_a_cell_that_is_the_same_for_everybody_is_coloured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured, highlight = [], pygments.highlight
+
+    def noted(code, *rest):
+        coloured.append(code)
+        return highlight(code, *rest)
+
+    monkeypatch.setattr(pygments, "highlight", noted)
+    pages = []
+    for answer in ("# of cy", "# of dan"):
+        cells = [new_code_cell("def shown(): return 'to all'", id="a"), new_code_cell(answer, id="b")]
+        pages.append(str(FeedbackExporter().from_notebook_node(new_notebook(cells=cells))[0]))
+    assert coloured == ["def shown(): return 'to all'", "# of cy", "# of dan"]
+    assert pages[0].replace("of cy", "of dan") == pages[1]
+    assert '<span class="k">def</span>' in pages[1]
+
+
+@pytest.mark.parametrize(("metadata", "language"), [({}, "ipython3"), ({"magics_language": "html"}, "html")])
+def test_colours_are_those_of_nbconvert(metadata: dict[str, str], language: str) -> None:
+    text = "<b>def</b> def %x <script>"
+    assert KeptColours()(text, metadata=metadata) == Highlight2HTML()(text, metadata=metadata)
+    assert KeptColours()(text, "python") == Highlight2HTML()(text, "python") != KeptColours()(text, language)
+    of_lines = {"extra_formatter_options": {"linenos": "inline"}}
+    assert KeptColours(**of_lines)(text) == Highlight2HTML(**of_lines)(text) != KeptColours()(text)
 
 
 def of_text(text: str) -> str:
