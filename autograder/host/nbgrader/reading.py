@@ -15,7 +15,9 @@ from typing import Any
 import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+from nbformat.corpus.words import generate_corpus_id
+from nbformat.notebooknode import from_dict
+from nbformat.v4 import new_markdown_cell, new_notebook
 from traitlets import Bool
 
 from autograder.host.batch import read_hand_in
@@ -23,7 +25,7 @@ from autograder.host.notebook import SubmissionError, answers_in
 
 NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
 CELL_CHARACTERS = 20_000  # of a cell; the longer it is, the longer an instructor waits for its page of feedback
-_NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
+_EMPTY: dict[str, dict[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
 
 
 class SubmissionExporter(NotebookExporter):
@@ -73,10 +75,13 @@ def rebuilt(notebook: Mapping[str, Any]) -> NotebookNode:
 
 
 def _cell(cell: Mapping[str, Any]) -> NotebookNode:
-    make = _NEW_CELL.get(str(cell.get("cell_type")), new_raw_cell)
+    kind = str(cell.get("cell_type"))
+    kind = kind if kind in _EMPTY else "raw"
     metadata = cell.get("metadata")
     ours = {"nbgrader": metadata["nbgrader"]} if isinstance(metadata, dict) and "nbgrader" in metadata else {}
-    return make(source=_text(cell.get("source")), metadata=ours)
+    # not by new_code_cell and its like, each of which holds one cell against the format; new_notebook does it for all
+    made = {"cell_type": kind, "id": generate_corpus_id(), "metadata": ours, "source": _text(cell.get("source"))}
+    return from_dict(made | _EMPTY[kind])
 
 
 def _text(source: object) -> str:
