@@ -34,7 +34,7 @@ def _bert(**settings: object) -> nn.Module:
     from transformers import BertConfig
     from transformers.models.bert.modeling_bert import BertLMHeadModel
 
-    sizes = {"hidden_size": 24, "num_attention_heads": 3, "intermediate_size": 40, "num_hidden_layers": 2}
+    sizes = {"hidden_size": 24, "num_attention_heads": 3, "intermediate_size": 40, "num_hidden_layers": 1}
     config = BertConfig(
         vocab_size=50, max_position_embeddings=32, is_decoder=True, use_cache=False, **sizes, **settings
     )

@@ -178,10 +178,10 @@ def test_our_attention_is_merged() -> None:
     same(program, fused(program, inputs, "qkv_merge"), inputs)
 
 
-def _hugging_face_bert() -> nn.Module:
+def _hugging_face_bert(layers: int) -> nn.Module:
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
-        vocab_size=50, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16
+        vocab_size=50, hidden_size=8, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=16
     )
 
     class Hidden(nn.Module):
@@ -197,7 +197,7 @@ def _hugging_face_bert() -> nn.Module:
 
 
 def test_a_whole_bert_of_hugging_face_is_merged_in_its_exported_graph() -> None:
-    model, tokens = _hugging_face_bert(), torch.arange(48).reshape(3, 16)
+    model, tokens = _hugging_face_bert(2), torch.arange(48).reshape(3, 16)
     result = fused(torch.export.export(model, (tokens,)), (tokens,), "qkv_merge", 2)
     assert result.graph_module.state_dict().keys() >= model.state_dict().keys()
     with torch.no_grad():
@@ -223,8 +223,8 @@ def test_parameters_that_are_inputs_of_the_graph_are_merged() -> None:
 
 
 def test_a_whole_bert_of_hugging_face_is_merged_in_the_graph_of_a_backend() -> None:
-    gm, inputs = _given_to_a_backend(_hugging_face_bert(), torch.arange(48).reshape(3, 16))
-    result = fused(gm, inputs, "qkv_merge", 2)
+    gm, inputs = _given_to_a_backend(_hugging_face_bert(1), torch.arange(48).reshape(3, 16))
+    result = fused(gm, inputs, "qkv_merge")
     torch.testing.assert_close(result.graph_module(*inputs), gm(*inputs))
 
 
