@@ -21,10 +21,12 @@ def package(captured: Captured, path: Path | str) -> Path:
         raise CaptureError(f'package got a program captured with mode={captured.mode!r}; it expects mode="export".')
     if Path(path).suffix != ".pt2":
         raise CaptureError(f"package got the name {str(path)!r}; it expects one that ends in .pt2.")
-    from torch._inductor import aoti_compile_and_package
+    from torch._inductor import aoti_compile_and_package, config
 
+    # headers compiled in advance take longer than they save before the fourth package
+    without_headers = config.patch({"aot_inductor.precompile_headers": False})
     try:
-        with torch.no_grad():
+        with torch.no_grad(), without_headers:
             return Path(aoti_compile_and_package(captured.exported, package_path=str(path)))
     except Exception as error:  # lowering and the C++ compiler can fail in many ways
         raise CaptureError(f"Inductor could not compile the program ({type(error).__name__}): {error}") from error

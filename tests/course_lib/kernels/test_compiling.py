@@ -1,6 +1,6 @@
 """The fused operators under `torch.compile`: one node, the same values, and dropout that stays random."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -17,15 +17,6 @@ RANDOM = pytest.mark.parametrize(
 def _fresh_compiler_and_numbers() -> None:
     torch._dynamo.reset()
     torch.manual_seed(0)
-
-
-@pytest.fixture
-def _without_probing_the_processor() -> Iterator[None]:
-    """Spare the compilation of test programs; the numbers do not depend on the instructions."""
-    from torch._inductor import config
-
-    with config.patch({"cpp.vec_isa_ok": True}):
-        yield
 
 
 def _function(operator: RowOperator, p: float) -> Callable[..., torch.Tensor]:
@@ -85,7 +76,6 @@ def test_the_compiled_backward_pass_uses_the_mask_of_the_forward_pass(operator: 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_without_probing_the_processor")
 @EACH
 def test_inductor_compiles_around_the_operator_and_changes_nothing(operator: RowOperator) -> None:
     tensors = operator.tensors(lambda: torch.randn(16, 64))
@@ -102,7 +92,6 @@ def test_inductor_compiles_around_the_operator_and_changes_nothing(operator: Row
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_without_probing_the_processor")
 def test_inductor_draws_a_fresh_seed_in_each_call_and_keeps_it_for_the_backward_pass() -> None:
     operator = ROW_OPERATORS[1]
     x, *others = operator.tensors(lambda: torch.randn(16, 64))  # the sizes above and a factor of 2: kernels are there
