@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -21,7 +21,6 @@ from autograder.worker.functions import call_on_tensors, value_answer
 from autograder.worker.plain_graphs import plain
 from autograder.worker.source import NoEntryPointError
 from autograder.worker.tensors import to_raw, to_torch
-from autograder.worker.unguarded_export import without_guards
 from autograder.worker.untimed_guards import leave_guards_untimed
 
 Reply = tuple[dict[str, Any], list[RawTensor]]
@@ -93,8 +92,7 @@ def _with_dynamo(
     torch._dynamo.reset()
     try:
         _refuse_breaks(function, inputs)
-        with nullcontext() if any(dynamic) else without_guards():
-            exported = export(_Program(function), tuple(inputs), strict=True, dynamic_shapes=shapes and (shapes,))
+        exported = export(_Program(function), tuple(inputs), strict=True, dynamic_shapes=shapes and (shapes,))
     except TorchDynamoException as error:
         fixed = FIXED.search(str(error))
         if fixed:
