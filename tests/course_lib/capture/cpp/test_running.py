@@ -29,7 +29,13 @@ class TwoResults(nn.Module):
 
 
 @pytest.mark.slow
-def test_an_archive_runs_in_cpp_and_agrees(tmp_path):
+def test_what_was_saved_runs_in_cpp_and_agrees(tmp_path):
+    # in one test, so that no two processes compile the program that both need
+    an_archive_agrees(tmp_path)
+    a_package_agrees(tmp_path)
+
+
+def an_archive_agrees(tmp_path):
     runner = build_runner("script", PROGRAMS)
     layer, x = TransformerLayer(SMALL).eval(), torch.randn(2, 5, 8)
     found = runner.run(save(capture(layer, (x,), mode="trace"), tmp_path / "layer.pt"), (x,))
@@ -43,8 +49,7 @@ def test_an_archive_runs_in_cpp_and_agrees(tmp_path):
         runner.run(tmp_path / "missing.pt", (x,))
 
 
-@pytest.mark.slow
-def test_a_package_runs_in_cpp_and_agrees(tmp_path):
+def a_package_agrees(tmp_path):
     from torch._inductor import config
 
     model, x = nn.Sequential(nn.Linear(8, 4), nn.GELU()), torch.randn(5, 8)
