@@ -3,7 +3,8 @@
 The seed is another one in each run and process, and one for all controls: what the host makes of its own questions,
 such as Inductor's code for programs that it drew, is then made once for all controls of an exercise.
 
-The standard ones are tried by `autograder quality`, a sample of them in test_surveying.py.
+A run tries the reference solution of every exercise and one more of its controls, drawn anew; WHOLE=1 tries all, and so
+does `autograder quality`, with the standard ones, of which test_surveying.py tries a sample.
 """
 
 import secrets
@@ -13,9 +14,19 @@ import pytest
 from autograder.host.exercises import all_exercises, find
 from autograder.host.exercises.registry import controls, hidden_part
 from autograder.host.judge import judge
+from autograder.host.kit.exercise import Control
 from autograder.host.sandbox import open_sandbox
+from tests.autograder.host.drawn import some
 
-CONTROLS = [(exercise, control) for exercise in all_exercises() for control in hidden_part(exercise).controls]
+
+def tried(exercise_id: str) -> list[Control]:
+    """The reference solution, and one of the other controls."""
+    own = hidden_part(exercise_id).controls
+    reference, others = ([c for c in own if (c.name == "reference") == is_it] for is_it in (True, False))
+    return [*reference, *some(others, min(1, len(others)), name=exercise_id)]
+
+
+CONTROLS = [(exercise, control) for exercise in all_exercises() for control in tried(exercise)]
 SEED = secrets.randbits(63)
 
 

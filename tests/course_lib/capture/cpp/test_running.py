@@ -16,6 +16,7 @@ from course_lib.capture.cpp import build_runner
 from course_lib.capture.packages import package
 from course_lib.errors import CaptureError
 from course_lib.models import TransformerConfig, TransformerLayer
+from tests.autograder.host.drawn import some
 
 SMALL = TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16)
 PROGRAMS = Path(__file__).parents[4] / "work" / "cpp"  # kept from run to run; built anew when the source changes
@@ -26,13 +27,6 @@ class TwoResults(nn.Module):
         if bool(scale > 0):
             x = x * scale
         return x, x.sum()
-
-
-@pytest.mark.slow
-def test_what_was_saved_runs_in_cpp_and_agrees(tmp_path):
-    # in one test, so that no two processes compile the program that both need
-    an_archive_agrees(tmp_path)
-    a_package_agrees(tmp_path)
 
 
 def an_archive_agrees(tmp_path):
@@ -58,6 +52,12 @@ def a_package_agrees(tmp_path):
         path = package(capture(model, (x,), mode="export"), tmp_path / "model.pt2")
     (found,) = build_runner("package", PROGRAMS).run(path, (x,))
     torch.testing.assert_close(found, model(x))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agrees", some((an_archive_agrees, a_package_agrees), 1, name="what runs in C++"))
+def test_what_was_saved_runs_in_cpp_and_agrees(agrees, tmp_path):
+    agrees(tmp_path)
 
 
 def test_a_program_is_built_once_and_anew_when_its_source_is_newer(tmp_path, monkeypatch):
