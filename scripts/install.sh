@@ -22,7 +22,7 @@ index_answers() {
 
 echo "==> Installing into $venv (about 2 GB; a few minutes the first time)"
 [ -x "$venv/bin/python" ] || "$python3" -m venv "$venv"
-# The pip that Debian's Python brings takes half a minute longer to read the indexes' pages.
+# Debian's Python brings an old pip, which reads the pages of indexes slowly.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check pip==26.3 ||
   echo "Going on with the older pip that is here." >&2
 options=(-c constraints.txt)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -91,7 +90,8 @@ def _with_dynamo(
     shapes = tuple(dict.fromkeys(dims, Dim.DYNAMIC) or None for dims in dynamic) or None
     torch._dynamo.reset()
     try:
-        _refuse_breaks(function, inputs)
+        # fullgraph refuses what export passes over, such as a print
+        torch.compile(function, fullgraph=True, backend="eager")(*[i.clone() for i in inputs])
         exported = export(_Program(function), tuple(inputs), strict=True, dynamic_shapes=shapes and (shapes,))
     except TorchDynamoException as error:
         fixed = FIXED.search(str(error))
@@ -102,20 +102,6 @@ def _with_dynamo(
             ) from None
         raise NotOneGraphError(f"Dynamo cannot capture the function as one graph: {_first(error)}") from None
     return exported.module(check_guards=False)
-
-
-class _OneGraph(BaseException):
-    """Ends Dynamo, which catches no such exception, when it has the graph: guards and code for it nobody would run."""
-
-
-def _refuse_breaks(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> None:
-    """Have Dynamo refuse what export passes over, such as a print."""
-
-    def stop(*_: Any) -> Any:
-        raise _OneGraph
-
-    with suppress(_OneGraph):
-        torch.compile(function, fullgraph=True, backend=stop)(*[i.clone() for i in inputs])
 
 
 class _Program(torch.nn.Module):

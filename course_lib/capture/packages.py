@@ -23,7 +23,7 @@ def package(captured: Captured, path: Path | str) -> Path:
         raise CaptureError(f"package got the name {str(path)!r}; it expects one that ends in .pt2.")
     from torch._inductor import aoti_compile_and_package, config
 
-    # headers compiled in advance take longer than they save before the fourth package
+    # or headers are compiled in advance, for packages to come
     without_headers = config.patch({"aot_inductor.precompile_headers": False})
     try:
         with torch.no_grad(), without_headers:

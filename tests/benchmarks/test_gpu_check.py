@@ -27,8 +27,8 @@ from benchmarks.kernel_cases import Operator
 from benchmarks.layer_cases import build_layer, programs
 from course_lib.models import TransformerConfig
 from tests.architecture.source_tree import ROOT
-from tests.autograder.host.drawn import some
 from tests.benchmarks.forked_sections import Before, ForkingSubprocess
+from tests.drawn import some
 
 FORKING, SCRIPT = "tests.benchmarks.forked_sections", ROOT / "benchmarks" / "gpu_check.py"
 SECTIONS = ("machine", "tests", "timer", "kernels", "clock", "layer")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.autograder.host.drawn import some
+from tests.drawn import some
 from tests.notebooks.warm_kernels import WarmKernels, warm_kernels
 
 nbformat = pytest.importorskip("nbformat")

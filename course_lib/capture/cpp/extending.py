@@ -38,7 +38,7 @@ class Passes:
 def build_passes(folder: Path | str) -> Passes:
     """Compile `passes.cpp` into a folder and load it.
 
-    It takes a quarter of a minute, and a moment if the folder holds one that is newer than its source. A process loads
+    That keeps a compiler busy for a while, unless the folder holds one that is newer than its source. A process loads
     one and keeps it. Raises `CaptureError` if there is no g++, or it fails.
     """
     library = Path(folder) / f"passes-torch{torch.__version__}.so"

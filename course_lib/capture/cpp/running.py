@@ -52,7 +52,7 @@ class Runner:
 def build_runner(kind: Kind, folder: Path | str) -> Runner:
     """Compile `run_saved` into a folder: for what `archives.save` wrote, or for what `packages.package` wrote.
 
-    It is one program for both. It takes a quarter of a minute, and nothing if the folder holds one that is newer than
+    It is one program for both. That keeps a compiler busy for a while, unless the folder holds one that is newer than
     its source. The runner uses the libraries of the torch that is installed, so make a new one for another torch.
     Raises `CaptureError` if there is no g++, or it fails.
     """

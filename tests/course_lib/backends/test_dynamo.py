@@ -15,7 +15,7 @@ from course_lib.backends.toy import ToyTarget
 from course_lib.errors import BackendError
 from course_lib.machine import Machine
 from course_lib.models import LSTMNetwork, workload
-from tests.autograder.host.drawn import some
+from tests.drawn import some
 
 
 @pytest.fixture(autouse=True)

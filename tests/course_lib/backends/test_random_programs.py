@@ -11,7 +11,7 @@ from course_lib.backends import Prices, lower
 from course_lib.backends.toy import ToyTarget
 from course_lib.capture import capture
 from course_lib.machine import Machine
-from tests.autograder.host.drawn import some
+from tests.drawn import some
 
 FREE = Prices(launch_us=1e-3, handover_us=0, bandwidth_gb_s=1e9)
 SHAPES = ((2, 3, 4), (2, 3, 4), (3, 4), (4,), (2, 1, 4), (6, 4), (1, 4), ())

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from course_lib.fusion.passes import out_of_place
-from tests.autograder.host.drawn import some
 from tests.course_lib.fusion.formula_programs import EDITS, FORMULAS, generate_formula
 from tests.course_lib.fusion.formula_trials import try_formula
+from tests.drawn import some
 
 activations = importlib.import_module("course_lib.fusion.formulas.activations")  # whose name is also a function's
 layer_norm = importlib.import_module("course_lib.fusion.formulas.layer_norm")

@@ -9,11 +9,11 @@ import torch
 from benchmarks.fusion_sweep import table, table_of_passes
 from course_lib.fusion import batch_norm, guards
 from course_lib.fusion.passes import qkv_merge
-from tests.autograder.host.drawn import some
 from tests.course_lib.fusion.generated_programs import generate
 from tests.course_lib.fusion.program_edits import EDITS
 from tests.course_lib.fusion.program_seeds import SEEDS, spell
 from tests.course_lib.fusion.program_trials import Outcome, try_out
+from tests.drawn import some
 
 PROGRAMS, TRIED, PARTS = 100, 30, 3  # others in each run; thousands in `make bench`, by benchmarks/fusion_sweep.py
 DRAWN = 200  # enough for one of every kind, which costs little where nothing is fused

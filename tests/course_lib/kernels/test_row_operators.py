@@ -10,8 +10,8 @@ from torch.utils.checkpoint import checkpoint
 from course_lib.errors import KernelError
 from course_lib.graph import cost
 from course_lib.kernels.dropout import dropout_factors
-from tests.autograder.host.drawn import some
 from tests.course_lib.kernels.row_operators import EPS, LAYOUTS, ROW_OPERATORS, RowOperator, Tensors
+from tests.drawn import some
 
 EACH = pytest.mark.parametrize("operator", ROW_OPERATORS, ids=lambda operator: operator.name)
 RANDOM = pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.autograder.host.drawn import some
 from tests.autograder.host.forked_command import fork_command
+from tests.drawn import some
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

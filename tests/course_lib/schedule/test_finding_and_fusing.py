@@ -12,7 +12,6 @@ import course_lib.kernels
 from course_lib.errors import ScheduleError
 from course_lib.graph import count_operators
 from course_lib.schedule import Schedule, call_module, create_schedule, verify
-from tests.autograder.host.drawn import some
 from tests.course_lib.schedule.models import (
     ROWS,
     TOKENS,
@@ -28,6 +27,7 @@ from tests.course_lib.schedule.models import (
     our_encoder,
     snapshot,
 )
+from tests.drawn import some
 
 Tensor = torch.Tensor
 

@@ -59,12 +59,7 @@ class TensorAnswer:
         return TensorAnswer(self.student, name)
 
     def call(
-        self,
-        case: Case,
-        *,
-        cotangents: Sequence[torch.Tensor] = (),
-        wrt: Sequence[int] = (),
-        count: bool = False,
+        self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False
     ) -> Reply:
         """Call once; ``wrt`` numbers the tensors to differentiate by, ``cotangents`` are the outputs' gradients."""
         body, tensors = self._body(case)

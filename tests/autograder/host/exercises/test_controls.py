@@ -16,7 +16,7 @@ from autograder.host.exercises.registry import controls, hidden_part
 from autograder.host.judge import judge
 from autograder.host.kit.exercise import Control
 from autograder.host.sandbox import open_sandbox
-from tests.autograder.host.drawn import some
+from tests.drawn import some
 
 
 def tried(exercise_id: str) -> list[Control]:

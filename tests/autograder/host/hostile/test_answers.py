@@ -15,10 +15,10 @@ import pytest
 from autograder.host.exercises import all_exercises, find
 from autograder.host.judge import judge
 from autograder.host.kit.exercise import Exercise, Kind
-from tests.autograder.host.drawn import some
 from tests.autograder.host.hostile import naive_grader
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
+from tests.drawn import some
 
 ANSWERS = attacks(*all_exercises())
 PROVEN_HERE = [*ANSWERS, *attacks("notebook")]

@@ -10,10 +10,10 @@ import pytest
 from autograder.host.exercises import find
 from autograder.host.exercises.registry import controls
 from autograder.host.judge import judge
-from tests.autograder.host.drawn import some
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
 from tests.autograder.host.hostile.machine import gained, target, unprotected
+from tests.drawn import some
 
 MACHINE = attacks("machine")
 LOUD = ("fork_bomb", "memory_in_many_processes", "endless_output")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, Sandbox
-from tests.autograder.host.drawn import some
 from tests.autograder.host.sandbox.conftest import LIMITS, OWN_TIERS
+from tests.drawn import some
 
 ROOT = Path(__file__).parents[4]
 TOKEN = secrets.token_hex()
@@ -42,7 +42,6 @@ ATTACKS: dict[str, tuple[object, ...]] = {
     "read_another_process": (TOKEN,),
 }
 NEEDS_ROOT = {"fill_the_device_directory"}
-# The attacks of hostile answers try the same at every level in every run.
 TRIALS = [(name, tier) for name in ATTACKS for tier in some(OWN_TIERS, 3, name=name)]
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, open_sandbox, view
 from autograder.host.sandbox.view import Bind, Cover, Link, course, file_system, with_parents
-from tests.autograder.host.drawn import some
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_TIERS, by_name
+from tests.drawn import some
 
 LARGE = Limits(wall_s=30.0, memory_bytes=2048 * MIB)
 LIST_COURSE = (

@@ -21,8 +21,8 @@ from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import Zygotes
 from autograder.protocol import Kind
-from tests.autograder.host.drawn import some
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
+from tests.drawn import some
 
 JOBS = 40
 WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)

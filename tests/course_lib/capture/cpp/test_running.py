@@ -16,7 +16,7 @@ from course_lib.capture.cpp import build_runner
 from course_lib.capture.packages import package
 from course_lib.errors import CaptureError
 from course_lib.models import TransformerConfig, TransformerLayer
-from tests.autograder.host.drawn import some
+from tests.drawn import some
 
 SMALL = TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16)
 PROGRAMS = Path(__file__).parents[4] / "work" / "cpp"  # kept from run to run; built anew when the source changes

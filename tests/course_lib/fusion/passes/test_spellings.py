@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from course_lib.fusion import fuse, verify
-from tests.autograder.host.drawn import some
 from tests.course_lib.fusion.passes.operator_spellings import PROGRAMS, SPELLINGS, Program, operators_of
+from tests.drawn import some
 
 LOSSY = ("gelu_tanh", "gelu_to_relu")
 ALREADY = {("gelu_tanh", "gelu", "tanh"), ("gelu_tanh", "gelu", "module of tanh"), ("gelu_tanh", "gelu", "aten")}
