@@ -57,8 +57,8 @@ USER learner
 CMD ["jupyter", "lab", "--ip=0.0.0.0", "--port=8888", "--no-browser"]
 
 # Fails to build if a line of a solution or of a hidden case lies anywhere in the student image.
-FROM student AS image-check
+FROM instructor AS image-check
 USER root
 COPY --from=released /home/learner/student/fingerprints.json /check/
-COPY scripts/image_check.py /check/
-RUN python3 /check/image_check.py /check/fingerprints.json
+COPY --from=student / /student/
+RUN python3 -m scripts.image_check /check/fingerprints.json /student

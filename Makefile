@@ -36,7 +36,7 @@ system-packages:
 
 .PHONY: demo
 demo: system-packages $(READY)  ## an instructor's whole grading cycle on a small class: release, grade, feedback, report
-	@$(PYTHON) -m autograder.host.demo
+	@$(PYTHON) -m demo
 
 .PHONY: test
 test: lint  ## lint, types and all tests (those for a GPU excepted)
@@ -51,7 +51,7 @@ lab: release  ## open the released notebooks in JupyterLab, as a student sees th
 .PHONY: release
 release: system-packages $(READY)  ## build the students' notebooks, without solutions, into work/release
 	@echo "==> Releasing notebooks/ to work/release"
-	@$(PYTHON) -m autograder.host.nbgrader.release
+	@$(PYTHON) -m autograder.classroom.nbgrader.release
 
 .PHONY: grade
 grade: system-packages $(READY)  ## grade every collected submission in work/submitted

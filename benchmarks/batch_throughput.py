@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.host.batch import Journal, LocalEngine, grade_class, secret_seed
+from autograder.classroom.batch import Journal, LocalEngine, grade_class, secret_seed
 from autograder.host.records import SubmissionRecord
 from autograder.host.sandbox import open_sandbox
 from benchmarks.made_class import make_class

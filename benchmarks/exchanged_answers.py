@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from autograder.host.exercises import all_exercises, find
-from autograder.host.exercises.registry import hidden_part
+from autograder.exercises import all_exercises, find
+from autograder.exercises.quality.exchanged import exchanged
+from autograder.exercises.registry import hidden_part
+from autograder.host.exercise import REFERENCE
 from autograder.host.judge import judge
-from autograder.host.kit.exercise import REFERENCE
-from autograder.host.kit.quality.exchanged import exchanged
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
 

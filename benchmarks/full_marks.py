@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from autograder.host.exercises import all_exercises, find
-from autograder.host.exercises.registry import hidden_part
+from autograder.exercises import all_exercises, find
+from autograder.exercises.registry import hidden_part
+from autograder.host.exercise import Control
 from autograder.host.judge import judge
-from autograder.host.kit.exercise import Control
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
 

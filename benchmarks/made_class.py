@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autograder.host.batch import HandedIn
-from autograder.host.exercises.registry import controls
+from autograder.classroom.batch import HandedIn
+from autograder.exercises.quality.controls import controls
 
 ROOT = Path(__file__).parents[1]
 

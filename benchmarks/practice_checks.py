@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from autograder.host.exercises import all_exercises, find
-from autograder.host.exercises.registry import controls
-from autograder.host.kit.exercise import REFERENCE
+from autograder.exercises import all_exercises, find
+from autograder.exercises.quality.controls import controls
+from autograder.host.exercise import REFERENCE
 from autograder.practice import check
 
 TARGET_S = 2.0

@@ -29,13 +29,13 @@ from typing import Any
 import torch
 
 from autograder.host.artifacts import Artifact
-from autograder.host.clock_exercise import Contest, contest
-from autograder.host.clock_trial import Plan, Trial
-from autograder.host.clock_verdict import assess, enough
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.programs.traced import Program, TensorSpec, traced
-from autograder.host.kit.speed import Speed, Thresholds
+from autograder.host.clock.contest import Contest, contest
+from autograder.host.clock.trial import Plan, Trial
+from autograder.host.clock.verdict import assess, enough
+from autograder.host.draw import Draw
 from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.host.speed import Speed, Thresholds
+from autograder.host.traced import Program, TensorSpec, traced
 from benchmarks.timing_decisions import idle, loaded, upper_bound
 from course_lib.timing import Verdict, environment
 

@@ -1,6 +1,7 @@
 """Fail if a line of a solution or of a hidden case lies on this machine: image_check.py FINGERPRINTS [ROOT].
 
-Made to run as root inside the student image, on everything but installed packages, which come from the package index.
+Made to run in the instructor image, as root, on a copy of the whole student image. Installed packages are left out,
+since they come from the package index.
 Exit status: 0 nothing found, 1 something leaked, 2 the fingerprints cannot tell.
 """
 
@@ -12,11 +13,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.host.nbgrader.leaks import fingerprints, texts_of
+from autograder.classroom.nbgrader.leaks import fingerprints, texts_of
 
 THE_KERNELS = {"proc", "sys", "dev"}
 THE_INDEX = {"site-packages"}
-HIDDEN = ("autograder", "host", "hidden")
+# The folders of code that only instructors have, by a file that each of them holds.
+NOT_FOR_STUDENTS = (
+    "autograder/exercises/hidden/__init__.py",
+    "autograder/exercises/quality/__init__.py",
+    "autograder/classroom/__init__.py",
+    "demo/afternoon.py",
+)
 FEWEST = 10
 
 
@@ -41,8 +48,9 @@ def is_text(path: Path) -> bool:
 
 
 def leaks(root: Path, secrets: dict[str, str]) -> list[str]:
-    """Return one sentence for each file below `root` that holds a secret, and for a folder of hidden cases."""
-    hidden = [f"{path}: hidden cases" for path, _ in folders(root, THE_KERNELS) if path.parts[-3:] == HIDDEN]
+    """Return one sentence for each file below `root` that holds a secret or is code for instructors."""
+    files = (folder / name for folder, names in folders(root, THE_KERNELS) for name in names)
+    hidden = [f"{path}: code for instructors" for path in files if str(path).endswith(NOT_FOR_STUDENTS)]
     for path in text_files(root):
         texts = (text.splitlines() for text in texts_of(path))
         found = {one.text for lines in texts for one in fingerprints(lines, path.name)} & secrets.keys()

@@ -1,6 +1,6 @@
 """Copy what students may have into a folder: student_tree.py FOLDER, after `make release`.
 
-FOLDER/course             course_lib, the autograder without its hidden cases, and the settings of JupyterLab
+FOLDER/course             course_lib, what practice needs of the autograder, and the settings of JupyterLab
 FOLDER/notebooks          the released notebooks, without solutions
 FOLDER/fingerprints.json  lines that stand only in solutions and hidden cases, for scripts/image_check.py
 """
@@ -8,23 +8,44 @@ FOLDER/fingerprints.json  lines that stand only in solutions and hidden cases, f
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
 
-from autograder.host.nbgrader.leaks import Fingerprint, fingerprints, secret_fingerprints
+from autograder.classroom.nbgrader.leaks import Fingerprint, fingerprints, secret_fingerprints
+from autograder.exercises.lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASED = ROOT / "work" / "release"
-HIDDEN = ROOT / "autograder" / "host" / "hidden"
-CODE = ("course_lib", "autograder")
+HIDDEN = ROOT / "autograder" / "exercises" / "hidden"
+# What students install, and nothing else: a package that is not named here stays with the instructor.
+CODE = (
+    "course_lib",
+    "autograder/__init__.py",
+    "autograder/protocol",
+    "autograder/worker",
+    "autograder/host",
+    "autograder/practice",
+    "autograder/exercises/__init__.py",
+    "autograder/exercises/lessons.py",
+    "autograder/exercises/registry.py",
+    "autograder/exercises/programs",
+    *(f"autograder/exercises/{lesson}" for lesson in LESSONS),
+)
 PAPERS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "LICENSE-notebooks")
+
+
+def code_files() -> list[Path]:
+    """Return the files of the code that students get."""
+    found = (path for name in CODE for path in (ROOT / name).rglob("*") if (ROOT / name).is_dir())
+    files = [path for path in found if path.is_file() and "__pycache__" not in path.parts]
+    return files + [ROOT / name for name in CODE if (ROOT / name).is_file()]
 
 
 def open_texts() -> set[str]:
     """Return what looks like a fingerprint and stands in code that students get anyway."""
-    files = (path for folder in CODE for path in (ROOT / folder).rglob("*.py") if HIDDEN not in path.parents)
-    return {one.text for path in files for one in fingerprints(path.read_text("utf-8").splitlines(), path.name)}
+    return {one.text for path in code_files() for one in fingerprints(path.read_text("utf-8").splitlines(), path.name)}
 
 
 def secrets() -> list[Fingerprint]:
@@ -35,12 +56,19 @@ def secrets() -> list[Fingerprint]:
 
 def copy_code(folder: Path) -> None:
     """Copy the code that students get into `folder`."""
-    for name in CODE:
-        ignore = shutil.ignore_patterns("hidden", "__pycache__")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+    for path in code_files():
+        copy = folder / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     shutil.copytree(ROOT / "scripts" / "student_lab", folder / "student_lab")
     for name in PAPERS:
         shutil.copy(ROOT / name, folder / name)
+    (folder / "pyproject.toml").write_text(without_scripts((ROOT / "pyproject.toml").read_text("utf-8")), "utf-8")
+
+
+def without_scripts(pyproject: str) -> str:
+    """Return the text of pyproject.toml without its commands, which are the instructor's."""
+    return re.sub(r"(?ms)^\[project\.scripts\]\n.*?(?=^\[)", "", pyproject)
 
 
 def write_fingerprints(path: Path) -> None:

@@ -1,15 +1,14 @@
-"""Grade a submission: each exercise of its notebook, one after the other, into one record."""
+"""Grade one exercise on the answers of its notebook."""
 
 from __future__ import annotations
 
 import ast
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from autograder.host.exercises import find, of_assignment
+from autograder.host.exercise import Exercise
 from autograder.host.judge import judge, not_found
-from autograder.host.kit.exercise import Exercise
-from autograder.host.records import ExerciseRecord, SandboxRecord, SubmissionRecord
+from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import Sandbox
 
 STUB_CHARACTERS = 20_000
@@ -18,36 +17,6 @@ STUB_CHARACTERS = 20_000
 def new_seed() -> int:
     """A secret seed for one grading."""
     return secrets.randbits(63)
-
-
-def grade_answers(
-    assignment: str,
-    student: str,
-    answers: Mapping[str, str],
-    *,
-    submission_sha256: str,
-    sandbox: Sandbox,
-    seed: int | None = None,
-    hidden: bool = True,
-    notes: tuple[str, ...] = (),
-    on_exercise: Callable[[ExerciseRecord], None] | None = None,
-) -> SubmissionRecord:
-    """Grade the answers of one notebook. ``on_exercise`` hears of each exercise when it is done."""
-    seed = new_seed() if seed is None else seed
-    exercises = []
-    for exercise_id in of_assignment(assignment):
-        record = grade_exercise(find(exercise_id, hidden=hidden), answers, sandbox=sandbox, seed=seed)
-        exercises.append(record)
-        if on_exercise is not None:
-            on_exercise(record)
-    return SubmissionRecord(
-        assignment=assignment,
-        student=student,
-        submission_sha256=submission_sha256,
-        sandbox=SandboxRecord(sandbox.level, tuple(sandbox.notes)),
-        exercises=tuple(exercises),
-        notes=notes,
-    )
 
 
 def grade_exercise(

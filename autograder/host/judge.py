@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.judge_speed import Timed, time_answer
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import Check, CheckFailedError, Exercise
-from autograder.host.kit.kinds import FORMS
+from autograder.host.clock.judge_speed import Timed, time_answer
+from autograder.host.compute_lock import host_turn
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise
+from autograder.host.kinds.table import FORMS
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
-from autograder.host.turn import host_turn
 from autograder.protocol import ProtocolError
 
 MESSAGE_CHARACTERS = 2_000

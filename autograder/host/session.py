@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 import torch
 
-from autograder.host import arena
+from autograder.host import shared_inputs
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
+from autograder.host.compute_lock import host_turn
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
-from autograder.host.turn import host_turn
 from autograder.protocol import Kind, Message, ProtocolError, RawTensor
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
@@ -78,7 +78,7 @@ class Session:
 
     def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
         """Send ``inputs`` in shared memory; returns the reply and the numbers of inputs that were written to."""
-        memory = arena.Arena(inputs)
+        memory = shared_inputs.Arena(inputs)
         try:
             reply = self._request(
                 Kind.CALL, body, memory.raw, shared_bytes=memory.first_bytes, fds=(memory.fd,) if inputs else ()

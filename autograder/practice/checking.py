@@ -6,10 +6,10 @@ import functools
 import os
 import sys
 
-from autograder.host.exercises import UnknownExerciseError as NotAnExerciseError
-from autograder.host.exercises import find
+from autograder.exercises import UnknownExerciseError as NotAnExerciseError
+from autograder.exercises import find
+from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, new_seed, untouched
-from autograder.host.kit.exercise import Exercise
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.practice.errors import NoSourceError, NotForGradingError, UnknownExerciseError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograder.host.exercises import UnknownExerciseError as NotAnExerciseError
-from autograder.host.exercises import find
+from autograder.exercises import UnknownExerciseError as NotAnExerciseError
+from autograder.exercises import find
 from autograder.host.report.markup import coded, element
 from autograder.practice.errors import UnknownExerciseError
 from autograder.practice.history import hints_taken, remember_hint

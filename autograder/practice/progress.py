@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.host.exercises import all_exercises
+from autograder.exercises import all_exercises
 from autograder.practice.history import Attempt, attempts, hints_taken
 
 BAR_CHARACTERS = 20

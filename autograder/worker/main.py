@@ -64,20 +64,21 @@ def _load(message: Message) -> Answer:
 
     What a student wrote is run as one module, and its function ``entry_point`` is what `answers` wraps.
     """
-    from autograder.worker import archives, counterexamples, events, lowering, rebuilt, source
-    from autograder.worker.answers import ANSWERS
+    from autograder.worker import event_files, lowering, rebuilt, source
+    from autograder.worker.kinds import archive, counterexample
+    from autograder.worker.kinds.table import ANSWERS
 
     mode, body = message.body["mode"], message.body
-    if mode == "graph":
+    if mode == "rebuilt":
         return rebuilt.load(message)
     if mode == "archive program":
-        return archives.load(message)
+        return archive.load(message)
     if mode == "lowered":
         return lowering.load(message)
     if mode == "events":
-        return events.load(message)
+        return event_files.load(message)
     if mode == "trial":
-        return counterexamples.trial(vars(source.run(body["parts"])).__getitem__)
+        return counterexample.trial(vars(source.run(body["parts"])).__getitem__)
     return ANSWERS[mode](source.load(body["parts"], body["entry_point"]))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from autograder.protocol import Message
 from autograder.protocol.tensors import RawTensor
 from autograder.worker.course_operators import register_for
-from autograder.worker.functions import call_on_tensors
+from autograder.worker.kinds.callable import call_on_tensors
 from autograder.worker.rounds import with_rounds
 from autograder.worker.tensors import to_torch
 

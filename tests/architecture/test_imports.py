@@ -34,12 +34,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "course_lib.profiling": {"course_lib.errors", "course_lib.graph", "course_lib.timing"},
     "course_lib.doctor": {"course_lib.timing"},
     "autograder": set(),
-    "autograder.__main__": {"autograder.host"},
+    "autograder.__main__": {"autograder.classroom"},
     "autograder.protocol": set(),
     "autograder.worker": {"autograder.protocol", "course_lib"},
     "autograder.host": {"autograder.protocol", "course_lib"},
-    "autograder.practice": {"autograder.host"},
+    "autograder.exercises": {"autograder.host", "course_lib"},
+    "autograder.practice": {"autograder.host", "autograder.exercises"},
+    "autograder.classroom": {"autograder.host", "autograder.exercises"},
+    "demo": {"autograder.classroom", "autograder.host", "autograder.exercises"},
 }
+# What students do not install: nothing that they install may need it.
+NOT_INSTALLED = (
+    "autograder.__main__",
+    "autograder.classroom",
+    "autograder.exercises.hidden",
+    "autograder.exercises.quality",
+    "demo",
+)
 NOTEBOOKS_MAY_IMPORT = {"course_lib", "autograder.practice"}
 
 
@@ -50,7 +61,7 @@ def covers(package: str, name: str) -> bool:
 
 def is_ours(name: str) -> bool:
     """Tell whether `name` belongs to this project."""
-    return covers("course_lib", name) or covers("autograder", name)
+    return any(covers(package, name) for package in (*PACKAGES, "demo"))
 
 
 def forbidden_imports(importer: str, imported: set[str]) -> list[str]:
@@ -75,8 +86,42 @@ def notebook_imports(notebook: dict[str, Any]) -> set[str]:
     return {name for cell in python for name in imported_modules(cell, package="notebook")}
 
 
+def is_installed(name: str) -> bool:
+    """Tell whether students install what `name` lies in; third parties count as installed."""
+    return not any(covers(package, name) for package in NOT_INSTALLED)
+
+
+def packages() -> list[str]:
+    """Return the dotted name of each folder with code."""
+    return [module_name(path) for path in python_files(*PACKAGES, "demo") if path.name == "__init__.py"]
+
+
+def arrows(package: str) -> dict[str, set[str]]:
+    """Return, for each file and folder directly in `package`, those others in it that it imports from."""
+    found: dict[str, set[str]] = {}
+    for path in python_files(package.replace(".", "/")):
+        part = module_name(path).removeprefix(package).split(".")[1:2]
+        inside = {name.removeprefix(f"{package}.").split(".")[0] for name in imports_of(path) if covers(package, name)}
+        if part:
+            found.setdefault(part[0], set()).update(inside - {part[0], package})
+    return {part: to & set(found) for part, to in found.items()}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return the nodes of `graph` that lie on a circle or above one; none if all arrows go one way."""
+    left = {node: set(to) for node, to in graph.items()}
+    while done := [node for node, to in left.items() if not to]:
+        left = {node: to - set(done) for node, to in left.items() if node not in done}
+    return sorted(left)
+
+
+def test_the_check_sees_a_circle():
+    assert circle({"kinds": {"session"}, "checks": {"kinds"}, "session": set()}) == []
+    assert circle({"kinds": {"session", "checks"}, "checks": {"kinds"}, "session": set()}) == ["checks", "kinds"]
+
+
 def test_a_module_imports_only_what_the_table_allows():
-    modules = python_files("course_lib", "autograder")
+    modules = python_files("course_lib", "autograder", "demo")
     strays = {module_name(path): forbidden_imports(module_name(path), imports_of(path)) for path in modules}
 
     assert modules
@@ -89,6 +134,17 @@ def test_the_protocol_needs_only_the_standard_library():
 
     assert modules
     assert {name: found for name, found in strays.items() if found} == {}
+
+
+def test_what_students_install_needs_nothing_that_they_do_not():
+    modules = [path for path in python_files(*PACKAGES) if is_installed(module_name(path))]
+    strays = {module_name(path): [name for name in imports_of(path) if not is_installed(name)] for path in modules}
+
+    assert {name: found for name, found in strays.items() if found} == {}
+
+
+def test_no_arrow_between_the_parts_of_a_package_goes_back_up():
+    assert {package: found for package in packages() if (found := circle(arrows(package)))} == {}
 
 
 def test_notebooks_import_only_the_library_and_practice():
@@ -105,7 +161,11 @@ def test_notebooks_import_only_the_library_and_practice():
         ("autograder.worker.main", "import autograder.host.judge"),
         ("autograder.host.judge", "from autograder import worker"),
         ("autograder.host.judge", "def late():\n    from ..worker import main"),
-        ("autograder", "from autograder.host import cli"),
+        ("autograder", "from autograder.host import judge"),
+        ("autograder.host.judge", "from autograder.exercises import find"),
+        ("autograder.exercises.registry", "from autograder.classroom import cli"),
+        ("autograder.practice.checking", "from autograder.classroom import grading"),
+        ("autograder.classroom.cli", "import demo"),
         ("course_lib.graph.table", "from autograder.protocol import frames"),
         ("course_lib.graph.table", "from course_lib.fusion import rewrite"),
         ("course_lib.capture.fx", "from course_lib import graph"),

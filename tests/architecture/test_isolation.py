@@ -14,7 +14,8 @@ from tests.architecture.source_tree import ROOT, module_name, python_files
 # Every module starts without these, except those whose job is nbgrader.
 JUPYTER = ("IPython", "ipykernel", "ipywidgets", "jupyter_client", "jupyter_core", "jupyter_server", "jupyterlab")
 NBGRADER = ("nbclient", "nbconvert", "nbformat", "nbgrader", "traitlets")
-NEEDS_NBGRADER = ("autograder.host.nbgrader", "autograder.host.demo")
+NEEDS_NBGRADER = ("autograder.classroom.nbgrader", "autograder.classroom.roster", "autograder.classroom.uploads")
+TRUSTED = tuple(f"autograder.{part}" for part in ("host", "exercises", "practice", "classroom"))
 NEEDS_TRITON = "course_lib.kernels.triton"
 
 # What is imported stays until the process ends: it is no garbage to look for, and nothing to take down in order.
@@ -50,7 +51,7 @@ def loaded_by(statement: str) -> list[str]:
 
 def host_modules(modules: list[str]) -> list[str]:
     """Return those of `modules` that only the judge may have loaded."""
-    return [name for name in modules if name.startswith(("autograder.host", "autograder.practice"))]
+    return [name for name in modules if name.startswith(TRUSTED)]
 
 
 def importable_modules() -> list[str]:

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from autograder.host.kit.exercise import REFERENCE
+from autograder.host.exercise import REFERENCE
 from autograder.host.sandbox import open_sandbox
 from benchmarks import full_marks
-from tests.autograder.host.exercises.judged import reference
+from tests.autograder.exercises.judged import reference
 
 EXERCISE = "04_read_a_graph"
 

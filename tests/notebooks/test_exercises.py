@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autograder.host.exercises import all_exercises, find, of_assignment
+from autograder.exercises import all_exercises, find, of_assignment
 
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = {path.stem: path for path in sorted((COURSE / "notebooks").glob("*/*.ipynb"))}

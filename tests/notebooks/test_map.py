@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from autograder.host.exercises import all_exercises
+from autograder.exercises import all_exercises
 from autograder.practice import progress
 
 COURSE = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.host.exercises import find
+from autograder.exercises import find
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*/*.ipynb"))
 EARLIER = (

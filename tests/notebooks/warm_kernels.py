@@ -103,7 +103,7 @@ def serve(control: socket.socket) -> None:
 
     from autograder.practice import checking
     from autograder.worker.untimed_guards import leave_guards_untimed
-    from autograder.worker.zygote import MORE, leave_torch_loaded
+    from autograder.worker.zygote.zygote import MORE, leave_torch_loaded
 
     for name in (*set_up_imports(), *(name for work in WORK for name in MORE[work.encode()])):
         importlib.import_module(name)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from traitlets.config import Config
 
-from autograder.host.demo.students import submit
-from autograder.host.nbgrader.course import open_course
+from autograder.classroom.nbgrader.course import open_course
+from demo.students import submit
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
 
@@ -83,7 +83,7 @@ def test_every_command_of_the_guide_does_what_it_says(course_folder):
 
 
 def test_the_rehearsal_is_the_command_that_has_a_test_of_its_own():
-    assert REHEARSAL.split()[:3] == [".venv/bin/python", "-m", "autograder.host.demo.afternoon"]
+    assert REHEARSAL.split()[:3] == [".venv/bin/python", "-m", "demo.afternoon"]
 
 
 def test_what_a_student_configures_are_settings_of_nbgrader():

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import CheckFailedError, Exercise, HiddenPart
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError, Exercise, HiddenPart
 from scripts import draw_picture
 from tests.architecture.source_tree import ROOT
 
@@ -32,7 +32,7 @@ def example(tmp_path, monkeypatch) -> tuple[Exercise, HiddenPart]:
     blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     for name, block in zip(("visible", "twin"), blocks, strict=False):
         (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
-    name = "autograder.host.exercises.04_count_nodes"
+    name = "autograder.exercises.04_count_nodes"
     visible = runpy.run_path(str(tmp_path / "visible.py"))
     monkeypatch.setitem(sys.modules, name, SimpleNamespace(**visible))
     return visible["EXERCISE"], runpy.run_path(str(tmp_path / "twin.py"))["HIDDEN"]

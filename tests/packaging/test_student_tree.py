@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from scripts import image_check, student_tree
 from tests.architecture.source_tree import ROOT
+
+
+def hidden_files() -> list[Path]:
+    """Return the files with hidden cases."""
+    return sorted(path for path in student_tree.HIDDEN.rglob("*.py") if path.stem != "__init__")
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +28,24 @@ def secrets(tmp_path_factory):
 def test_every_hidden_file_and_every_notebook_with_an_exercise_has_fingerprints():
     origins = " ".join({secret.origin for secret in student_tree.secrets()})
 
-    for path in [*student_tree.HIDDEN.glob("[0-9]*.py"), *ROOT.glob("notebooks/*/*.ipynb")]:
-        assert path.name in origins
+    for path in [*hidden_files(), *ROOT.glob("notebooks/*/*.ipynb")]:
+        assert f"{path.parent.name}/{path.name}" in origins or path.name in origins
 
 
 def test_the_students_code_holds_no_solution_and_no_hidden_case(secrets, tmp_path):
     student_tree.copy_code(tmp_path / "student")
 
     assert image_check.main(secrets, tmp_path / "student") == 0
-    assert (tmp_path / "student" / "autograder" / "host" / "exercises").is_dir()
-    assert not (tmp_path / "student" / "autograder" / "host" / "hidden").exists()
+    autograder = tmp_path / "student" / "autograder"
+    assert (autograder / "exercises" / "fx_rewrite" / "bias_silu_pass.py").is_file()
+    assert {path.name for path in autograder.iterdir()} == {
+        "__init__.py",
+        "exercises",
+        "host",
+        "practice",
+        "protocol",
+        "worker",
+    }
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*/*.ipynb")), ids=lambda path: path.stem)
@@ -42,7 +56,7 @@ def test_the_check_sees_a_notebook_with_its_solutions(secrets, tmp_path, path, c
     assert path.name in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("path", sorted(student_tree.HIDDEN.glob("[0-9]*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", hidden_files(), ids=lambda path: path.stem)
 def test_the_check_sees_a_hidden_case_under_another_name(secrets, tmp_path, path, capsys):
     shutil.copy(path, tmp_path / "notes.txt")
 
@@ -51,14 +65,20 @@ def test_the_check_sees_a_hidden_case_under_another_name(secrets, tmp_path, path
 
 
 @pytest.mark.parametrize("above", ["", "site-packages"])
-def test_the_check_sees_a_folder_of_hidden_cases(secrets, tmp_path, above):
-    (tmp_path / above / "autograder" / "host" / "hidden").mkdir(parents=True)
+@pytest.mark.parametrize("file", image_check.NOT_FOR_STUDENTS)
+def test_the_check_sees_code_for_instructors(secrets, tmp_path, above, file, capsys):
+    planted = tmp_path / above / file
+    planted.parent.mkdir(parents=True)
+    shutil.copy(ROOT / file, planted)
 
     assert image_check.main(secrets, tmp_path) == 1
+    assert str(planted) in capsys.readouterr().err
 
 
 def test_the_check_stays_out_of_what_is_the_kernels(secrets, tmp_path):
-    (tmp_path / "proc" / "autograder" / "host" / "hidden").mkdir(parents=True)
+    planted = tmp_path / "proc" / image_check.NOT_FOR_STUDENTS[0]
+    planted.parent.mkdir(parents=True)
+    planted.touch()
 
     assert image_check.main(secrets, tmp_path) == 0
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
-from autograder.host import arena
+from autograder.host import shared_inputs
 from autograder.host.artifacts.dead import dead_calls
 from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import Message
@@ -75,7 +75,7 @@ def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
             raise ArtifactRefusedError(
                 f"the graph has {len(entries):,} {what}; at most {max_nodes:,} are accepted here."
             )
-    tensors = dict(zip(paths, map(arena.to_torch, reply.tensors), strict=True))
+    tensors = dict(zip(paths, map(shared_inputs.to_torch, reply.tensors), strict=True))
     try:
         module = from_data(graph, tensors)
     except GraphError as error:

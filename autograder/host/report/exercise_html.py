@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
-from autograder.host.report import speed as speed_words
+from autograder.host.report import speed_wording as speed_words
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.markup import Html, coded, element, joined
 from autograder.host.report.wording import (

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
-from autograder.host.report import speed as speed_words
+from autograder.host.report import speed_wording as speed_words
 from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.safe_text import one_line, printable
 from autograder.host.report.wording import (

@@ -9,9 +9,9 @@ from autograder.host.sandbox.devices import is_device_name
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.limits import Ending, Limits
-from autograder.host.sandbox.opening import describe, open_sandbox
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import Sandbox
+from autograder.host.sandbox.selection import describe, open_sandbox
 
 __all__ = [
     "Ending",

@@ -15,9 +15,9 @@ from autograder.host.sandbox import folder, seccomp, zygote_unmounted
 from autograder.host.sandbox.devices import CPU, Device
 from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.forked import Forked, Taken
+from autograder.host.sandbox.landlock_rules import listable, readable
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.limits import Limits
-from autograder.host.sandbox.opened import listable, readable
 from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import Sandbox, environment, rlimits

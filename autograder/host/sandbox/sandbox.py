@@ -17,7 +17,7 @@ from autograder.host.sandbox.zygote import Zygote, Zygotes
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"
 WORKER_WITH_GPU = "from autograder.worker.main import main\nmain(fd=3, cuda=True)\n"
-ZYGOTE = "from autograder.worker.zygote import serve\nserve(3, preload={preload})\n"
+ZYGOTE = "from autograder.worker.zygote.zygote import serve\nserve(3, preload={preload})\n"
 INSIDE = Path(__file__).parent / "inside"
 
 

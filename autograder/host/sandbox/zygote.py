@@ -52,7 +52,7 @@ class Zygote:
         return pidfd
 
     def import_for(self, work: str) -> None:
-        """Have it import what ``work`` needs besides torch; `autograder.worker.zygote` knows what that is."""
+        """Have it import what ``work`` needs besides torch; `autograder.worker.zygote.zygote` knows what that is."""
         try:
             self._control.send(work.encode())
         except OSError as error:

@@ -15,15 +15,15 @@ from typing import Any
 import torch
 
 from autograder.host.artifacts import Artifact
-from autograder.host.clock import net_us
-from autograder.host.clock_exercise import Contest, contest
-from autograder.host.clock_trial import Plan, WrongTimedOutputError
-from autograder.host.clock_verdict import enough
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.programs.traced import Program, TensorSpec, traced
-from autograder.host.kit.speed import Speed, Thresholds
+from autograder.host.clock.contest import Contest, contest
+from autograder.host.clock.side import net_us
+from autograder.host.clock.trial import Plan, WrongTimedOutputError
+from autograder.host.clock.verdict import enough
+from autograder.host.draw import Draw
 from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
+from autograder.host.speed import Speed, Thresholds
+from autograder.host.traced import Program, TensorSpec, traced
 from benchmarks.gpu.section import Notes, Run, Section
 from course_lib.profiling import profile_operators
 from course_lib.timing import decide_speedup

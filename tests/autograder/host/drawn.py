@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.host.exercises import all_exercises
+from autograder.exercises import all_exercises
 from tests.drawn import some
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from autograder.host.clock import Window
-from autograder.host.clock_memory import Problem
-from autograder.host.clock_trial import Job
+from autograder.host.clock.memory import Problem
+from autograder.host.clock.side import Window
+from autograder.host.clock.trial import Job
 
 EMPTY_US = 100.0
 

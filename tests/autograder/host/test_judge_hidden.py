@@ -2,9 +2,9 @@
 
 import pytest
 
-from autograder.host.exercises import find
+from autograder.exercises import find
+from autograder.host.exercise import Check
 from autograder.host.judge import _Grading
-from autograder.host.kit.exercise import Check
 from autograder.host.records import ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.session import AnswerFailedError

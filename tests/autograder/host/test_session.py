@@ -5,8 +5,8 @@ import time
 import pytest
 import torch
 
-from autograder.host.kit.answers.tensors import Case, TensorAnswer
-from autograder.host.kit.answers.values import ValueAnswer
+from autograder.host.kinds.callable import CallableAnswer, Case
+from autograder.host.kinds.value import ValueAnswer
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import SandboxError, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
@@ -30,7 +30,7 @@ def test_tensors_cross_with_strides_gradients_and_mutations():
     )
     x, y = torch.randn(3, 4).t(), torch.randn(4, 3)
     case = Case((x, y), {"scale": 2.0})
-    reply = TensorAnswer(made).call(case, cotangents=[torch.ones(4, 3), torch.ones(())], wrt=[0])
+    reply = CallableAnswer(made).call(case, cotangents=[torch.ones(4, 3), torch.ones(())], wrt=[0])
     made.close()
     assert reply.mutated == (1,)
     assert torch.equal(reply.outputs[0], x * (y + 1) * 2)
@@ -41,7 +41,7 @@ def test_tensors_cross_with_strides_gradients_and_mutations():
 
 def test_an_output_in_an_inputs_memory_is_reported():
     made = session("def f(x):\n    return x.view(-1)\n", "callable")
-    assert TensorAnswer(made).call(Case((torch.ones(2, 2),))).aliases == (0,)
+    assert CallableAnswer(made).call(Case((torch.ones(2, 2),))).aliases == (0,)
     made.close()
 
 
@@ -118,7 +118,7 @@ def test_a_worker_sees_neither_environment_nor_home_folders_nor_the_host():
 
 def test_an_exercise_may_ask_for_two_functions_of_one_answer():
     made = session("def f(x):\n    return x + 1\n\ndef g(x):\n    return x * 3\n", "callable")
-    answer, case = TensorAnswer(made), Case((torch.ones(2),))
+    answer, case = CallableAnswer(made), Case((torch.ones(2),))
     assert torch.equal(answer.call(case).outputs[0], torch.full((2,), 2.0))
     assert torch.equal(answer.function("g").call(case).outputs[0], torch.full((2,), 3.0))
     with pytest.raises(AnswerFailedError, match="no function `h`"):

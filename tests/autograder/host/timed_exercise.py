@@ -7,12 +7,12 @@ import dataclasses
 import torch
 from torch.nn import functional as F
 
-from autograder.host.clock_exercise import Contest, contest
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.programs.traced import Program, TensorSpec
-from autograder.host.kit.speed import Speed
+from autograder.host.clock.contest import Contest, contest
+from autograder.host.draw import Draw
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
+from autograder.host.speed import Speed
+from autograder.host.traced import Program, TensorSpec
 
 SETUP = "import torch\nfrom torch.nn import functional as F\n"
 HONEST = "def gate(x, bias):\n    return F.silu(x + bias)\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from autograder.host.exercises import find, registry
+from autograder.exercises import find, registry
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import open_sandbox
 from autograder.practice import check, checking, progress

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.exercises import all_exercises, find
-from autograder.host.exercises.registry import hidden_part
+from autograder.exercises import all_exercises, find
+from autograder.exercises.registry import hidden_part
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.practice import checking, hint, hinting, progress
 from autograder.practice.errors import UnknownExerciseError

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.worker.large_pages import private_ranges
+from autograder.worker.zygote.large_pages import private_ranges
 from tests.autograder.host.sandbox.conftest import opened
 
 KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
@@ -22,7 +22,7 @@ needs_large_pages = pytest.mark.skipif(
 )
 GATHERED = """
 import mmap
-from autograder.worker.large_pages import gather
+from autograder.worker.zygote.large_pages import gather
 memory = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 memory.madvise(mmap.MADV_NOHUGEPAGE if {never} else mmap.MADV_NORMAL)
 for place in range(0, len(memory), 4096):

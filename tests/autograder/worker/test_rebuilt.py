@@ -5,7 +5,7 @@ import sys
 import torch
 from torch import fx
 
-from autograder.host.arena import to_raw
+from autograder.host.shared_inputs import to_raw
 from autograder.protocol import Message
 from autograder.worker.course_operators import register_for
 from autograder.worker.rebuilt import load

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.exercises import all_exercises, find
+from autograder.exercises import all_exercises, find
+from autograder.host.exercise import Exercise, Kind
 from autograder.host.judge import judge
-from autograder.host.kit.exercise import Exercise, Kind
 from tests.autograder.host.hostile import naive_grader
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.host.arena import to_raw
+from autograder.exercises import find
+from autograder.exercises.quality.controls import controls
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.exercises import find
-from autograder.host.exercises.registry import controls
-from autograder.host.kit.answers.tensors import TensorAnswer
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import REFERENCE, CheckFailedError, Exercise, Kind
-from autograder.host.kit.kinds import FORMS
+from autograder.host.draw import Draw
+from autograder.host.exercise import REFERENCE, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import CallableAnswer
+from autograder.host.kinds.table import FORMS
 from autograder.host.records import ExerciseStatus
 from autograder.host.session import AnswerFailedError
+from autograder.host.shared_inputs import to_raw
 from autograder.protocol import Message, ProtocolError, RawTensor
 from autograder.worker.main import _load
 from tests.autograder.host.drawn import drawn
@@ -153,4 +153,4 @@ def test_an_uncorrupted_reply_passes_every_check() -> None:
     exercise = find("01_scaled_dot_product", hidden=True)
     for check in exercise.checks:
         student: Any = InProcess(loaded(exercise), lambda message: message)
-        check.run(TensorAnswer(student), Draw(1, check.name))
+        check.run(CallableAnswer(student), Draw(1, check.name))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.exercises import find
-from autograder.host.exercises.registry import controls
+from autograder.exercises import find
+from autograder.exercises.quality.controls import controls
 from autograder.host.judge import judge
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened

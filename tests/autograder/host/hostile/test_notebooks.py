@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from autograder.host.batch import LocalEngine
-from autograder.host.exercises.registry import controls
-from autograder.host.nbgrader.course import Course, open_course
-from autograder.host.nbgrader.grade import grade_course
-from autograder.host.nbgrader.release import release
+from autograder.classroom.batch import LocalEngine
+from autograder.classroom.nbgrader.course import Course, open_course
+from autograder.classroom.nbgrader.grade import grade_course
+from autograder.classroom.nbgrader.release import release
+from autograder.exercises.quality.controls import controls
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
 

@@ -13,18 +13,18 @@ from dataclasses import replace
 import pytest
 from torch import fx
 
+from autograder.classroom.batch.submitted import HandedIn
+from autograder.classroom.submission import SubmissionError, answers_in, has_too_many_entries, read_submission
+from autograder.classroom.uploads import NotebookExtractor
+from autograder.exercises import find
 from autograder.host import grading
 from autograder.host.artifacts import dead_calls
 from autograder.host.artifacts.archive_code import CodeRefusedError, rewritten_code
 from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_pickle
-from autograder.host.batch.submitted import HandedIn
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
-from autograder.host.exercises import find
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError
 from autograder.host.judge import _Grading
-from autograder.host.kit.draw import Draw
-from autograder.host.kit.exercise import Check, CheckFailedError
-from autograder.host.nbgrader.upload import NotebookExtractor
-from autograder.host.notebook import SubmissionError, answers_in, has_too_many_entries, read_submission
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import ProtocolError, parse
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.sandbox import Ending, SandboxError, confined, opened, seccomp, view
+from autograder.host.sandbox import Ending, SandboxError, confined, landlock_rules, seccomp, view
 from autograder.host.sandbox.confined import Confined, landlock_version
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.levels import Level
@@ -19,7 +19,7 @@ from autograder.host.sandbox.view import Bind, Cover
 from autograder.worker.confinement import kernel, landlock, signals
 from autograder.worker.confinement.orders import Files
 from tests.autograder.host.sandbox.conftest import LIMITS
-from tests.autograder.host.sandbox.conftest import opened as open_level
+from tests.autograder.host.sandbox.conftest import landlock_rules as open_level
 
 ROOT = Path(__file__).parents[4]
 PYTHON = "/usr/bin/python3"
@@ -175,18 +175,18 @@ def test_what_is_covered_is_left_out_entry_by_entry(tmp_path: Path, monkeypatch:
         (tmp_path / "lib" / "site-packages" / name).mkdir(parents=True)
     packages = tmp_path / "lib" / "site-packages"
     mounts = [Bind(str(tmp_path / "lib"), str(tmp_path / "lib")), Cover(str(packages / "autograder"))]
-    monkeypatch.setattr(opened, "file_system", lambda: mounts)
-    monkeypatch.setattr(opened, "course", lambda masked=(): [(Path("/srv/course_lib"), "course_lib")])
+    monkeypatch.setattr(landlock_rules, "file_system", lambda: mounts)
+    monkeypatch.setattr(landlock_rules, "course", lambda masked=(): [(Path("/srv/course_lib"), "course_lib")])
 
-    assert set(opened.readable()) == {
+    assert set(landlock_rules.readable()) == {
         *(str(packages / name) for name in ("torch", "course_lib", "other.py")),
         "/srv/course_lib",
     }
-    assert set(opened.listable()) == {str(packages), str(tmp_path / "lib")}
+    assert set(landlock_rules.listable()) == {str(packages), str(tmp_path / "lib")}
 
 
 def test_masked_files_are_on_no_list() -> None:
-    shown, masked = opened.readable(), opened.readable(["course_lib.errors"])
+    shown, masked = landlock_rules.readable(), landlock_rules.readable(["course_lib.errors"])
 
     assert str(view.course_lib()) in shown
     assert str(view.course_lib()) not in masked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.sandbox import SandboxError, bubblewrap, confined, open_sandbox, opening, seccomp
+from autograder.host.sandbox import SandboxError, bubblewrap, confined, open_sandbox, seccomp, selection
 from autograder.host.sandbox.bubblewrap import Bubblewrap
 from autograder.host.sandbox.confined import Confined
 from autograder.host.sandbox.devices import CPU, Device, find_device
@@ -108,9 +108,9 @@ def test_a_level_is_offered_only_if_a_kernel_runs_there(
     kernel: str, failure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(2)
-    monkeypatch.setattr(opening, "KERNEL", kernel)
+    monkeypatch.setattr(selection, "KERNEL", kernel)
 
-    attempt = opening._attempt.__wrapped__(Level.ISOLATED, Device("cuda:0", ("/dev/zero",)))
+    attempt = selection._attempt.__wrapped__(Level.ISOLATED, Device("cuda:0", ("/dev/zero",)))
 
     assert attempt.failure == failure
     assert bool(attempt.sandbox) == (failure == "")

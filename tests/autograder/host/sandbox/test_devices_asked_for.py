@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.host import batch_command, clock_exercise
-from autograder.host.batch import LocalEngine
-from autograder.host.cli import main
-from autograder.host.exercises import find
+from autograder.classroom import batch_command
+from autograder.classroom.batch import LocalEngine
+from autograder.classroom.cli import main
+from autograder.exercises import find
+from autograder.host.clock import contest as contests
 from autograder.host.judge import judge
 from autograder.host.sandbox import Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox
 from autograder.host.sandbox.devices import Device, find_device, is_device_name, show_only
@@ -135,17 +136,17 @@ def test_what_is_wrong_with_a_gpu_is_asked_before_a_contest_and_reaches_the_verd
     said: list[Any] = []
     busy = SimpleNamespace(problems=("2 other processes compute on it",))
     monkeypatch.setattr(torch.cuda, "init", lambda: said.append("init"))
-    monkeypatch.setattr(clock_exercise, "environment", lambda: busy)
-    monkeypatch.setattr(clock_exercise, "_record", lambda *about: "record")
+    monkeypatch.setattr(contests, "environment", lambda: busy)
+    monkeypatch.setattr(contests, "_record", lambda *about: "record")
 
     def assess(*about: Any) -> SimpleNamespace:
         said.append(about[3])
         return SimpleNamespace(verdict="environment", passing=None, trial=None, attempts=1, flags=(), share=0.0)
 
-    monkeypatch.setattr(clock_exercise, "assess", assess)
+    monkeypatch.setattr(contests, "assess", assess)
     thresholds = SimpleNamespace(passing=1.2, full=1.5)
     for device in ("cpu", "cuda"):
         contest = SimpleNamespace(speed=SimpleNamespace(thresholds=thresholds), device=device, control=None)
-        assert clock_exercise.measure(contest) == ("record", 0.0)  # type: ignore[arg-type]
+        assert contests.measure(contest) == ("record", 0.0)  # type: ignore[arg-type]
 
     assert said == [(), "init", busy.problems]

@@ -1,0 +1,1 @@
+"""The administration of a class: command line, batches, nbgrader, reports, rosters and uploads."""

@@ -1,0 +1,154 @@
+"""`autograder batch`: grade a class into the journal, enter the marks in nbgrader's gradebook, give feedback, report.
+
+It can be killed and run again at any time. Exit status as for every command: 4 says that something could not be graded
+for no fault of a student; whatever could be is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.classroom.batch import Engine, EngineError, JournalError, LocalEngine, secret_seed
+from autograder.exercises.registry import hidden_folder
+from autograder.host.sandbox import SandboxError, is_device_name, open_sandbox
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from autograder.classroom.nbgrader.course import Course
+    from autograder.classroom.nbgrader.grade import Graded
+
+DONE, WRONG_USAGE, OUR_FAILURE = 0, 2, 4
+
+
+def add_batch(commands: Any) -> None:
+    """Add the command to the command line's ``commands``."""
+    style = argparse.RawDescriptionHelpFormatter
+    batch = commands.add_parser(
+        "batch", help="grade a class, with journal and gradebook", description=__doc__, formatter_class=style
+    )
+    batch.add_argument(
+        "submitted",
+        type=Path,
+        nargs="?",
+        metavar="SUBMITTED_DIR",
+        help="holds STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; by default where nbgrader collects",
+    )
+    batch.add_argument(
+        "--assignment", action="append", default=[], metavar="NAME", help="only this one; may be repeated"
+    )
+    batch.add_argument(
+        "--engine",
+        choices=("local", "dask", "slurm"),
+        default="local",
+        help="this process, Dask workers, or Dask workers that Slurm starts",
+    )
+    batch.add_argument(
+        "--slots", type=_at_least_one, metavar="N", help="hand-ins at a time; by default one a core, or a GPU"
+    )
+    batch.add_argument(
+        "--scheduler", metavar="ADDRESS", help="of a running Dask cluster; without it one is started here"
+    )
+    batch.add_argument("--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level")
+    add_device(batch)
+    batch.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
+    batch.set_defaults(run=_run)
+
+
+def add_device(command: argparse.ArgumentParser) -> None:
+    """Let ``command`` say what answers compute on."""
+    told = "cpu, cuda or cuda:N: what answers compute on; measured speed earns points on a GPU only"
+    command.add_argument("--device", type=_device, default="cpu", help=told)
+
+
+def _device(text: str) -> str:
+    if not is_device_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r} given, cpu, cuda or cuda:N expected")
+    return text
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} given, a whole number from 1 up expected")
+    return int(text)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from autograder.classroom.nbgrader.course import open_course
+    from autograder.classroom.nbgrader.grade import grade_course
+
+    course = open_course(submitted=options.submitted)
+    if wrong := _wrong_usage(options, course):
+        print(f"autograder batch: {wrong}", file=sys.stderr)
+        return WRONG_USAGE
+    try:
+        with _engine(options, course) as engine:
+            graded = grade_course(course, options.assignment, engine=engine, report=course.journal.parent / "report")
+    except (SandboxError, JournalError, EngineError, OSError) as error:
+        print(f"autograder batch: {error}", file=sys.stderr)
+        return OUR_FAILURE
+    except KeyboardInterrupt:
+        print("\nautograder batch: stopped; what was graded is kept, the same command goes on.", file=sys.stderr)
+        return OUR_FAILURE
+    print(f"\n{graded.text}\n{_where(graded)}")
+    for failure in graded.failures:
+        print(f"autograder batch: {failure}", file=sys.stderr)
+    return OUR_FAILURE if graded.failures else DONE
+
+
+def _where(graded: Graded) -> str:
+    """Where everything is, and what comes next."""
+    canvas = graded.csv.with_name("canvas.csv")
+    names = sorted({record.assignment for record in graded.records})
+    return "\n".join(
+        [
+            f"report     {graded.page}",
+            f"marks      {graded.csv}{f' and {canvas.name}' if canvas.is_file() else ''}",
+            *(f"give back  nbgrader release_feedback {name}" for name in names),
+        ]
+    )
+
+
+def _wrong_usage(options: argparse.Namespace, course: Course) -> str:
+    from autograder.classroom.batch import handed_in
+
+    if hidden_folder() is None:
+        return "this is a student's installation, without hidden checks; grade from an instructor's checkout."
+    unknown = [name for name in options.assignment if name not in course.assignments]
+    if unknown:
+        return f"no assignment is called {unknown[0]!r}; there are {', '.join(course.assignments)}."
+    if options.scheduler and options.engine != "dask":
+        return "--scheduler was given without --engine dask; add that, or leave it out."
+    if not handed_in(course.submitted, options.assignment or course.assignments):
+        return f"nothing was handed in; notebooks belong into {course.submitted}/STUDENT/ASSIGNMENT."
+    return ""
+
+
+@contextmanager
+def _engine(options: argparse.Namespace, course: Course) -> Iterator[Engine]:
+    level, trust = options.sandbox, options.i_trust_this_code
+    if options.engine == "local":
+        yield LocalEngine(
+            open_sandbox(level if level == "auto" else int(level), trust=trust, device=options.device), options.slots
+        )
+        return
+    from autograder.classroom.batch.dask_engine import DaskEngine
+
+    secret_seed(course.seed_file)  # drawn here, once, and only read by the workers
+    with _cluster(options) as client:
+        engine = DaskEngine(client, course.seed_file, level, trust, options.device)
+        engine.require_ready(course.submitted)
+        yield engine
+
+
+def _cluster(options: argparse.Namespace) -> AbstractContextManager[Client]:
+    from autograder.classroom.batch.dask_clusters import connected, local_cluster, slurm_cluster
+
+    if options.engine == "slurm":
+        return slurm_cluster(options.slots or 1)
+    return connected(options.scheduler) if options.scheduler else local_cluster(options.slots)

@@ -1,0 +1,224 @@
+"""The command line: `grade` a notebook, a class with `batch`, `check` one answer, list `exercises`, explain `sandbox`.
+
+Exit status: 0 done, whatever the marks · 2 wrong usage · 3 submission not gradable · 4 our own failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from autograder.classroom.batch import stage
+from autograder.classroom.batch_command import add_batch, add_device
+from autograder.classroom.grading import grade_answers
+from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
+from autograder.exercises import UnknownExerciseError, all_exercises, find
+from autograder.exercises.quality.survey import NotSurveyedError, failing, survey
+from autograder.exercises.quality.survey_report import quality_json, quality_text
+from autograder.host.grading import grade_exercise, new_seed
+from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
+from autograder.host.report import exercise_text
+from autograder.host.sandbox import Sandbox, SandboxError, describe, open_sandbox
+
+DONE, NOT_GOOD_ENOUGH, WRONG_USAGE, NOT_GRADABLE, OUR_FAILURE = 0, 1, 2, 3, 4
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except UnknownExerciseError as error:
+        return _complain(str(error), WRONG_USAGE)
+    except SubmissionError as error:
+        return _complain(str(error), NOT_GRADABLE)
+    except SandboxError as error:
+        return _complain(str(error), OUR_FAILURE)
+    except BrokenPipeError:
+        return OUR_FAILURE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="autograder", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    grade = commands.add_parser("grade", help="grade all exercises of one notebook")
+    grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
+    grade.set_defaults(run=_grade)
+    add_batch(commands)
+    release = commands.add_parser("release", help="build the students' notebooks, without solutions")
+    release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")
+    release.set_defaults(run=_release)
+    roster = commands.add_parser("roster", help="put the students of a CSV file into the gradebook")
+    roster.add_argument(
+        "file", type=Path, metavar="FILE.csv", help="columns id, first_name, last_name, email, lms_user_id"
+    )
+    roster.set_defaults(run=_roster)
+    check = commands.add_parser("check", help="grade one answer from a Python file")
+    check.add_argument("exercise", metavar="EXERCISE")
+    check.add_argument("file", type=Path, metavar="FILE.py")
+    check.add_argument(
+        "--hidden", action=argparse.BooleanOptionalAction, default=True, help="also run the hidden checks"
+    )
+    check.set_defaults(run=_check)
+    for command in (grade, check):
+        add_device(command)
+        command.add_argument("--json", action="store_true", help="print the record as one line of JSON")
+        command.add_argument("--seed", type=int, help="draw the inputs from this seed instead of a secret one")
+        command.add_argument(
+            "--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level"
+        )
+        command.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
+    _add_questions(commands)
+    return parser
+
+
+def _add_questions(commands: Any) -> None:
+    """The commands that grade nobody."""
+    exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
+    exercises.add_argument("--json", action="store_true")
+    exercises.set_defaults(run=_exercises)
+    quality = commands.add_parser("quality", help="how good the checks are: controls, mutants of the reference")
+    quality.add_argument("exercise", nargs="*", metavar="EXERCISE")
+    quality.add_argument("--sample", type=int, help="try only so many controls, and so many mutants")
+    quality.add_argument("--seed", type=int, default=1, help="draw the inputs from this seed")
+    quality.add_argument("--slots", type=int, default=len(os.sched_getaffinity(0)), help="judge so many at a time")
+    quality.add_argument("--json", action="store_true")
+    quality.set_defaults(run=_quality)
+    commands.add_parser("sandbox", help="which isolation this machine has, and what was probed").set_defaults(
+        run=_sandbox
+    )
+
+
+def _grade(options: argparse.Namespace) -> int:
+    submission = read_submission(options.submission)
+    record = grade_answers(
+        options.submission.stem,
+        options.submission.parent.parent.name or "student",
+        submission.answers,
+        submission_sha256=submission.sha256,
+        sandbox=_open(options),
+        seed=options.seed,
+        notes=submission.notes,
+    )
+    return _finish(record, options.json)
+
+
+def _check(options: argparse.Namespace) -> int:
+    exercise = find(options.exercise, hidden=options.hidden)
+    content = read_bytes(options.file)
+    try:
+        answers = {exercise.id: content.decode()}
+    except UnicodeDecodeError:
+        raise SubmissionError(f"{options.file.name} is not text in UTF-8.") from None
+    sandbox = _open(options)
+    graded = grade_exercise(
+        exercise, answers, sandbox=sandbox, seed=new_seed() if options.seed is None else options.seed
+    )
+    record = SubmissionRecord(
+        assignment=exercise.id,
+        student=options.file.stem,
+        submission_sha256=hashlib.sha256(content).hexdigest(),
+        sandbox=SandboxRecord(sandbox.level, tuple(sandbox.notes)),
+        exercises=(graded,),
+    )
+    return _finish(record, options.json)
+
+
+def _open(options: argparse.Namespace) -> Sandbox:
+    level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
+    return open_sandbox(level, trust=options.i_trust_this_code, device=options.device)
+
+
+def _finish(record: SubmissionRecord, as_json: bool) -> int:
+    print(record.to_json() if as_json else _text(record))
+    return OUR_FAILURE if any(e.status is ExerciseStatus.GRADER_ERROR for e in record.exercises) else DONE
+
+
+def _text(record: SubmissionRecord) -> str:
+    if not record.exercises:
+        return f"{record.assignment} has no exercises."
+    lines = [*map(exercise_text, record.exercises), *(f"note: {n}" for n in record.notes)]
+    return "\n".join(
+        [*lines, f"sandbox level {record.sandbox.level} · {record.points:g} of {record.max_points:g} points"]
+    )
+
+
+def _release(options: argparse.Namespace) -> int:
+    from autograder.classroom.nbgrader.release import main as release
+
+    return release(options.assignment)
+
+
+def _roster(options: argparse.Namespace) -> int:
+    from autograder.classroom.nbgrader.course import open_course
+    from autograder.classroom.roster import RosterError, import_roster
+
+    try:
+        count = import_roster(open_course(), options.file)
+    except RosterError as error:
+        return _complain(str(error), WRONG_USAGE)
+    print(f"{count} students of {options.file} are in the gradebook.")
+    return DONE
+
+
+def _exercises(options: argparse.Namespace) -> int:
+    found = [find(e, hidden=True) for e in all_exercises()]
+    if options.json:
+        rows = [
+            {
+                "id": e.id,
+                "title": e.title,
+                "kind": e.kind,
+                "entry_point": e.entry_point,
+                "points": e.points,
+                "checks": [
+                    {"name": c.name, "category": c.category, "hidden": c.hidden, "points": c.points} for c in e.checks
+                ],
+            }
+            for e in found
+        ]
+        print(json.dumps(rows, indent=2))
+        return DONE
+    for e in found:
+        print(f"{e.id}  {e.kind}  {e.points:g} points  def {e.entry_point}(...)")
+        for c in e.checks:
+            print(f"    {c.points:>5g}  {'hidden ' if c.hidden else 'visible'}  {c.name}")
+    return DONE
+
+
+def _quality(options: argparse.Namespace) -> int:
+    sandbox = open_sandbox()
+    chosen, surveyed = options.exercise or all_exercises(), []
+    try:
+        with stage("Quality", len(chosen), Console(stderr=True)) as advance:
+            for name in chosen:
+                surveyed.append(
+                    survey(name, sandbox=sandbox, seed=options.seed, sample=options.sample, slots=options.slots)
+                )
+                advance(name)
+    except LookupError as error:  # no such exercise, or no hidden part: a student's installation
+        return _complain(str(error), WRONG_USAGE)
+    except NotSurveyedError as error:
+        return _complain(str(error), OUR_FAILURE)
+    print(quality_json(surveyed) if options.json else quality_text(surveyed))
+    return NOT_GOOD_ENOUGH if failing(surveyed) else DONE
+
+
+def _sandbox(_: argparse.Namespace) -> int:
+    print(describe())
+    return DONE
+
+
+def _complain(sentence: str, status: int) -> int:
+    print(f"autograder: {sentence}", file=sys.stderr)
+    return status

@@ -1,0 +1,189 @@
+"""Collect hand-ins from nbgrader's exchange: what a student put there is data, and so is whose it claims to be.
+
+The exchange's inbound folder can be written by everybody. nbgrader takes a hand-in's owner and time from the name of
+its folder, follows links in it (one to / never ends), and stops at the first name that it cannot read. Here a folder
+counts only if the account that owns it may speak for the student, only ordinary files of expected names are copied,
+and what is wrong with one hand-in is said in a sentence and stops no other.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook
+from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.utils import parse_utc
+
+from autograder.classroom.nbgrader.guard import KEPT, QUIET, STUDENT, TIMESTAMP, note
+from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
+
+NOBODY = ""
+MOST_FILES = 20
+CLOCKS_DIFFER = timedelta(minutes=10)  # between the machine that hands in and the one that keeps the exchange
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was copied of one hand-in."""
+
+    sentences: tuple[str, ...]  # about what was not copied
+    written: datetime  # when the last of its notebooks was written into the exchange, by the exchange's clock
+
+
+class CheckedCollect(ExchangeCollect):
+    """nbgrader's collection, from the command line and from Formgrader alike."""
+
+    def init_src(self) -> None:
+        """Choose the hand-ins, the newest of each student, among those that may be believed."""
+        self._students: set[str] | None = None
+        super().init_src()
+        self.src_records: list[dict[str, Any]] = [record for record in self.src_records if record["username"] != NOBODY]
+
+    def _path_to_record(self, path: str) -> dict[str, Any]:
+        """What a folder's name says; nbgrader's own step raises for a name that it cannot read."""
+        folder = Path(path)
+        student, claimed, refused = NOBODY, datetime.min, ""
+        try:
+            student, _, time, *_ = folder.name.rsplit("+", 3)
+            claimed = parse_utc(time)
+        except (ValueError, OverflowError, TypeError):
+            refused = "its name is none that nbgrader gives"
+        refused = refused or self._refusal(folder, student)
+        if refused:
+            self.log.error("%r was left out: %s", folder.name[:160], refused)
+        return {"username": NOBODY if refused else student, "filename": folder.name, "timestamp": claimed}
+
+    def _refusal(self, folder: Path, student: str) -> str:
+        """Why a hand-in is not taken for the student's; empty if it is."""
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            return "it is not a folder"
+        if not STUDENT.fullmatch(student):
+            return f"{student!r:.80} cannot be a student's folder"
+        if not self.check_owner or found.st_uid == os.geteuid():  # whoever collects may put hand-ins there
+            return ""
+        owner, expected = _account(found.st_uid), _uid(student)
+        if expected is None and owner not in self._roster():
+            return ""  # accounts are not students here, as behind a hub where all share one
+        if expected == found.st_uid:
+            return ""
+        return (
+            f"it was handed in under the name {student}, but the account {owner or found.st_uid} put it there. "
+            "Ask both; if it is right, copy it by hand into the folder of submissions"
+        )
+
+    def _roster(self) -> set[str]:
+        if self._students is None:
+            with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+                self._students = {student.id for student in gradebook.students}
+        return self._students
+
+    def copy_files(self) -> None:
+        """Copy every hand-in that is new, each whole or not at all."""
+        new = known = 0
+        for record in self.src_records:
+            folder = Path(self.inbound_path, record["filename"])
+            to = Path(
+                self.coursedir.format_path(
+                    self.coursedir.submitted_directory, record["username"], self.coursedir.assignment_id
+                )
+            )
+            if not self._is_new(to, record["timestamp"]):
+                known += 1
+                continue
+            try:
+                self._replace(folder, to, record)
+                new += 1
+            except OSError as error:
+                self.log.error("%r was left out: %s", folder.name[:160], error.strerror or error)
+        self.log.info("%s: %d hand-ins collected, %d were here already", self.coursedir.assignment_id, new, known)
+
+    def _is_new(self, to: Path, claimed: datetime) -> bool:
+        if not to.is_dir():
+            return True
+        here = self.coursedir.get_existing_timestamp(str(to))
+        if self.before_duedate:
+            return bool(here != claimed)
+        return bool(self.update and (here is None or claimed > here))
+
+    def _replace(self, folder: Path, to: Path, record: dict[str, Any]) -> None:
+        part = to.with_name(f".{to.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        taken = take(folder, part)
+        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the one that was looked at
+        if to.is_dir():
+            shutil.rmtree(to)
+        part.rename(to)
+        sentences = (*taken.sentences, *self._too_late(taken.written, record["timestamp"]))
+        for sentence in sentences:
+            self.log.warning("%s: %s", record["username"], sentence)
+        if sentences:
+            note(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.aside), sentences)
+
+    def _too_late(self, written: datetime, claimed: datetime) -> Iterator[str]:
+        """The time of a hand-in is in its name, which is the student's; that of its files is the exchange's."""
+        if self.duedate is not None and claimed <= self.duedate < written - CLOCKS_DIFFER:
+            yield (
+                f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "
+                f"{written:%Y-%m-%d %H:%M} UTC, after the due time."
+            )
+
+
+def take(folder: Path, to: Path) -> Taken:
+    """Copy the notebooks and nbgrader's own two files of a hand-in, no links, nothing with a second name."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        sentences, written = [], 0.0
+        names = sorted(os.listdir(opened))  # noqa: PTH208  # a folder that is open, whatever its name leads to by now
+        wanted = [name for name in names if name in KEPT or name.endswith(".ipynb")]
+        for name in wanted[:MOST_FILES]:
+            changed, refused = _copy(opened, name, to / name)
+            written = max(written, changed if name.endswith(".ipynb") else 0.0)
+            sentences += [f"{name!r:.80} was not collected: {refused}."] if refused else []
+        others = [name for name in names if name not in wanted[:MOST_FILES] and name not in QUIET]
+        if others:
+            sentences.append(f"{', '.join(map(repr, others[:5]))[:300]}: not part of a hand-in, left in the exchange.")
+        return Taken(tuple(sentences), datetime.fromtimestamp(written, UTC).replace(tzinfo=None))
+    finally:
+        os.close(opened)
+
+
+def _copy(folder: int, name: str, to: Path) -> tuple[float, str]:
+    """Copy one file; returns when it was last written, and why it was not copied."""
+    try:
+        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        return 0.0, "it is a link" if Path(f"/proc/self/fd/{folder}", name).is_symlink() else str(error.strerror)
+    with os.fdopen(opened, "rb") as file:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            return 0.0, "it is not a regular file"
+        if found.st_nlink > 1:
+            return 0.0, "the file has a second name elsewhere"
+        if found.st_uid != os.fstat(folder).st_uid:
+            return 0.0, f"it belongs to the account {_account(found.st_uid) or found.st_uid}"
+        to.write_bytes(file.read(MAX_NOTEBOOK_BYTES + 1))  # one byte more than is read is enough to be refused
+        return found.st_ctime, ""
+
+
+def _account(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return ""
+
+
+def _uid(account: str) -> int | None:
+    try:
+        return pwd.getpwnam(account).pw_uid
+    except KeyError:
+        return None

@@ -1,0 +1,87 @@
+"""The course's folders and nbgrader's interface to them, as nbgrader_config.py sets them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbgrader.apps.api import NbGraderAPI
+from sqlalchemy.exc import SAWarning
+from traitlets.config.loader import PyFileConfigLoader
+
+from autograder.classroom.nbgrader.gradebook_engine import kept_engine
+
+CONFIG = "nbgrader_config.py"
+_FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite unasked
+_ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
+
+
+class NbgraderError(Exception):
+    """nbgrader could not do what it was asked; the message ends with what it said."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where everything is. Folders of students are below ``submitted``, ``autograded`` and ``feedback``."""
+
+    source: Path
+    release: Path
+    submitted: Path
+    autograded: Path
+    feedback: Path
+    journal: Path
+    seed_file: Path
+    aside: Path  # what was taken out of submitted/, kept byte for byte
+    api: NbGraderAPI = field(repr=False, compare=False)
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """The assignments: folders of the source that hold a notebook of their own name."""
+        return tuple(sorted(p.parent.name for p in self.source.glob("*/*.ipynb") if p.stem == p.parent.name))
+
+    def do(self, step: str, *arguments: str) -> str:
+        """Run one step of nbgrader, overwriting what an earlier run made, and return its log.
+
+        Raises `NbgraderError` with the error that the log names, or else with its last lines.
+        """
+        with kept_engine(), warnings.catch_warnings():
+            # nbgrader adds each new submission to two collections, and its database layer warns of the order
+            warnings.simplefilter("ignore", SAWarning)
+            answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))
+        if not answer["success"]:
+            said = _reason(answer.get("log", "") or answer.get("error", ""))
+            raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
+        return str(answer.get("log", ""))
+
+
+def _reason(log: str) -> str:
+    """The last error of a traceback in ``log``, leaving out the one by which nbgrader ends, or else the last lines."""
+    errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
+    return str(errors[-1]) if errors else "\n".join(log.strip().splitlines()[-12:])
+
+
+def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:
+    """The course whose nbgrader_config.py lies in ``root``: by default the working directory, or else this checkout.
+
+    ``submitted`` names another folder of submissions than that file does.
+    """
+    here = Path.cwd() if (Path.cwd() / CONFIG).is_file() else Path(__file__).parents[3]
+    config = PyFileConfigLoader(CONFIG, path=str(root or here)).load_config()
+    if submitted is not None:
+        config.CourseDirectory.submitted_directory = str(submitted.resolve())
+    api = NbGraderAPI(config=config)
+    folders = api.coursedir
+    ours = config.GradeOutsideKernel
+    return Course(
+        source=Path(folders.root) / folders.source_directory,
+        release=Path(folders.root) / folders.release_directory,
+        submitted=Path(folders.root) / folders.submitted_directory,
+        autograded=Path(folders.root) / folders.autograded_directory,
+        feedback=Path(folders.root) / folders.feedback_directory,
+        journal=Path(ours.journal),
+        seed_file=Path(ours.seed_file),
+        aside=Path(ours.aside),
+        api=api,
+    )

@@ -1,0 +1,184 @@
+"""Grade everything that was handed in, and give it back: from submitted/ to marks, feedback and report.
+
+`autograder batch` runs it. Killed and run again, it goes on where it was: what the journal holds is not graded twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nbgrader.api import Gradebook
+from nbgrader.plugins import ExportPlugin
+
+from autograder.classroom.batch import (
+    ClassRun,
+    Engine,
+    HandedIn,
+    Journal,
+    fingerprint,
+    grade_class,
+    handed_in,
+    secret_seed,
+    stage,
+)
+from autograder.classroom.nbgrader.canvas import CanvasExport
+from autograder.classroom.nbgrader.course import Course, NbgraderError
+from autograder.classroom.nbgrader.gradebook_state import (
+    mark_entered,
+    take_lateness_off,
+    unchanged,
+    wants_feedback,
+    without_hand_in,
+)
+from autograder.classroom.nbgrader.guard import guard_submissions, notes_for
+from autograder.classroom.nbgrader.marks_csv import MarksExport
+from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
+from autograder.classroom.report import (
+    ClassSummary,
+    Environment,
+    checks_csv,
+    class_html,
+    class_json,
+    class_text,
+    summarise,
+    this_environment,
+)
+from autograder.classroom.report.attention import Attention, Urgency
+from autograder.host.records import SubmissionRecord
+from autograder.host.report.safe_text import one_line
+from autograder.host.report.wording import marks
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What a grading of the class left behind."""
+
+    records: tuple[SubmissionRecord, ...]  # with the notes on repairs
+    from_journal: int
+    failures: tuple[str, ...]  # one sentence for each submission that nbgrader did not take
+    csv: Path
+    page: Path
+    text: str  # the page's twin
+
+
+def grade_course(
+    course: Course,
+    assignments: Sequence[str] = (),
+    *,
+    engine: Engine,
+    report: Path,
+    title: str = "Class report",
+) -> Graded:
+    """Guard, grade, import into nbgrader, give feedback, export, report. Progress goes to the terminal."""
+    chosen = tuple(assignments) or course.assignments
+    for done in guard_submissions(course.submitted, course.aside, chosen):
+        print(f"Set right: {one_line(done.student)} {done.assignment}: {one_line(done.sentence)}")
+    found = handed_in(course.submitted, chosen)
+    hand_ins = [replace(hand_in, notes=notes_for(hand_in.path, course.aside)) for hand_in in found]
+    seed = secret_seed(course.seed_file)
+    run = _grade(course, hand_ins, engine, seed)
+    failures = _enter(course, dict(zip(hand_ins, run.records, strict=True)))
+    records = tuple(_with_repairs(course, record) for record in run.records)
+    environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
+    page, text = _write_report(summarise(records, _absent(course, hand_ins)), report, title, environment)
+    csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
+    return Graded(records, run.from_journal, failures, csv, page, text)
+
+
+def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[str, ...]:
+    """Put into nbgrader what is not there yet, and make feedback; returns a sentence for each that failed."""
+    there = unchanged(course, graded.items())
+    if there:
+        print(f"The gradebook holds {len(there)} of {len(graded)} marks already; they are left as they are.")
+    entered, failures = _each(course, "autograde", "Enter marks", [one for one in graded if one not in there])
+    mark_entered(course, [(one, graded[one]) for one in entered])
+    reviewed = wants_feedback(course, there)
+    take_lateness_off(course, reviewed)
+    due = {*entered, *reviewed}
+    _, more = _each(course, "generate_feedback", "Feedback", [one for one in graded if one in due])
+    return (*failures, *more)
+
+
+def _absent(course: Course, hand_ins: Sequence[HandedIn]) -> list[Attention]:
+    return [
+        Attention(Urgency.COULD, f"{len(students)} students", name, f"Handed in nothing: {', '.join(students)}.")
+        for name, students in without_hand_in(course, hand_ins).items()
+    ]
+
+
+def _write_report(summary: ClassSummary, folder: Path, title: str, environment: Environment) -> tuple[Path, str]:
+    """Write the page and its twin; returns the page's path and the twin."""
+    text = class_text(summary, title=title, environment=environment)
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / "index.html"
+    page.write_text(class_html(summary, title=title, environment=environment), encoding="utf-8")
+    (folder / "report.txt").write_text(text, encoding="utf-8")
+    data = class_json(summary, title=title, environment=environment)
+    (folder / "report.json").write_text(data, encoding="utf-8")
+    (folder / "checks.csv").write_text(checks_csv(summary), encoding="utf-8", newline="")
+    return page, text
+
+
+def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: int) -> ClassRun:
+    # the journal is closed again before nbgrader's step reads it, which must be able to write down what is missing
+    with Journal(course.journal) as journal:
+        known = sum(hand_in.key in journal for hand_in in hand_ins)
+        if known:
+            print(f"The journal holds {known} of {len(hand_ins)} records already; they are not graded again.")
+        with stage("Grade", len(hand_ins) - known) as advance:
+
+            def tell(record: SubmissionRecord) -> None:
+                advance(f"{one_line(record.student)}, {record.assignment}: {marks(record.points, record.max_points)}")
+
+            return grade_class(hand_ins, journal, engine=engine, seed=seed, on_record=tell)
+
+
+def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) -> tuple[list[HandedIn], list[str]]:
+    """One step of nbgrader for every hand-in, one at a time: its gradebook takes one writer.
+
+    Returns the hand-ins that went well, and a sentence for each that did not.
+    """
+    well: list[HandedIn] = []
+    failures: list[str] = []
+    with stage(name, len(hand_ins)) as advance:
+        for hand_in in hand_ins:
+            try:
+                course.do(step, hand_in.assignment, hand_in.student)
+                well.append(hand_in)
+            except NbgraderError as error:
+                failures.append(str(error))
+            advance(f"{one_line(hand_in.student)}, {hand_in.assignment}")
+    return well, failures
+
+
+def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
+    """The record with what was repaired in the notebook for nbgrader's sake, which did not touch the marks."""
+    path = course.autograded / record.student / record.assignment / f"{record.assignment}.ipynb"
+    if not path.exists():
+        return record
+    repairs = json.loads(path.read_text())["metadata"].get(NOTEBOOK_KEY, {}).get("notes", [])
+    return replace(record, notes=tuple(dict.fromkeys((*record.notes, *repairs))))
+
+
+def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> Path:
+    """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers.
+
+    Of assignments that nobody has handed in, and that are not among ``assignments``, nothing is written: there it would
+    be a column of zeros.
+    """
+    with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
+        known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})
+        _export(MarksExport(assignment=known), gradebook, path)
+        if any(student.lms_user_id for student in gradebook.students):
+            _export(CanvasExport(assignment=known), gradebook, path.with_name("canvas.csv"))
+    return path
+
+
+def _export(plugin: ExportPlugin, gradebook: Gradebook, path: Path) -> None:
+    """Write whole or not at all: on a full disk the file of the run before stays."""
+    plugin.to = str(path.with_suffix(".part"))
+    plugin.export(gradebook)
+    Path(plugin.to).replace(path)

@@ -1,0 +1,115 @@
+"""What the gradebook holds already: a second run enters what changed, and leaves alone what a person has reviewed.
+
+nbgrader asks for another review of every mark that is entered again over a person's own. So what was entered for a
+hand-in is noted, in the folder of what was put aside; autograding it by another way makes the note worthless.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from nbformat.v4 import new_notebook
+from nbgrader.api import Gradebook, SubmittedAssignment
+from nbgrader.preprocessors import AssignLatePenalties
+
+from autograder.classroom.batch import HandedIn
+from autograder.classroom.nbgrader.course import Course
+from autograder.classroom.nbgrader.guard import TIMESTAMP
+from autograder.classroom.report.attention import Urgency, attention
+from autograder.host.records import SubmissionRecord
+
+NOTED = "entered.txt"
+_QUIET = logging.getLogger(f"{__name__}.lateness")  # nbgrader warns of everybody who is late
+_QUIET.setLevel(logging.ERROR)
+
+
+def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> set[HandedIn]:
+    """The hand-ins whose marks are in the gradebook as they should be, late penalty included."""
+    found = set()
+    with _gradebook(course) as gradebook:
+        there = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
+        for hand_in, record in graded:
+            submission = there.get((hand_in.assignment, hand_in.student))
+            noted = _noted(course, hand_in)
+            if submission and noted.is_file() and noted.read_text() == _digest(course, hand_in, record, submission):
+                found.add(hand_in)
+    return found
+
+
+def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> None:
+    """Note that these were entered just now, and tell Formgrader which of them need a person.
+
+    What a person has to decide "needs manual grading" there; what should be looked at is flagged.
+    """
+    with _gradebook(course) as gradebook:
+        for hand_in, record in graded:
+            submission = gradebook.find_submission(hand_in.assignment, hand_in.student)
+            urgencies = {entry.urgency for entry in attention([record])}
+            for notebook in submission.notebooks:
+                notebook.flagged = bool(urgencies & {Urgency.MUST, Urgency.SHOULD})
+                for grade in notebook.grades:
+                    grade.needs_manual_grade = grade.needs_manual_grade or Urgency.MUST in urgencies
+            gradebook.db.commit()
+            _noted(course, hand_in).parent.mkdir(parents=True, exist_ok=True)
+            _noted(course, hand_in).write_text(_digest(course, hand_in, record, submission))
+
+
+def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedIn]:
+    """Of hand-ins that did not change, those whose feedback is missing or holds what a person may have changed."""
+    with _gradebook(course) as gradebook:
+        return [
+            one
+            for one in hand_ins
+            if not (course.feedback / one.student / one.assignment / f"{one.assignment}.html").is_file()
+            or _is_reviewed(gradebook.find_submission(one.assignment, one.student))
+        ]
+
+
+def take_lateness_off(course: Course, hand_ins: Iterable[HandedIn]) -> None:
+    """Reckon late penalties again, which are shares of marks that a person may have changed."""
+    for one in hand_ins:
+        names = {"student": one.student, "assignment": one.assignment, "notebook": one.assignment}
+        step = AssignLatePenalties(config=course.api.config, log=_QUIET)
+        step.preprocess(new_notebook(), {"nbgrader": names | {"db_url": course.api.coursedir.db_url}})
+
+
+def without_hand_in(course: Course, hand_ins: Iterable[HandedIn]) -> dict[str, tuple[str, ...]]:
+    """By assignment, who is in the roster and handed in nothing, where anybody did."""
+    by_assignment: dict[str, set[str]] = {}
+    for hand_in in hand_ins:
+        by_assignment.setdefault(hand_in.assignment, set()).add(hand_in.student)
+    with _gradebook(course) as gradebook:
+        everybody = {student.id for student in gradebook.students}
+    return {name: tuple(sorted(everybody - there)) for name, there in by_assignment.items() if everybody - there}
+
+
+def _is_reviewed(submission: SubmittedAssignment) -> bool:
+    grades = [g for notebook in submission.notebooks for g in notebook.grades]
+    comments = [c for notebook in submission.notebooks for c in notebook.comments]
+    return any(g.manual_score is not None or g.extra_credit for g in grades) or any(c.manual_comment for c in comments)
+
+
+def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submission: SubmittedAssignment) -> str:
+    """Everything that decides what is entered, record, lateness and its cost, and nbgrader's own copy as it is now."""
+    config, handed_in_at = course.api.config, hand_in.path.with_name(TIMESTAMP)
+    copy = course.autograded / hand_in.student / hand_in.assignment / f"{hand_in.assignment}.ipynb"
+    parts = (
+        str(copy.stat().st_mtime_ns if copy.is_file() else 0),
+        record.to_json(),
+        handed_in_at.read_text(errors="replace") if handed_in_at.is_file() else "",
+        str(submission.assignment.duedate),
+        repr((dict(config.AssignLatePenalties), dict(config.LatePenalty))),
+        submission.id,
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _noted(course: Course, hand_in: HandedIn) -> Path:
+    return course.aside / hand_in.student / hand_in.assignment / NOTED
+
+
+def _gradebook(course: Course) -> Gradebook:
+    return Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id)

@@ -1,0 +1,114 @@
+"""Look for solutions and hidden cases in what students get.
+
+A fingerprint is a long line of a solution or hidden case, or two lines in a row, white space aside. Short and common
+lines (``return x``, an import, a signature, a comment) prove nothing alone and are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.classroom.nbgrader.markers import solution_regions, without_solutions
+
+LONG = 44  # characters; the longest line that occurs in lessons and solutions alike by chance is shorter
+MEANINGFUL = 12
+_COMMON = re.compile(r"(#.*|def .*|import .*|from .* import .*|return [\w.]+|else:|try:|pass|raise .*|[\W_]*|\"\"\".*)")
+_MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "autograder.exercises.hidden")
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Text that must not reach students, and where it is from."""
+
+    text: str
+    origin: str
+
+
+def fingerprints(lines: Iterable[str], origin: str) -> Iterator[Fingerprint]:
+    """The fingerprints of a piece of secret text."""
+    before = ""
+    for line in _meaningful(lines):
+        if len(line) >= LONG:
+            yield Fingerprint(line, origin)
+        if before:
+            yield Fingerprint(f"{before}\n{line}", origin)
+        before = line
+
+
+def _meaningful(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        normal = " ".join(line.split())
+        if len(normal) >= MEANINGFUL and not _COMMON.fullmatch(normal):
+            yield normal
+
+
+def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
+    """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``.
+
+    The answers of known marks in hidden files repeat what a lesson gives openly (a function's first lines, a program to
+    be mended), so of their text what stands outside the solutions is no secret. Of the other code there, all is.
+    """
+    found: list[Fingerprint] = []
+    given: set[str] = set()
+    for path in sorted(source.glob("*/*.ipynb")):
+        for cell in json.loads(path.read_text())["cells"]:
+            text = "".join(cell["source"])
+            for region in solution_regions(text):
+                found += fingerprints(region, f"a solution in {path.name}")
+            given |= {one.text for one in fingerprints(without_solutions(text).splitlines(), path.name)}
+    for path in sorted(hidden.rglob("*.py")):
+        code, answers = _code_and_answers(path.read_text())
+        origin = str(path.relative_to(hidden.parent))
+        found += fingerprints(code, origin)
+        found += (one for one in fingerprints(answers, origin) if one.text not in given)
+    return found
+
+
+def _code_and_answers(text: str) -> tuple[list[str], list[str]]:
+    """The lines of a hidden file outside and inside of texts of several lines, which are answers of known marks."""
+    constants = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    texts = [node for node in constants if isinstance(node.value, str)]
+    spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in texts]
+    inside = {number for span in spans if len(span) > 1 for number in span}
+    numbered = list(enumerate(text.splitlines(), start=1))
+    return [line for i, line in numbered if i not in inside], [line for i, line in numbered if i in inside]
+
+
+def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
+    """One sentence for each secret found in any file below ``release``."""
+    known = {secret.text: secret.origin for secret in secrets}
+    problems: list[str] = []
+    for path in sorted(p for p in release.rglob("*") if p.is_file()):
+        for text in texts_of(path):
+            for print_ in fingerprints(text.splitlines(), path.name):
+                if print_.text in known:
+                    problems.append(f"{path.name}: holds {print_.text!r} of {known[print_.text]}.")
+            problems += [f"{path.name}: holds the words {marker!r}." for marker in _MARKERS if marker in text]
+    return list(dict.fromkeys(problems))
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """The texts of a file: of a notebook its cells and their outputs, of another file everything."""
+    content = path.read_text(errors="replace")
+    if path.suffix != ".ipynb":
+        yield content
+        return
+    for cell in json.loads(content)["cells"]:
+        yield "".join(cell["source"])
+        for output in cell.get("outputs", ()):
+            yield from _strings(output)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and all(isinstance(v, str) for v in value):
+        yield "".join(value)
+    elif isinstance(value, list | dict):
+        for inside in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inside)

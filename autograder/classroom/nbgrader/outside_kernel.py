@@ -1,0 +1,138 @@
+"""nbgrader's grading step, without a kernel: marks come from our record of the submission, not from running it.
+
+The notebook that nbgrader passes through its steps is only shown to people; what is graded is the file as it was handed
+in, once, under one key of the journal. A failure of the student is a mark of 0 with a reason. A failure of ours raises,
+so that nbgrader keeps the submission as "needs autograding" and nobody loses points.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from nbgrader import utils
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool, Unicode
+
+from autograder.classroom.batch import HandedIn, Journal, JournalError, records_in, secret_seed
+from autograder.classroom.nbgrader.guard import notes_for
+from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
+from autograder.host.records import ExerciseRecord, ExerciseStatus, SubmissionRecord
+from autograder.host.report import exercise_html
+from autograder.host.report.wording import number
+from autograder.host.sandbox import Sandbox, open_sandbox
+
+CHECK = "_check"
+JOURNAL_WAIT_S = 60.0
+
+
+class NotGradedError(Exception):
+    """The submission could not be graded for a reason that is not the student's."""
+
+
+class GradeOutsideKernel(NbGraderPreprocessor):
+    """nbgrader's step in place of Execute: writes each exercise's mark and report as the output of its check cell."""
+
+    journal = Unicode(help="file of the journal of gradings").tag(config=True)
+    seed_file = Unicode(help="file of the secret seed").tag(config=True)
+    aside = Unicode(help="folder of what was taken out of submitted/").tag(config=True)
+    sandbox = Unicode("auto", help="isolation level: auto, or 1 to 5").tag(config=True)
+    trust = Bool(False, help="allow level 5, which isolates nothing").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Grade one notebook, or look its record up."""
+        record = self._record(resources["nbgrader"])
+        graded = {exercise.id: exercise for exercise in record.exercises}
+        notes = tuple(dict.fromkeys((*record.notes, *nb.metadata.get(NOTEBOOK_KEY, {}).get("notes", ()))))
+        for cell in nb.cells:
+            if cell.cell_type == "code" and utils.is_grade(cell) and not utils.is_solution(cell):
+                name = cell.metadata.nbgrader["grade_id"]
+                if name.removesuffix(CHECK) not in graded:
+                    raise NotGradedError(
+                        f"The cell {name} carries points, but no exercise of the grader belongs to it."
+                    )
+                write_mark(cell, graded[name.removesuffix(CHECK)], notes)
+        return nb, resources
+
+    def _record(self, names: dict[str, str]) -> SubmissionRecord:
+        hand_in = self._hand_in(names["student"], names["assignment"], names["notebook"])
+        known = (record for record in records_in(Path(self.journal)) if record.key == hand_in.key)
+        record = next(known, None)
+        if record is None:
+            self.log.info("Grading %s of %s outside the kernel", hand_in.assignment, hand_in.student)
+            record = hand_in.grade(sandbox=self._sandbox(), seed=secret_seed(Path(self.seed_file)))
+            write_down(record, Path(self.journal))
+        return record
+
+    def _hand_in(self, student: str, assignment: str, notebook: str) -> HandedIn:
+        course = (
+            self.parent.parent.coursedir
+        )  # nbconvert makes us a child of the exporter, nbgrader that of the converter
+        folder = Path(course.format_path(course.submitted_directory, student, assignment))
+        path = folder / f"{notebook}.ipynb"
+        return HandedIn(assignment, student, path, notes_for(path, Path(self.aside)))
+
+    def _sandbox(self) -> Sandbox:
+        return _open_once(self.sandbox, self.trust)
+
+
+@functools.cache
+def _open_once(level: str, trust: bool) -> Sandbox:
+    # finding out what a machine can isolate takes seconds, and a batch asks for every submission
+    return open_sandbox("auto" if level == "auto" else int(level), trust=trust)
+
+
+def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_WAIT_S) -> None:
+    """Append ``record`` to the journal, waiting for another writer.
+
+    Raises `NotGradedError` for a record with an error of ours: that is an attempt, not a result.
+    """
+    ours = [e.message for e in record.exercises if e.status is ExerciseStatus.GRADER_ERROR]
+    if ours:
+        who = f"{record.assignment} of {record.student}"
+        raise NotGradedError(f"{who} was not graded, for no fault of the student: {ours[0]}")
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            with Journal(path) as journal:
+                journal.append(record)
+                return
+        except JournalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str] = ()) -> None:
+    """Make the mark the only output of the check cell: a built-in float for nbgrader, the report for people."""
+    most = float(cell.metadata.nbgrader["points"])
+    mark = mark_of(exercise, most)
+    report = exercise_html(exercise, notes=(*notes, *_scaled(exercise, most)))
+    data = {"text/plain": repr(mark), "text/html": str(report)}
+    cell.outputs = [new_output("execute_result", data=data, execution_count=1)]
+    cell.execution_count = 1
+
+
+def mark_of(exercise: ExerciseRecord, most: float) -> float:
+    """The mark of a cell worth ``most`` points, a finite float from 0 to ``most``: the share of what was assessed."""
+    if exercise.status is ExerciseStatus.GRADER_ERROR:
+        raise NotGradedError(f"{exercise.id} was not graded, for no fault of the student: {exercise.message}")
+    if exercise.max_points <= 0:
+        raise NotGradedError(f"Nothing of {exercise.id} could be assessed on this machine; grade it on another one.")
+    share = float(exercise.points) / float(exercise.max_points)
+    if not math.isfinite(share):
+        raise NotGradedError(f"{exercise.id} has {exercise.points} of {exercise.max_points} points, which is no share.")
+    return min(max(round(share * most, 4), 0.0), most)
+
+
+def _scaled(exercise: ExerciseRecord, most: float) -> list[str]:
+    if math.isclose(exercise.max_points, most):
+        return []
+    assessed, whole = number(exercise.max_points), number(most)
+    return [f"{assessed} of {whole} points could be assessed here; what you earned of them was scaled to {whole}."]

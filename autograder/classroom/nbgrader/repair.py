@@ -1,0 +1,164 @@
+"""Make nbgrader's metadata in a submission what it was when the notebook was released.
+
+JupyterLab copies a cell's metadata when the cell is copied or split, and one such notebook would stop nbgrader's whole
+batch. Editing the metadata by hand could do worse. So none of it is believed except which exercise a cell answers: the
+rest is written anew from the gradebook, and each difference is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbgrader.api import Gradebook, SourceCell
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from autograder.classroom.nbgrader.reading import NOTES_KEY
+
+SCHEMA_VERSION = 3
+NOTEBOOK_KEY = "autograder"  # in the metadata of the notebook in autograded/
+
+_UNSAID = {"task": False}  # what nbgrader itself leaves out
+
+
+@dataclass(frozen=True)
+class ReleasedCell:
+    """A cell as it was released, from the gradebook."""
+
+    id: str
+    cell_type: str
+    source: str
+    metadata: Mapping[str, Any]  # as nbgrader wants it
+
+    @property
+    def locked(self) -> bool:
+        """Whether students were not to change it."""
+        return bool(self.metadata["locked"])
+
+
+class RepairMetadata(NbGraderPreprocessor):
+    """nbgrader's step that makes the metadata right; the notes end up in the notebook's own metadata."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Repair one notebook."""
+        names = resources["nbgrader"]
+        with Gradebook(names["db_url"]) as gradebook:
+            released = released_cells(gradebook.find_notebook(names["notebook"], names["assignment"]))
+        nb.cells, notes = repaired(nb.cells, released)
+        for note in notes:
+            self.log.warning("%s, %s: %s", names["student"], names["notebook"], note)
+        notes = tuple(dict.fromkeys((*resources.get(NOTES_KEY, ()), *notes)))
+        # a student's own entry of this name goes: it is never read from what was handed in
+        nb.metadata[NOTEBOOK_KEY] = {"notes": list(notes)}
+        return nb, resources
+
+
+def released_cells(notebook: Any) -> dict[str, ReleasedCell]:
+    """The cells of one notebook of the gradebook, in their order."""
+    points = {cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)}
+    kinds = {
+        "grade": {cell.name for cell in notebook.grade_cells},
+        "solution": {cell.name for cell in notebook.solution_cells},
+        "task": {cell.name for cell in notebook.task_cells},
+    }
+    return {cell.name: _released(cell, kinds, points) for cell in notebook.source_cells}
+
+
+def _released(cell: SourceCell, kinds: Mapping[str, set[str]], points: Mapping[str, float]) -> ReleasedCell:
+    metadata: dict[str, Any] = {kind: cell.name in names for kind, names in kinds.items()}
+    metadata |= {
+        "schema_version": SCHEMA_VERSION,
+        "grade_id": cell.name,
+        "locked": bool(cell.locked),
+        "cell_type": cell.cell_type,
+    }
+    if cell.name in points:
+        metadata["points"] = points[cell.name]
+    return ReleasedCell(cell.name, cell.cell_type, cell.source, metadata)
+
+
+def repaired(
+    cells: list[NotebookNode], released: Mapping[str, ReleasedCell]
+) -> tuple[list[NotebookNode], tuple[str, ...]]:
+    """The cells with the metadata they should have, duplicates joined, deleted check cells put back; and notes."""
+    kept: list[NotebookNode] = []
+    first: dict[str, NotebookNode] = {}
+    notes: list[str] = []
+    for cell in cells:
+        found = cell.metadata.pop("nbgrader", None)
+        wanted = released.get(_grade_id(found))
+        if wanted is None:
+            notes += _foreign(found)
+            kept.append(cell)
+        elif wanted.id in first:
+            notes.append(_joined(first[wanted.id], cell, wanted))
+        else:
+            notes += _differences(found, cell, wanted)
+            first[wanted.id] = _as_released(cell, wanted)
+            kept.append(first[wanted.id])
+    notes += _put_back(kept, first, released)
+    return kept, tuple(dict.fromkeys(notes))
+
+
+def _grade_id(metadata: object) -> str:
+    found = metadata.get("grade_id") if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _foreign(found: object) -> list[str]:
+    if found is None:
+        return []
+    return [f"A cell carried the grading metadata of no cell of this notebook ({_grade_id(found)!r:.80})."]
+
+
+def _joined(first: NotebookNode, cell: NotebookNode, wanted: ReleasedCell) -> str:
+    """Join a second cell of the same id to the first, as the grader joins them."""
+    if wanted.locked:
+        return f"The locked cell {wanted.id} was there more than once; copies were removed."
+    first.source = f"{first.source}\n{cell.source}"
+    return f"The answer cell of {wanted.id} was split or copied; its parts were joined in order."
+
+
+def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedCell) -> list[str]:
+    notes = []
+    # of an answer cell, reading the submission says so already
+    if cell.cell_type != wanted.cell_type and wanted.locked:
+        notes.append(f"The cell {wanted.id} had become a {cell.cell_type} cell; it is a {wanted.cell_type} cell again.")
+    wrong = [
+        key
+        for key, value in wanted.metadata.items()
+        if key != "cell_type" and found.get(key, _UNSAID.get(key)) != value
+    ]
+    if wrong:
+        notes.append(
+            f"The cell {wanted.id} had changed grading metadata ({', '.join(sorted(wrong))}); it was restored."
+        )
+    if wanted.locked and cell.source.strip() != wanted.source.strip():
+        notes.append(f"The locked cell {wanted.id} had been edited; it was restored.")
+    return notes
+
+
+def _as_released(cell: NotebookNode, wanted: ReleasedCell) -> NotebookNode:
+    make = new_code_cell if wanted.cell_type == "code" else new_markdown_cell
+    return make(source=cell.source, metadata={**cell.metadata, "nbgrader": dict(wanted.metadata)})
+
+
+def _put_back(
+    kept: list[NotebookNode], first: Mapping[str, NotebookNode], released: Mapping[str, ReleasedCell]
+) -> list[str]:
+    """Put deleted cells that carry points back, each behind the last cell that was released before it."""
+    notes, position = [], 0
+    for wanted in released.values():
+        if wanted.id in first:
+            position = next(i for i, cell in enumerate(kept) if cell is first[wanted.id]) + 1
+        elif "points" in wanted.metadata:
+            make = new_code_cell if wanted.cell_type == "code" else new_markdown_cell
+            kept.insert(position, make(source=wanted.source, metadata={"nbgrader": dict(wanted.metadata)}))
+            position += 1
+            notes.append(f"The cell {wanted.id} had been deleted; it was put back.")
+        else:
+            notes.append(f"The cell {wanted.id} had been deleted.")
+    return notes

@@ -1,0 +1,18 @@
+"""What an instructor sees of a class: a page that opens offline, a text for the terminal, and tables as data."""
+
+from autograder.classroom.report.class_data import checks_csv, class_json
+from autograder.classroom.report.class_html import class_html
+from autograder.classroom.report.class_text import class_text
+from autograder.classroom.report.environment import Environment, this_environment
+from autograder.classroom.report.summary import ClassSummary, summarise
+
+__all__ = [
+    "ClassSummary",
+    "Environment",
+    "checks_csv",
+    "class_html",
+    "class_json",
+    "class_text",
+    "summarise",
+    "this_environment",
+]

@@ -1,0 +1,59 @@
+"""The class report as data: JSON for programs, CSV for spreadsheets. Nothing in it that the page does not say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from autograder.classroom.report.environment import Environment
+from autograder.classroom.report.summary import ClassSummary
+from autograder.host.report.safe_text import one_line
+
+SCHEMA = "fusion-course/class/1"
+FORMULA = ("=", "+", "-", "@")  # what a spreadsheet runs when a cell begins with it
+COLUMNS = (
+    "student",
+    "assignment",
+    "exercise",
+    "status",
+    "check",
+    "category",
+    "hidden",
+    "check_status",
+    "points",
+    "max_points",
+    "message",
+)
+
+
+def class_json(summary: ClassSummary, *, title: str, environment: Environment) -> str:
+    """The whole summary as one JSON document, with every student's records."""
+    data = {"schema": SCHEMA, "title": title, "environment": dict(environment.facts), **asdict(summary)}
+    return json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False)
+
+
+def checks_csv(summary: ClassSummary) -> str:
+    """One line a student and check, with a head; half surrogates and control characters are replaced."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    writer.writerows(_rows(summary))
+    return text.getvalue()
+
+
+def _rows(summary: ClassSummary) -> Iterator[list[object]]:
+    for student in summary.students:
+        for record in student.submissions:
+            for e in record.exercises:
+                where = [_cell(student.name), record.assignment, _cell(e.id), str(e.status)]
+                for c in e.checks:
+                    about = [_cell(c.name), _cell(c.category), c.hidden, str(c.status), c.points, c.max_points]
+                    yield [*where, *about, _cell(c.message)]
+
+
+def _cell(text: str) -> str:
+    shown = one_line(text, limit=400)
+    return f"'{shown}" if shown.startswith(FORMULA) else shown

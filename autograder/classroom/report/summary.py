@@ -1,0 +1,158 @@
+"""A class as data: who got what, how each check went over the class, and what a person should look at.
+
+Both twins of the class report, the page and the text, are made from this and hold nothing that is not in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from autograder.classroom.report.attention import Attention, attention
+from autograder.classroom.report.items import Misconception, discriminations, misconceptions
+from autograder.host.records import CheckStatus, ExerciseRecord, ExerciseStatus, SubmissionRecord
+from autograder.host.report.wording import percent
+
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Student:
+    """One row of the class: what one student handed in and got."""
+
+    name: str
+    submissions: tuple[SubmissionRecord, ...]
+    exercises: tuple[ExerciseRecord | None, ...]  # one a column; None: not handed in
+    points: float
+    max_points: float  # of the whole class's exercises, so that what was not handed in counts as 0
+
+    @property
+    def percent(self) -> int:
+        """Points in percent of what could be earned."""
+        return percent(self.points, self.max_points)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One column of the class."""
+
+    id: str
+    kind: str
+    max_points: float
+    mean: float  # points, over those who handed it in
+    full: int  # how many got all points
+    handed_in: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """How one check of one exercise went over the class."""
+
+    exercise: str
+    name: str
+    category: str
+    hidden: bool
+    passed: int
+    failed: int
+    error: int
+    not_assessed: int
+    discrimination: float | None  # see `items`; None where too few were graded, or all alike
+
+    @property
+    def percent(self) -> int:
+        """Passed, in percent of where it was assessed."""
+        return percent(self.passed, self.passed + self.failed + self.error)
+
+
+@dataclass(frozen=True)
+class ClassSummary:
+    """Everything that a class report says."""
+
+    students: tuple[Student, ...]
+    exercises: tuple[Exercise, ...]
+    checks: tuple[Check, ...]
+    misconceptions: tuple[Misconception, ...]  # the most common first
+    attention: tuple[Attention, ...]
+    bins: tuple[int, ...]  # students by percent: 0 to 9, 10 to 19, …, 90 to 100
+    sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # levels and notes that occurred
+    mean_percent: float
+    median_percent: float
+
+
+def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = ()) -> ClassSummary:
+    """Put the records of a class together; of two for one student and assignment the last one counts.
+
+    ``also`` is what else a person should know of the class.
+    """
+    latest = {(r.student, r.assignment): r for r in records}
+    ordered = [latest[key] for key in sorted(latest)]
+    exercises = _exercises(ordered)
+    students = _students(ordered, exercises)
+    shares = [student.percent for student in students]
+    bins = Counter(min(share * BINS // 100, BINS - 1) for share in shares)
+    return ClassSummary(
+        students=students,
+        exercises=exercises,
+        checks=_checks(ordered),
+        misconceptions=misconceptions(ordered),
+        attention=tuple(sorted((*attention(ordered), *also))),
+        bins=tuple(bins[i] for i in range(BINS)),
+        sandboxes=tuple(sorted({(r.sandbox.level, r.sandbox.notes) for r in ordered})),
+        mean_percent=fmean(shares) if shares else 0.0,
+        median_percent=float(median(shares)) if shares else 0.0,
+    )
+
+
+def _exercises(records: Sequence[SubmissionRecord]) -> tuple[Exercise, ...]:
+    found: dict[str, list[ExerciseRecord]] = {}
+    for exercise in (e for r in records for e in r.exercises):
+        found.setdefault(exercise.id, []).append(exercise)
+    return tuple(_exercise(name, found[name]) for name in sorted(found))
+
+
+def _exercise(name: str, of_class: Sequence[ExerciseRecord]) -> Exercise:
+    assessed = [e for e in of_class if e.status is not ExerciseStatus.GRADER_ERROR]
+    most = max((e.max_points for e in assessed), default=0.0)
+    full = sum(1 for e in assessed if e.max_points > 0 and e.points >= e.max_points - 1e-9)
+    mean = fmean(e.points for e in assessed) if assessed else 0.0
+    return Exercise(name, of_class[0].kind, most, mean, full, len(of_class))
+
+
+def _students(records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> tuple[Student, ...]:
+    by_name: dict[str, list[SubmissionRecord]] = {}
+    for record in records:
+        by_name.setdefault(record.student, []).append(record)
+    return tuple(_student(name, of_student, exercises) for name, of_student in by_name.items())
+
+
+def _student(name: str, records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> Student:
+    own = {e.id: e for r in records for e in r.exercises}
+    row = tuple(own.get(exercise.id) for exercise in exercises)
+    # left out of the maximum: what was not assessed, never what was not handed in
+    most = sum(e.max_points if (e := own.get(column.id)) else column.max_points for column in exercises)
+    return Student(name, tuple(records), row, sum(r.points for r in records), most)
+
+
+def _checks(records: Sequence[SubmissionRecord]) -> tuple[Check, ...]:
+    counts: dict[tuple[str, str], Counter[CheckStatus]] = {}
+    about: dict[tuple[str, str], tuple[str, bool]] = {}
+    discrimination = discriminations(records)
+    for exercise in (e for r in records for e in r.exercises):
+        for check in exercise.checks:
+            key = (exercise.id, check.name)
+            about.setdefault(key, (check.category, check.hidden))
+            counts.setdefault(key, Counter())[check.status] += 1
+    return tuple(
+        Check(
+            *key,
+            *about[key],
+            passed=count[CheckStatus.PASSED],
+            failed=count[CheckStatus.FAILED],
+            error=count[CheckStatus.ERROR],
+            not_assessed=count[CheckStatus.NOT_ASSESSED],
+            discrimination=discrimination.get(key),
+        )
+        for key, count in sorted(counts.items(), key=lambda item: item[0][0])
+    )

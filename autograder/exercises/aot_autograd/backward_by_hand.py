@@ -1,0 +1,166 @@
+"""Exercise 08.5: the backward of bias, dropout, residual and LayerNorm, written by hand and checked as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host import comparison
+from autograder.host.artifacts import Artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import Case
+from autograder.host.kinds.captured import CapturedAnswer, operators, outside
+from autograder.host.session import AnswerFailedError
+
+Tensor = torch.Tensor
+Formula = Callable[..., Sequence[Tensor]]
+NAMES = ("the gradient by x", "by bias", "by residual", "by weight", "by shift")
+ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal sum mean"
+FORM = "unsqueeze squeeze expand view reshape"
+ALLOWED = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
+MOST_CALLS = 36  # autograd's own graph of these formulas has more
+
+
+def truth(grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor) -> Sequence[Tensor]:
+    """What autograd gives; ``kept`` is the mask of dropout divided by the share that is kept."""
+    leaves = [t.detach().clone().requires_grad_() for t in (x, bias, residual, weight, torch.zeros_like(weight))]
+    with torch.enable_grad():
+        h = (leaves[0] + leaves[1]) * kept + leaves[2]
+        y = F.layer_norm(h, h.shape[-1:], leaves[3], leaves[4])
+    return torch.autograd.grad(y, leaves, grad)
+
+
+def _centred(x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+    h = (x + bias) * kept + residual
+    root = torch.rsqrt(h.var(-1, correction=0, keepdim=True) + 1e-5)
+    return (h - h.mean(-1, keepdim=True)) * root, root
+
+
+def _statistics_as_constants(
+    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
+) -> Sequence[Tensor]:
+    normed, root = _centred(x, bias, residual, kept)
+    inner = grad * weight * root
+    return inner * kept, (inner * kept).sum(0), inner, (grad * normed).sum(0), grad.sum(0)
+
+
+def _without_mask(
+    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
+) -> Sequence[Tensor]:
+    right = truth(grad, x, bias, residual, kept, weight)
+    return right[2], right[2].sum(0), *right[2:]
+
+
+def _not_summed(
+    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
+) -> Sequence[Tensor]:
+    right = truth(grad, x, bias, residual, kept, weight)
+    return right[0], right[0], right[2], grad * _centred(x, bias, residual, kept)[0], grad
+
+
+KNOWN: tuple[tuple[Formula, str], ...] = (
+    (
+        _statistics_as_constants,
+        "Mean and variance were taken as constants; they depend on every element of the row, which adds two terms.",
+    ),
+    (_without_mask, "The mask is missing: what dropout removed, or scaled, is removed or scaled in the gradient too."),
+    (_not_summed, "It was not summed: a tensor that is added to all rows gets the sum of their gradients."),
+)
+
+
+def inputs(draw: Draw, rows: int, width: int, *, share: float = 0.7, dtype: torch.dtype = torch.float64) -> Case:
+    """Gradient of the output, x, bias, residual, kept, weight."""
+    kept = draw.keep(rows, width, probability=share).to(dtype) / share
+    return Case(
+        (
+            draw.normal(rows, width, dtype=dtype),
+            draw.normal(rows, width, dtype=dtype),
+            draw.normal(width, dtype=dtype),
+            draw.normal(rows, width, dtype=dtype),
+            kept,
+            draw.normal(width, dtype=dtype),
+        ),
+        label=f"for {rows} rows of {width}",
+    )
+
+
+def gradient_right(
+    numbers: Sequence[int], cases: Callable[[Draw], Iterator[Case]]
+) -> Callable[[CapturedAnswer, Draw], None]:
+    """A check that the given outputs of the captured backward are autograd's."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        for case in cases(draw):
+            artifact = _captured(answer, case)
+            try:
+                outputs = answer.run(artifact, case.args).outputs
+            except AnswerFailedError as error:
+                raise CheckFailedError(f"The captured graph does not run{case.where}: {error.message}") from None
+            if len(outputs) != len(NAMES):
+                raise CheckFailedError(
+                    f"backward returned {len(outputs)} tensors; expected {len(NAMES)}: {', '.join(NAMES)}."
+                )
+            for number in numbers:
+                _require_gradient(outputs[number], number, case)
+
+    return run
+
+
+def _captured(answer: CapturedAnswer, case: Case) -> Artifact:
+    """The graph, of few allowed operators."""
+    artifact = answer.capture(case.args, how="dispatch")
+    if other := outside(artifact, ALLOWED):
+        raise CheckFailedError(
+            f"The graph calls {other[0].removeprefix('torch.ops.')}; write the formula with sums, means and arithmetic."
+        )
+    if len(operators(artifact)) > MOST_CALLS:
+        raise CheckFailedError(
+            f"The graph has {len(operators(artifact))} calls; by hand {MOST_CALLS} are more than enough. "
+            "A graph that autograd made has more."
+        )
+    return artifact
+
+
+def _require_gradient(output: Tensor, number: int, case: Case) -> None:
+    args = case.args
+    eager, exact = truth(*args)[number], truth(*(a.double() for a in args))[number]
+    try:
+        comparison.require_close(output, exact, eager, NAMES[number], case.where)
+    except CheckFailedError as error:
+        for formula, says in KNOWN:
+            wrong = formula(*args)[number]
+            same = wrong.shape == output.shape and torch.allclose(output, wrong, rtol=1e-4, atol=1e-5)
+            if same and not (wrong.shape == eager.shape and torch.allclose(wrong, eager, rtol=1e-4, atol=1e-5)):
+                raise CheckFailedError(f"{NAMES[number]}: {says}") from None
+        raise error from None
+
+
+def _in_double(draw: Draw) -> Iterator[Case]:
+    yield inputs(draw, 5, 8)
+    yield inputs(draw, 3, 4, share=0.5)
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="A backward by hand",
+    kind=Kind.CAPTURED,
+    entry_point="backward",
+    points=12,
+    setup="import torch\n",
+    masked=("course_lib.kernels.triton", "course_lib.fusion"),
+    hints=(
+        "Compute forward again as far as the normalised h; every gradient uses it.",
+        "Let g be grad * weight. The gradient by h is root * (g - mean of g - normalised * mean of g * normalised).",
+        "residual gets that, x gets it times kept; bias and weight get sums over rows.",
+    ),
+    checks=(
+        Check("the gradient by residual", "residual", 2.2, gradient_right([2], _in_double)),
+        Check("the gradient by x, through the mask", "x", 1.8, gradient_right([0], _in_double)),
+        Check("the gradient by bias", "bias", 1.4, gradient_right([1], _in_double)),
+        Check("the gradients by weight and shift", "weight and shift", 1.8, gradient_right([3, 4], _in_double)),
+    ),
+)

@@ -1,0 +1,175 @@
+"""Exercise 08.2: LayerNorm and GELU in primitives, with the gradients and the precision of the originals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import Case, Reference
+from autograder.host.kinds.captured import Captured, CapturedAnswer, outside, require_captured
+from autograder.host.kinds.misconceptions import Misconception
+
+Tensor = torch.Tensor
+ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean amax"
+FORM = "unsqueeze squeeze expand view reshape to _to_copy clone contiguous alias detach"
+PRIMITIVES = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The original, over the last dimension, with eps 1e-5."""
+    return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+
+def gelu(x: Tensor) -> Tensor:
+    """The original, exact."""
+    return F.gelu(x)
+
+
+def _normed(
+    x: Tensor, weight: Tensor, bias: Tensor, *, correction: int = 0, eps: float = 1e-5, root: bool = True
+) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    variance = centred.pow(2).sum(-1, keepdim=True) / (x.shape[-1] - correction)
+    spread = (variance + eps).sqrt() if root else variance.sqrt() + eps
+    return centred / spread * weight + bias
+
+
+@dataclass(frozen=True)
+class Original:
+    """A function to be decomposed."""
+
+    reference: Reference
+    inputs: Callable[[Draw, int, int, torch.dtype], Sequence[Tensor]]
+    misconceptions: Sequence[Misconception]
+
+
+ORIGINALS = {
+    "layer_norm": Original(
+        layer_norm,
+        lambda draw, rows, width, dtype: (
+            draw.normal(rows, width, dtype=dtype),
+            draw.normal(width, dtype=dtype),
+            draw.normal(width, dtype=dtype),
+        ),
+        (
+            Misconception(
+                lambda x, w, b: _normed(x, w, b, correction=1),
+                "The variance was divided by n - 1; LayerNorm divides by n.",
+            ),
+            Misconception(
+                lambda x, w, b: _normed(x, w, b, root=False),
+                "eps was added to the root; it belongs to the variance, below the root.",
+            ),
+            Misconception(lambda x, w, b: _normed(x, w, b, eps=0), "eps is missing; it is 1e-5."),
+            Misconception(
+                lambda x, w, b: (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt() * w + b,
+                "The statistics were taken over rows; LayerNorm takes them over the last dimension.",
+            ),
+        ),
+    ),
+    "gelu": Original(
+        gelu,
+        lambda draw, rows, width, dtype: (2 * draw.normal(rows, width, dtype=dtype),),
+        (
+            Misconception(
+                lambda x: F.gelu(x, approximate="tanh"), "This is the tanh approximation; the exact one uses erf."
+            ),
+            Misconception(lambda x: x * torch.sigmoid(x), "This is SiLU; GELU weighs x by the normal distribution."),
+            Misconception(lambda x: x * 0.5 * (1 + torch.erf(x)), "erf takes x / sqrt(2), so that the deviation is 1."),
+        ),
+    ),
+}
+
+
+def wanted(
+    name: str, sizes: Iterable[tuple[int, int]], dtype: torch.dtype = torch.float32, shift: float = 0.0
+) -> list[Captured]:
+    """How one function is captured, once for each size (rows, width), since a dispatch fixes sizes."""
+    original = ORIGINALS[name]
+
+    def made(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
+        first, *rest = original.inputs(draw, rows, width, dtype)
+        if shift:  # eighths, whose mean over a power of two is exact: then nothing rounds much but a wrong formula
+            first = (8 * first).round() / 8 + shift
+        return (first, *rest)
+
+    return [
+        Captured(
+            original.reference,
+            lambda draw, r=rows, w=width: made(draw, r, w),  # type: ignore[misc]
+            lambda draw, r=rows, w=width: [Case(made(draw, r, w), label=f"for {r} rows of {w}")],  # type: ignore[misc]
+            member=name,
+            how="dispatch",
+            misconceptions=original.misconceptions,
+        )
+        for rows, width in sizes
+    ]
+
+
+def in_primitives(*several: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
+    """A check that every graph holds primitives only and gives what the original gives."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        for each in several:
+            artifact = require_captured(answer, each, draw, gradients=gradients)
+            if other := outside(artifact, PRIMITIVES):
+                raise CheckFailedError(
+                    f"`{each.member}`: the graph calls {other[0].removeprefix('torch.ops.')}, which is no primitive of "
+                    "the list."
+                )
+
+    return run
+
+
+def rounds_once(*several: Captured) -> Callable[[CapturedAnswer, Draw], None]:
+    """A check on 16-bit inputs: on average the graph is off by hardly more than one rounding, as the original is."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        in_primitives(*several)(answer, draw)
+        for each in several:
+            artifact = answer.capture(each.example(draw), member=each.member, how=each.how)
+            (case,) = each.cases(draw)
+            (output,) = answer.run(artifact, case.args).outputs
+            exact = each.reference(*(a.double() for a in case.args))
+            found = float((output.double() - exact).abs().mean())
+            usual = float((each.reference(*case.args).double() - exact).abs().mean())
+            if found > 1.2 * usual:
+                raise CheckFailedError(
+                    f"`{each.member}` is off by {found / usual:.1f} times as much as the original on 16-bit inputs: "
+                    "compute in float32, and round once at the end."
+                )
+
+    return run
+
+
+SIZES = ((5, 8), (2, 33))
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Decompose LayerNorm and GELU",
+    kind=Kind.CAPTURED,
+    entry_point="decomposed",
+    points=12,
+    setup="import math\nimport torch\nfrom torch.nn import functional as F\n",
+    masked=("course_lib.fusion",),
+    hints=(
+        "Write the formulas on paper first: mean, centred, mean of squares, root, scale, shift.",
+        "Both originals compute 16-bit inputs in float32 and round once, at the end: x.to(torch.float32) first.",
+        "GELU is x times the share of a normal distribution below x: half of one plus erf of x over sqrt(2).",
+    ),
+    checks=(
+        Check("`layer_norm` in primitives", "LayerNorm", 2.4, in_primitives(*wanted("layer_norm", SIZES))),
+        Check("`gelu` in primitives", "GELU", 2.4, in_primitives(*wanted("gelu", SIZES))),
+        Check(
+            "gradients of both",
+            "gradients",
+            2.4,
+            in_primitives(*wanted("layer_norm", SIZES[:1], torch.float64), *wanted("gelu", SIZES[:1]), gradients=True),
+        ),
+    ),
+)

@@ -1,0 +1,180 @@
+"""Exercise 08.1: programs with views and writes, rewritten without a write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import Case, Reference
+from autograder.host.kinds.captured import Captured, CapturedAnswer, require_captured, writing
+from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.point_shares import share_among
+
+Tensor = torch.Tensor
+WIDTH = 6
+
+
+def first_column(x: Tensor) -> Tensor:
+    """Double the first column of a copy."""
+    y = x.clone()
+    y[:, 0] *= 2
+    return y
+
+
+def through_a_view(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Write through a view of the first row, then into all; both results show both writes."""
+    y = x.clone()
+    row = y[0]
+    row += 1
+    y *= 2
+    return y, row
+
+
+def input_changed(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The program writes into its input; the functional one returns the new input first."""
+    x = x.clone()
+    x.clamp_(min=0)
+    return x, x + 1
+
+
+def accumulated(x: Tensor) -> Tensor:
+    """Running sums of the columns."""
+    y = x.clone()
+    for i in range(1, WIDTH):
+        y[:, i] += y[:, i - 1]
+    return y
+
+
+def nested(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Write through a view of a view, and return the outer view."""
+    y = x.clone()
+    block = y[:, 2:5]
+    inner = block[:, 1]
+    inner.copy_(block.sum(1))
+    return y, block
+
+
+@dataclass(frozen=True)
+class Written:
+    """One program that writes."""
+
+    reference: Reference
+    names: Sequence[str] = ("y",)
+    misconceptions: Sequence[Misconception] = ()
+
+
+PROGRAMS = {
+    "first_column": Written(
+        first_column,
+        misconceptions=(
+            Misconception(lambda x: x[:, 0] * 2, "Only the column was returned; the whole tensor is asked for."),
+            Misconception(lambda x: x * 2, "Everything was doubled; only the first column should be."),
+        ),
+    ),
+    "through_a_view": Written(
+        through_a_view,
+        ("y", "row"),
+        (
+            Misconception(
+                lambda x: (through_a_view(x)[0], x[0] + 1),
+                "row was taken before y was doubled; it is a view of y, so the later write shows in it.",
+            ),
+            Misconception(
+                lambda x: (x * 2, (x[0] + 1) * 2),
+                "The write through row does not show in y; a view writes into the memory of its base.",
+            ),
+        ),
+    ),
+    "input_changed": Written(
+        input_changed,
+        ("the new x", "the result"),
+        (
+            Misconception(
+                lambda x: (x, x.clamp(min=0) + 1), "The old x was returned; the first output is what x would hold."
+            ),
+        ),
+    ),
+    "accumulated": Written(
+        accumulated,
+        misconceptions=(
+            Misconception(
+                lambda x: torch.cat([x[:, :1], x[:, 1:] + x[:, :-1]], 1),
+                "Each column got its neighbour as it was before; it should get the neighbour's new value.",
+            ),
+        ),
+    ),
+    "nested": Written(
+        nested,
+        ("y", "block"),
+        (
+            Misconception(
+                lambda x: (nested(x)[0], x[:, 2:5]),
+                "block is a view of y, so the write through inner shows in it as well.",
+            ),
+        ),
+    ),
+}
+
+
+def cases_at(*rows: int) -> Callable[[Draw], Iterator[Case]]:
+    """One case for each number of rows."""
+
+    def cases(draw: Draw) -> Iterator[Case]:
+        for count in rows:
+            yield Case((draw.normal(count, WIDTH),), label=f"for {count} rows")
+
+    return cases
+
+
+def functional(*names: str, rows: tuple[int, ...] = (4,), gradients: bool = False) -> Callable[..., None]:
+    """A check that each program's graph writes nowhere and gives the same; its points are shared equally."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        share_among(names, lambda name: _require_functional(answer, name, rows, draw, gradients))
+
+    return run
+
+
+def _require_functional(answer: CapturedAnswer, name: str, rows: tuple[int, ...], draw: Draw, gradients: bool) -> None:
+    program = PROGRAMS[name]
+    for count in rows:
+        wanted = Captured(
+            program.reference,
+            lambda d, count=count: (d.normal(count, WIDTH),),  # type: ignore[misc]
+            cases_at(count),
+            program.names,
+            member=name,
+            how="dispatch",
+            misconceptions=program.misconceptions,
+        )
+        artifact = require_captured(answer, wanted, draw, gradients=gradients)
+        if writes := writing(artifact):
+            raise CheckFailedError(
+                f"`{name}`: the graph still writes, by {writes[0].removeprefix('torch.ops.')}; build a new tensor "
+                "instead."
+            )
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Functionalise by hand",
+    kind=Kind.CAPTURED,
+    entry_point="functional",
+    points=8,
+    setup="import torch\nfrom torch.nn import functional as F\n",
+    hints=(
+        "For each write ask: which tensors share this memory, and what does each of them hold afterwards?",
+        "Compute the new values first, then put them where they belong: torch.cat, torch.where, or slice_scatter and "
+        "select_scatter, which are out of place.",
+        "A view that is returned is taken last, from the finished tensor: y[0], or y[:, 2:5].",
+    ),
+    checks=tuple(
+        Check(f"`{name}` without a write", name.replace("_", " "), 1.2, functional(name))
+        for name in ("first_column", "through_a_view", "input_changed", "accumulated")
+    ),
+)

@@ -1,0 +1,307 @@
+"""Exercise 08.4: choose what forward saves for backward: few bytes, and not too much computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.programs.joint_graphs import JointGraph, Row, random_joint, run_backward, run_forward
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.value import ValueAnswer
+
+AGAIN = ("pointwise", "view")
+MARGIN = 1.05  # how far from the cheapest cut an answer may be
+MOST_TRIED = 11  # values of a graph of which all cuts are tried
+Question = dict[str, Any]
+Cut = Callable[[Question], list[str]]  # what an answer is: from rows and price to the names of rows that are saved
+
+
+def required(rows: Sequence[Row], saved: Collection[str]) -> dict[str, str]:
+    """What of forward is read in backward or computed again there, inputs aside, each with its first reader."""
+    ahead = {r["name"]: r for r in _values(rows)}
+    readers: dict[str, str] = {}
+
+    def read_by(row: Row) -> None:
+        for name in reversed(row["args"]):
+            if name in ahead:
+                readers[name] = readers.pop(name, row["name"])
+
+    for row in rows:
+        if row["part"] == "backward":
+            read_by(row)
+    for name in reversed(ahead):
+        if name in readers and name not in saved:
+            read_by(ahead[name])
+    return dict(reversed(readers.items()))
+
+
+def spent(rows: Sequence[Row], saved: Collection[str]) -> tuple[int, int] | None:
+    """Bytes saved and FLOPs computed again; None if something is needed that may not be computed again."""
+    by_name = {r["name"]: r for r in rows}
+    again = [by_name[n] for n in required(rows, saved) if n not in saved]
+    if any(r["tag"] not in AGAIN for r in again):
+        return None
+    return sum(by_name[n]["bytes"] for n in saved), sum(r["flops"] for r in again)
+
+
+def cost(question: Question, saved: Collection[str]) -> int | None:
+    """What a cut costs; None if backward cannot be computed from it."""
+    found = spent(question["rows"], saved)
+    return None if found is None else found[0] + int(question["price"]) * found[1]
+
+
+def by_trying_all(question: Question) -> list[str]:
+    """The cheapest cut of a graph so small that both fates of every value can be tried: saved, or computed again."""
+    rows, price = question["rows"], int(question["price"])
+    values = {r["name"]: r for r in reversed(_values(rows))}
+
+    def cheapest(
+        left: Sequence[str], needed: frozenset[str], saved: Sequence[str], so_far: int
+    ) -> tuple[int, list[str]]:
+        """The lowest cost and its cut, with what is left, from the last value to the first, still to be decided."""
+        while left and left[0] not in needed:
+            left = left[1:]
+        if not left:
+            return so_far, sorted(saved)
+        row, left = values[left[0]], left[1:]
+        best = cheapest(left, needed, (*saved, row["name"]), so_far + row["bytes"])
+        again = so_far + price * row["flops"]
+        if row["tag"] in AGAIN and again <= best[0]:
+            best = min(best, cheapest(left, needed.union(row["args"]), saved, again))
+        return best
+
+    read = {a for r in rows if r["part"] == "backward" for a in r["args"]}
+    return cheapest(tuple(values), frozenset(read), (), 0)[1]
+
+
+def _values(rows: Sequence[Row]) -> list[Row]:
+    return [r for r in rows if r["part"] == "forward" and r["tag"] != "input"]
+
+
+def all_of_forward(question: Question) -> list[str]:
+    """Whatever forward computes."""
+    return sorted(r["name"] for r in _values(question["rows"]))
+
+
+def read_by_backward(question: Question) -> list[str]:
+    """What backward reads directly, so that nothing is computed again."""
+    read = {a for r in question["rows"] if r["part"] == "backward" for a in r["args"]}
+    return [n for n in all_of_forward(question) if n in read]
+
+
+def never_again(question: Question) -> list[str]:
+    """Only what may not be computed again; everything else is."""
+    fixed = {r["name"] for r in _values(question["rows"]) if r["tag"] not in AGAIN}
+    return sorted(fixed & required(question["rows"], fixed).keys())
+
+
+def one_by_one(question: Question) -> list[str]:
+    """What backward reads, without those that can be dropped one after the other."""
+    saved = read_by_backward(question)
+    for name in tuple(saved):
+        fewer, before = [n for n in saved if n != name], cost(question, saved)
+        found = cost(question, fewer)
+        if found is not None and before is not None and found <= before:
+            saved = fewer
+    return saved
+
+
+KNOWN = (
+    Misconception(all_of_forward, "All of forward is saved; backward reads only some of it."),
+    Misconception(
+        read_by_backward,
+        "That is all that backward reads, and nothing is computed again: what a pointwise row gives from others that "
+        "are there need not be kept.",
+    ),
+    Misconception(
+        never_again,
+        "Only what must not be computed again is saved. It may cost less to save what was made of it: the sum of two "
+        "products has half their bytes, and a long chain costs FLOPs.",
+    ),
+    Misconception(
+        one_by_one,
+        "Values that backward reads were dropped one by one. It may cost less to save one that backward does not "
+        "read, and to compute several from it.",
+    ),
+)
+
+
+def as_if_free(cheapest: Cut) -> Cut:
+    """The cut with the fewest bytes, whatever FLOPs cost."""
+    return lambda question: sorted(cheapest({**question, "price": 0}))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A random graph to be drawn; ``against`` is a wrong idea that must cost too much in it."""
+
+    price: int  # bytes that one FLOP counts as
+    steps: int
+    masks: int  # of the steps, how many are dropouts
+    against: Cut = read_by_backward
+
+    def graph(self, draw: Draw, cheapest: Cut) -> tuple[JointGraph, int]:
+        """The graph, and the cost of its cheapest cut."""
+        while True:
+            graph = random_joint(draw, self.steps, masks=self.masks)
+            question = {"rows": graph.rows, "price": self.price}
+            if cheapest is by_trying_all and len(_values(graph.rows)) > MOST_TRIED:
+                continue
+            best, simple = cost(question, cheapest(question)), cost(question, read_by_backward(question))
+            wrong = cost(question, self.against(question))
+            assert best is not None, "saving everything is always possible"
+            if best and min(wrong or 0, simple or 0) > MARGIN * best:
+                return graph, best
+
+
+def chosen(answer: ValueAnswer, question: Question) -> list[str]:
+    """The names that an answer saves, each of them once a row of forward and no input."""
+    found = answer.ask(question)
+    if not isinstance(found, list) or not all(isinstance(n, str) for n in found):
+        raise CheckFailedError("partition returns a list of names of rows.")
+    tags = {r["name"]: r["tag"] for r in question["rows"] if r["part"] == "forward"}
+    for number, name in enumerate(found):
+        if name not in tags:
+            raise CheckFailedError(f"{name[:40]!r} is no row of forward; only what forward computes can be saved.")
+        if tags[name] == "input":
+            raise CheckFailedError(f"{name} is an input of the graph: it is there anyway, and not named.")
+        if name in found[:number]:
+            raise CheckFailedError(f"{name} is named twice.")
+    return found
+
+
+def require_possible(question: Question, saved: Collection[str]) -> int:
+    """The cost of a cut; raises `CheckFailedError` if a row would be computed again that may not be."""
+    tags = {r["name"]: r["tag"] for r in question["rows"]}
+    for name, reader in required(question["rows"], saved).items():
+        if name not in saved and tags[name] not in AGAIN:
+            why = "another mask would come out" if tags[name] == "random" else "that is too much work"
+            raise CheckFailedError(
+                f"{reader} needs {name} in backward. It is not saved, and would be computed again; but {name} is a "
+                f"{tags[name]} row: {why}. Save it, or something that makes it unnecessary."
+            )
+    found = cost(question, saved)
+    assert found is not None, "what is possible has a cost"
+    return found
+
+
+Run = Callable[[ValueAnswer, Draw], None]
+
+
+def possible(*several: Drawn) -> Run:
+    """A check that backward can be computed from what is saved, and costs no more than saving all that it reads."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for drawn in several:
+            graph = random_joint(draw, drawn.steps, masks=drawn.masks)
+            question = {"rows": graph.rows, "price": drawn.price}
+            saved = chosen(answer, question)
+            found, simple = require_possible(question, saved), require_possible(question, read_by_backward(question))
+            if found > simple:
+                raise CheckFailedError(_too_much(question, saved, simple, KNOWN))
+
+    return run
+
+
+def cheap(cheapest: Cut, *several: Drawn) -> Run:
+    """A check that cuts are possible, and cost hardly more than the cheapest."""
+    free = Misconception(
+        as_if_free(cheapest), "Those are the fewest bytes, as if FLOPs were free; some values are cheaper to keep."
+    )
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for drawn in several:
+            graph, best = drawn.graph(draw, cheapest)
+            question = {"rows": graph.rows, "price": drawn.price}
+            saved = chosen(answer, question)
+            if require_possible(question, saved) > MARGIN * best:
+                raise CheckFailedError(_too_much(question, saved, best, (*KNOWN, free)))
+
+    return run
+
+
+def _too_much(question: Question, saved: list[str], enough: int, known: Sequence[Misconception]) -> str:
+    size, flops = spent(question["rows"], saved) or (0, 0)
+    price = question["price"]
+    said = f"In a graph of {len(question['rows'])} rows {size:,} bytes are saved and {flops:,} FLOPs computed again"
+    said += f"; at a price of {price} that costs {size + price * flops:,}, and {enough:,} are enough."
+    return f"{said} {explained_value(sorted(saved), question, known)}".strip()
+
+
+def gradients_equal(*several: Drawn) -> Run:
+    """A check that really runs forward, forgets what is not saved, runs backward, and compares the gradients."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for drawn in several:
+            graph = random_joint(draw, drawn.steps, masks=drawn.masks)
+            saved = chosen(answer, {"rows": graph.rows, "price": drawn.price})
+            forward = run_forward(graph, draw)
+            right, found = run_backward(graph, forward, list(forward)), run_backward(graph, forward, saved)
+            wrong = [primal for primal in right if not torch.equal(found[primal], right[primal])]
+            if wrong:
+                masks = [r["name"] for r in _values(graph.rows) if r["tag"] == "random" and r["name"] not in saved]
+                raise CheckFailedError(
+                    f"The gradient by {wrong[0]} is another one than without a cut: {', '.join(masks)} was not saved, "
+                    "so backward drew another mask than forward had."
+                )
+
+    return run
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Choose the cut",
+    kind=Kind.VALUE,
+    entry_point="partition",
+    points=17,
+    setup="import networkx as nx\n",
+    wall_s=40,
+    hints=(
+        "Each row of forward has one of three fates: saved, computed again, or not needed. What does each ask of its "
+        "args?",
+        "Think of a network from a source to a sink, in which saving a row cuts an edge of as many bytes. Edges "
+        "without limit: from what backward reads to the sink, and from the source to what may not be computed again.",
+        "Two nodes a row, one before and one after its edge. From the source to the first leads an edge of price times "
+        "FLOPs, and from the second node of each arg one without limit; minimum_cut gives both sides.",
+    ),
+    checks=(
+        Check(
+            "backward can be computed",
+            "possible cuts",
+            2.25,
+            possible(Drawn(0, 6, 1), Drawn(1, 9, 1), Drawn(0, 12, 2), Drawn(2, 7, 0)),
+        ),
+        Check("gradients of the uncut graph", "gradients", 1.75, gradients_equal(Drawn(0, 8, 2), Drawn(2, 12, 2))),
+        Check(
+            "the fewest bytes",
+            "bytes",
+            3.5,
+            cheap(
+                by_trying_all,
+                *(
+                    Drawn(0, steps, masks, idea)
+                    for idea in (never_again, one_by_one)
+                    for steps, masks in ((5, 0), (4, 1))
+                ),
+            ),
+        ),
+        Check(
+            "few bytes and few FLOPs",
+            "FLOPs have a price",
+            2.75,
+            cheap(
+                by_trying_all,
+                Drawn(1, 4, 0, one_by_one),
+                Drawn(1, 5, 1, never_again),
+                Drawn(2, 5, 1, never_again),
+                Drawn(2, 5, 0, as_if_free(by_trying_all)),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Exercises of lesson 07: what torch.compile captures."""

@@ -1,0 +1,184 @@
+"""Exercise 07.6: find inputs on which a capture is silently wrong, and repair what makes it so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host import comparison
+from autograder.host.artifacts import Artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import Case
+from autograder.host.kinds.captured import Captured, CapturedAnswer, captures
+from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.session import AnswerFailedError
+from autograder.host.traced import Program, TensorSpec
+from course_lib.graph import to_data
+
+Tensor = torch.Tensor
+WIDTH = 4
+MAX_ELEMENTS, MAX_NUMBER = 4096, 1e4
+
+
+@dataclass(frozen=True)
+class Limited:
+    """A program that is right in eager mode, and what a capture makes of it because of a stated limitation."""
+
+    name: str
+    right: Callable[[Tensor], Tensor]
+    wrong: Callable[[Tensor], Tensor]  # what the captured graph computes
+    limitation: str  # a sentence for who finds no input
+    misconceptions: tuple[Misconception, ...]
+
+    @property
+    def graph_of_wrong(self) -> Artifact:
+        """The captured graph, as data."""
+        traced = Program(self.name, lambda: self.wrong, (TensorSpec((3, WIDTH)),), 0).trace()
+        graph, tensors = to_data(traced)
+        return Artifact(graph, tensors)
+
+
+def _chosen(x: Tensor) -> Tensor:
+    return torch.where(x.sum() > 0, x * 2, x - 1)
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Limited(
+            "unrolled",
+            lambda x: x.tanh().sum(0),
+            lambda x: x[0].tanh() + x[1].tanh() + x[2].tanh(),
+            "The loop ran over three rows when the graph was recorded, so the graph adds three rows.",
+            (
+                Misconception(
+                    lambda x: x.sum(0).tanh(), "The rows were added before tanh; tanh is taken of each row first."
+                ),
+                Misconception(lambda x: x.tanh().sum(1), "Each row was summed; the rows are added to each other."),
+            ),
+        ),
+        Limited(
+            "softened",
+            lambda x: F.softplus(x),
+            lambda x: (1 + x.exp()).log(),
+            "Under capture the short formula is taken, and exp overflows where softplus does not.",
+            (
+                Misconception(
+                    lambda x: (1 + x.exp()).log(),
+                    "The short formula was kept: exp overflows for large inputs. Keep the one that eager mode runs.",
+                ),
+                Misconception(lambda x: x.relu(), "relu is what softplus comes near to far from zero, not at zero."),
+            ),
+        ),
+        Limited(
+            "chosen",
+            _chosen,
+            lambda x: x * 2,
+            "The helper is declared constant, so the branch of the first call stays for ever.",
+            (
+                Misconception(lambda x: x * 2, "The branch is still that of the first call; both are needed."),
+                Misconception(
+                    lambda x: torch.where(x > 0, x * 2, x - 1),
+                    "The choice was made for each element; the sum of all of x decides for all.",
+                ),
+            ),
+        ),
+    )
+}
+
+
+def proves(name: str) -> Callable[[CapturedAnswer, Draw], None]:
+    """A check that the answer's input makes the captured graph differ from the program, and nothing else."""
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        program = PROGRAMS[name]
+        x = given_input(answer, name)
+        try:
+            (wrong,) = answer.run(program.graph_of_wrong, (x,)).outputs
+        except AnswerFailedError:
+            raise CheckFailedError(
+                f"`{name}_input`: the captured graph raises on it, so that anybody would notice; find one on which it "
+                "runs and is wrong."
+            ) from None
+        eager, truth = program.right(x), program.right(x.double())
+        if wrong.shape != eager.shape or wrong.dtype != eager.dtype:
+            raise CheckFailedError(f"`{name}_input`: the captured graph gives another shape on it; find a silent case.")
+        try:
+            comparison.require_close(wrong, truth, eager, "the output")
+        except CheckFailedError:
+            return
+        raise CheckFailedError(f"`{name}_input`: the captured graph is right on this input. {program.limitation}")
+
+    return run
+
+
+def given_input(answer: CapturedAnswer, name: str) -> Tensor:
+    """The input that the answer gives for a program, checked."""
+    outputs = answer.call(Case(()), member=f"{name}_input").outputs
+    if len(outputs) != 1:
+        raise CheckFailedError(f"`{name}_input` returned {len(outputs)} tensors; return one.")
+    (x,) = outputs
+    if x.dtype is not torch.float32 or x.dim() != 2 or x.shape[1] != WIDTH or x.numel() > MAX_ELEMENTS:
+        raise CheckFailedError(
+            f"`{name}_input` returned {x.dtype} of shape {tuple(x.shape)}; expected float32 of shape (rows, {WIDTH}), "
+            f"with at most {MAX_ELEMENTS:,} elements."
+        )
+    if not bool(torch.isfinite(x).all()) or float(x.abs().max() if x.numel() else 0) > MAX_NUMBER:
+        raise CheckFailedError(f"`{name}_input` holds NaN, infinity or numbers above {MAX_NUMBER:g}.")
+    return x
+
+
+def repaired(name: str, cases: Callable[[Draw], Iterator[Case]]) -> Captured:
+    """How a repaired program is captured: from three rows that sum to more than zero, the number of rows open."""
+    program = PROGRAMS[name]
+    return Captured(
+        program.right,
+        lambda draw: (draw.normal(3, WIDTH).abs(),),
+        cases,
+        member=name,
+        dynamic=[[0]],
+        misconceptions=program.misconceptions,
+    )
+
+
+def large(draw: Draw, rows: int) -> Tensor:
+    """Rows of numbers beyond 100, for which exp overflows, and beyond -100, in turn."""
+    signs = 1 - 2 * (torch.arange(rows) % 2)
+    return (100 + 100 * draw.normal(rows, WIDTH).abs()) * signs[:, None]
+
+
+def plain(draw: Draw) -> Iterator[Case]:
+    """Three rows as in the example, five rows, and rows that sum to less than zero."""
+    yield Case((draw.normal(3, WIDTH).abs(),), label="for three positive rows")
+    yield Case((draw.normal(5, WIDTH),), label="for five rows")
+    yield Case((-draw.normal(3, WIDTH).abs(),), label="for three negative rows")
+    yield Case((large(draw, 3),), label="for large numbers")
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Break a capture, and repair it",
+    kind=Kind.CAPTURED,
+    entry_point="broken",
+    points=8,
+    setup="import torch\nfrom torch.nn import functional as F\n",
+    hints=(
+        "Ask for each program what was decided while the graph was recorded: a length, a branch, a formula.",
+        "An input that decides otherwise shows it: another number of rows, numbers for which exp overflows, a sum "
+        "below zero, where x - 1 is not x * 2.",
+        "A repaired program decides nothing while it is recorded: sum over a dim, the formula of eager mode, "
+        "torch.where.",
+    ),
+    checks=(
+        *(Check(f"the capture of `{n}` is wrong on your input", "counterexample", 0.7, proves(n)) for n in PROGRAMS),
+        *(
+            Check(f"`{n}` repaired: one graph that is right", "repair", 0.9, captures(repaired(n, plain)))
+            for n in PROGRAMS
+        ),
+    ),
+)

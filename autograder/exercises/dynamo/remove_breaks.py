@@ -1,0 +1,187 @@
+"""Exercise 07.2: six programs with graph breaks, rewritten so that each is captured as one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.callable import Case, Reference
+from autograder.host.kinds.captured import Captured, captures
+from autograder.host.kinds.misconceptions import Misconception
+
+Tensor = torch.Tensor
+WIDTH, LIMIT = 6, 1.5
+
+
+def report(x: Tensor) -> tuple[Tensor, Tensor]:
+    """What was printed, the mean of the rectified x, is a second output."""
+    h = x.relu()
+    return h * 2, h.mean()
+
+
+def rescale(x: Tensor) -> Tensor:
+    """Divide by the largest magnitude."""
+    return x / x.abs().max()
+
+
+def branch(x: Tensor) -> Tensor:
+    """Double what sums to more than zero, lower everything else by one."""
+    return x * 2 if x.sum() > 0 else x - 1
+
+
+def normalise(x: Tensor) -> Tensor:
+    """Divide each row by its norm."""
+    return x / torch.stack([row.norm() for row in x])[:, None]
+
+
+def area(x: Tensor) -> Tensor:
+    """The trapezoid rule along each row, with steps of 1."""
+    return torch.trapezoid(x, dim=-1)
+
+
+def limit(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Limit to a range; what was logged, the share of elements outside, is a second output."""
+    return x.clamp(-LIMIT, LIMIT), (x.abs() > LIMIT).to(x.dtype).mean()
+
+
+@dataclass(frozen=True)
+class Broken:
+    """One program that breaks: what it means, what its outputs are called, and what people get wrong."""
+
+    reference: Reference
+    names: Sequence[str] = ("the output",)
+    misconceptions: Sequence[Misconception] = ()
+
+    @property
+    def name(self) -> str:
+        """The function's name in the answer."""
+        return self.reference.__name__
+
+
+PROGRAMS = {
+    program.name: program
+    for program in (
+        Broken(
+            report,
+            ("h * 2", "the mean"),
+            (
+                Misconception(lambda x: (x.relu() * 2, x.mean()), "The mean is that of x; it was printed of h."),
+                Misconception(
+                    lambda x: (x.relu() * 2, (x.relu() * 2).mean()),
+                    "The mean is that of the result; it was printed of h, before the doubling.",
+                ),
+            ),
+        ),
+        Broken(
+            rescale,
+            misconceptions=(
+                Misconception(lambda x: x / x.max(), "The largest element was taken; the largest magnitude is meant."),
+                Misconception(
+                    lambda x: x / x.abs().amax(-1, keepdim=True),
+                    "Each row was divided by its own maximum; there is one for the whole tensor.",
+                ),
+            ),
+        ),
+        Broken(
+            branch,
+            misconceptions=(
+                Misconception(
+                    lambda x: torch.where(x > 0, x * 2, x - 1),
+                    "The choice was made for each element; the sum of all of x decides for all.",
+                ),
+                Misconception(lambda x: x * 2, "Only the first branch was kept; a low sum takes the other one."),
+                Misconception(lambda x: x - 1, "Only the second branch was kept; a high sum takes the other one."),
+            ),
+        ),
+        Broken(
+            normalise,
+            misconceptions=(
+                Misconception(lambda x: x / x.norm(), "One norm was taken of all of x; each row has its own."),
+                Misconception(
+                    lambda x: x / x.norm(dim=0, keepdim=True), "Columns were normalised; dim=1 runs along a row."
+                ),
+            ),
+        ),
+        Broken(
+            area,
+            misconceptions=(
+                Misconception(lambda x: x.sum(-1), "All elements were added; the trapezoid rule halves both ends."),
+                Misconception(
+                    lambda x: x[..., :-1].sum(-1), "Rectangles were added; the trapezoid rule halves both ends."
+                ),
+            ),
+        ),
+        Broken(
+            limit,
+            ("the limited x", "the share outside"),
+            (
+                Misconception(
+                    lambda x: (x.clamp(-LIMIT, LIMIT), (x > LIMIT).to(x.dtype).mean()),
+                    "Only elements above the limit were counted; those below -LIMIT are outside, too.",
+                ),
+                Misconception(
+                    lambda x: (x.clamp(-LIMIT, LIMIT), (x.abs() > LIMIT).to(x.dtype).sum()),
+                    "The elements outside were counted; the share of them was logged.",
+                ),
+            ),
+        ),
+    )
+}
+
+
+def of(name: str, cases: Callable[[Draw], Iterator[Case]], *, dtype: torch.dtype = torch.float32) -> Captured:
+    """How one program is captured: from four rows, with the number of rows open."""
+    program = PROGRAMS[name]
+    return Captured(
+        program.reference,
+        lambda draw: (draw.normal(4, WIDTH, dtype=dtype),),
+        cases,
+        program.names,
+        member=name,
+        dynamic=[[0]],
+        misconceptions=program.misconceptions,
+    )
+
+
+def four_rows(draw: Draw) -> Iterator[Case]:
+    """Rows that sum to more than zero, to less, and that are large."""
+    x = draw.normal(4, WIDTH)
+    yield Case((x - x.mean() + 0.5,), label="for an x with a positive sum")
+    yield Case((x - x.mean() - 0.5,), label="for an x with a negative sum")
+    yield Case((4 * draw.normal(4, WIDTH),), label="for a large x")
+
+
+SETUP = "import logging\nimport numpy as np\nimport torch\nfrom torch.nn import functional as F\n"
+WORDS = {
+    "report": "print",
+    "rescale": "item",
+    "branch": "branch",
+    "normalise": "list",
+    "area": "numpy",
+    "limit": "logging",
+}
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Remove graph breaks",
+    kind=Kind.CAPTURED,
+    entry_point="repaired",
+    points=12,
+    setup=SETUP,
+    hints=(
+        "Each program leaves the graph once: find the line that needs a Python number, a text, or numpy.",
+        "What was printed or logged becomes an output; a choice between values is torch.where; a loop over rows is an "
+        "operator with a dim.",
+        "The trapezoid rule adds neighbours, x[..., 1:] and x[..., :-1], and halves the sum; "
+        "the share is the mean of a comparison turned into x.dtype.",
+    ),
+    checks=tuple(
+        Check(f"`{name}` is one graph, with the right values", word, 1.2, captures(of(name, four_rows)))
+        for name, word in WORDS.items()
+    ),
+)

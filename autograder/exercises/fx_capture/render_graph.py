@@ -1,0 +1,96 @@
+"""Exercise 04.5: write a graph as text in which names of nodes play no part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import fx
+
+from autograder.exercises.fx_capture.custom_tracer import SETUP
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.analysis import Asked, Belief, sees
+
+
+def rendered(module: fx.GraphModule, *inputs: object) -> str:
+    """One line a node, numbered in order: ``%0 = input``, ``%1 = relu(%0)``, ``%2 = .size(%1, 0)``, ``return %2``."""
+    return _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True)
+
+
+def _rendered(module: fx.GraphModule, label: Any, *, sorted_keywords: bool) -> str:
+    labels = {node: label(number, node) for number, node in enumerate(module.graph.nodes)}
+    lines = []
+    for node in module.graph.nodes:
+        if node.op == "output":
+            lines.append(f"return {_written(node.args[0], labels)}")
+            continue
+        if node.op == "placeholder":
+            lines.append(f"{labels[node]} = input")
+            continue
+        keywords = sorted(node.kwargs.items()) if sorted_keywords else list(node.kwargs.items())
+        given = [_written(a, labels) for a in node.args] + [f"{key}={_written(v, labels)}" for key, v in keywords]
+        name = f".{node.target}" if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
+        lines.append(f"{labels[node]} = {name}({', '.join(given)})")
+    return "\n".join(lines)
+
+
+def _written(value: Any, labels: dict[fx.Node, str]) -> str:
+    if isinstance(value, fx.Node):
+        return labels[value]
+    if isinstance(value, tuple | list):
+        inside = ", ".join(_written(v, labels) for v in value)
+        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    return repr(value)
+
+
+BELIEFS = (
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{node.name}", sorted_keywords=True),
+        "nodes are called by their names; number them in order, so that renaming changes nothing.",
+    ),
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", sorted_keywords=False),
+        "keyword arguments stand in the order of writing; sort them by name, so that the text is the same for both.",
+    ),
+)
+
+
+def simple(draw: Draw) -> list[Asked]:
+    """Graphs whose calls have nodes as their only arguments, or numbers behind them."""
+    graphs = [mixed(draw) for _ in range(2)]
+    return [g.asked(At(len(g.steps) - 1), "a small graph") for g in graphs]
+
+
+def keywords(draw: Draw) -> list[Asked]:
+    """Calls with keywords in both orders, and a method."""
+    asked = []
+    for given in ({"dim": 0, "keepdim": True}, {"keepdim": True, "dim": 0}):
+        graph = RandomGraph(draw)
+        x = graph.input(draw.integer(2, 5), draw.integer(2, 5))
+        total = graph.call("sum", At(x), **given)
+        rows = graph.call("size", At(x), draw.integer(0, 1))
+        asked.append(graph.asked([At(total), At(rows)], "keywords and a method"))
+    return asked
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Write a graph as text",
+    kind=Kind.ANALYSIS,
+    entry_point="render",
+    points=5,
+    wall_s=30,
+    setup=SETUP,
+    masked=("course_lib.graph",),
+    hints=(
+        "Make a dict from each node to its label first: a node's arguments may then be written by looking up labels.",
+        "Write the arguments by a function that calls itself for tuples and lists, and uses repr for all the rest.",
+        "The name of what is called is node.target.__name__ for a function and '.' + node.target for a method.",
+    ),
+    checks=(
+        Check("nodes in order, by number", "rendering", 1.6, sees(rendered, simple, BELIEFS)),
+        Check("keywords and methods", "rendering", 1.4, sees(rendered, keywords, BELIEFS)),
+    ),
+)

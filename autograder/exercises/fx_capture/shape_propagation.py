@@ -1,0 +1,97 @@
+"""Exercise 04.3: what every node of a graph gives, found by walking it with an Interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+from autograder.exercises.fx_capture.custom_tracer import SETUP
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.analysis import Asked, Belief, sees
+
+
+def described(value: Any) -> Any:
+    """A tensor as its shape and dtype, tuples and lists item by item, everything else as it is."""
+    if isinstance(value, torch.Tensor):
+        return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
+    return [described(v) for v in value] if isinstance(value, tuple | list) else value
+
+
+def shapes(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
+    """What each node gives, by its name."""
+    return _seen(module, inputs, described)
+
+
+def _seen(module: fx.GraphModule, inputs: tuple[torch.Tensor, ...], describe: Callable[[Any], Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+
+    class Seeing(fx.Interpreter):
+        def run_node(self, n: fx.Node) -> Any:
+            result = super().run_node(n)
+            found[n.name] = describe(result)
+            return result
+
+    Seeing(module).run(*inputs)
+    return found
+
+
+def _tensors_only(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
+    seen = _seen(module, inputs, lambda v: described(v) if isinstance(v, torch.Tensor) else None)
+    return {name: value for name, value in seen.items() if value is not None}
+
+
+def _without_output(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
+    return {name: value for name, value in shapes(module, *inputs).items() if name != "output"}
+
+
+BELIEFS = (
+    Belief(_tensors_only, "only tensors were described; a node may also give a tuple, a number or None."),
+    Belief(_without_output, "the output node is missing; it gives something, too."),
+)
+
+
+def plain(draw: Draw) -> list[Asked]:
+    """Two graphs in which every node gives one tensor."""
+    graphs = [mixed(draw) for _ in range(2)]
+    return [g.asked(At(len(g.steps) - 1), "a graph of tensors") for g in graphs]
+
+
+def several(draw: Draw) -> list[Asked]:
+    """A graph with a tuple, its items, a size and a number made of it, and a node that gives None."""
+    graph = RandomGraph(draw)
+    x = graph.input(draw.integer(2, 5), 2 * draw.integer(1, 4))
+    graph.call("assert", True, "always true")
+    parts = graph.call("chunk", At(x), 2, dim=1)
+    first, second = graph.call("getitem", At(parts), 0), graph.call("getitem", At(parts), 1)
+    rows = graph.call("size", At(x), 0)
+    best = graph.call("max", At(first), 1)
+    number = graph.call("float", At(rows))
+    total = graph.call("mul", At(graph.call("cat", [At(first), At(second)], dim=0)), At(number))
+    return [graph.asked([At(total), At(best), At(rows)], "a graph with tuples, numbers and None")]
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Propagate shapes",
+    kind=Kind.ANALYSIS,
+    entry_point="propagate",
+    points=12,
+    wall_s=30,
+    setup=SETUP,
+    masked=("course_lib.graph",),
+    hints=(
+        "fx.Interpreter(module).run(*inputs) runs a graph node by node; its method run_node(node) gives one result.",
+        "Subclass it: call super().run_node(node), write down a description under node.name, return the result.",
+        "Write the description as a function that calls itself for the items of a tuple or a list.",
+    ),
+    checks=(
+        Check("every node gives one tensor", "tensors", 4, sees(shapes, plain, BELIEFS)),
+        Check("tuples, numbers and None", "other values", 3.2, sees(shapes, several, BELIEFS)),
+    ),
+)

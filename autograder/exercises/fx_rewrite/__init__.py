@@ -1,0 +1,1 @@
+"""Exercises of lesson 05: change a graph and fuse operators."""

@@ -1,0 +1,138 @@
+"""Exercise 05.5: a pass that fuses silu(x + b) onto one operator, and leaves look-alikes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.graph import costs, rewrites
+from autograder.host.speed import Speed
+from autograder.host.traced import Program, TensorSpec
+
+Tensor = torch.Tensor
+OPERATOR = "torch.ops.course_lib.bias_silu"
+WIDTH = 8
+ROWS, BIAS = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
+OTHERS = ((TensorSpec((1, WIDTH)), BIAS), (TensorSpec((129, WIDTH)), BIAS))
+
+
+def of(
+    name: str,
+    function: Callable[..., object],
+    fused: int = 1,
+    reason: str = "",
+    inputs: Sequence[TensorSpec] = (ROWS, BIAS),
+    at_most: int | None = None,
+) -> Program:
+    """A program that is a function of x (4, 8) and b (8,), unless ``inputs`` says otherwise."""
+    others = OTHERS if tuple(inputs) == (ROWS, BIAS) else ()
+    return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most)
+
+
+def literal(x: Tensor, b: Tensor) -> Tensor:
+    """The pattern as the exercise's text writes it."""
+    return F.silu(x + b)
+
+
+def _torch_add(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(torch.add(x, b))
+
+
+def _through_module(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu((x * 2) + b) * 0.5
+
+
+class FeedForward(nn.Module):
+    """A linear layer whose bias is added by hand, SiLU as a module, and a second linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.Linear(WIDTH, 2 * WIDTH, bias=False)
+        self.up_bias = nn.Parameter(torch.zeros(2 * WIDTH))
+        self.activation = nn.SiLU()
+        self.down = nn.Linear(2 * WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        return self.down(self.activation(self.up(x) + self.up_bias))
+
+
+def _read_twice(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return F.silu(h) * h + F.silu(x + b)
+
+
+def minimum_bytes(inputs: Sequence[Tensor]) -> int:
+    """Read every input once, write an output of x's size once; bytes."""
+    x = inputs[0]
+    return sum(i.nbytes for i in inputs) + x.nbytes
+
+
+FEED_FORWARD = Program("`FeedForward`", FeedForward, (ROWS,), 1, ((TensorSpec((129, WIDTH)),),))
+
+SETUP = """\
+import operator
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+import course_lib.kernels
+"""
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="A pass that fuses bias and SiLU",
+    kind=Kind.GRAPH,
+    entry_point="fuse_bias_silu",
+    points=12,
+    setup=SETUP,
+    masked=("course_lib.fusion", "course_lib.schedule"),  # their patterns would write the pass
+    wall_s=60,
+    hints=(
+        "Begin at the silu node and look at what it reads. Ask who else reads the sum: as long as somebody does, it "
+        "cannot go away.",
+        "Four steps for each match: insert the fused call before the sum, copy `meta`, `replace_all_uses_with`, then "
+        "erase silu and sum in this order. After the loop come `lint()` and `recompile()`.",
+        "Safe means: `len(total.users) == 1`, both `tensor_meta` there, the bias of one dimension that is the last "
+        "one of x. Try both orders of the operands, and accept the function, the method and `nn.SiLU`.",
+    ),
+    speed=Speed(of("F.silu(x + b)", literal, inputs=(TensorSpec((512, 768)), TensorSpec((768,)))), ideal_ratio=2.0),
+    checks=(
+        Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
+        Check(
+            "`torch.add`, and a sum in the middle of a program",
+            "spellings",
+            1,
+            rewrites(
+                [of("F.silu(torch.add(x, b))", _torch_add), of("F.silu(x * 2 + b) * 0.5", _through_module)], OPERATOR
+            ),
+        ),
+        Check("`nn.SiLU` in a module with parameters", "modules", 1.5, rewrites([FEED_FORWARD], OPERATOR)),
+        Check(
+            "a sum that is read twice stays",
+            "refusals",
+            1.2,
+            rewrites(
+                [
+                    of(
+                        "h = x + b; F.silu(h) * h + F.silu(x + b)",
+                        _read_twice,
+                        1,
+                        "The first sum is also read by the product, so it must stay.",
+                    )
+                ],
+                OPERATOR,
+            ),
+        ),
+        Check(
+            "one launch, minimum bytes",
+            "counted cost",
+            2,
+            costs(of("F.silu(x + b)", literal), OPERATOR, launches=1, minimum_bytes=minimum_bytes),
+        ),
+    ),
+)

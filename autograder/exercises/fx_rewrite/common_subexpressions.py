@@ -1,0 +1,158 @@
+"""Exercise 05.3: compute what is equal once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.traced import Program, TensorSpec
+
+Tensor = torch.Tensor
+ROWS, OTHER = TensorSpec((4, 6)), TensorSpec((4, 6))
+SETUP = """\
+import operator
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+"""
+
+
+def shared(
+    name: str,
+    program: Callable[..., object] | type[nn.Module],
+    calls: int,
+    *turns: WrongTurn,
+    counts: Mapping[str, int] | None = None,
+    reason: str = "",
+    inputs: Sequence[TensorSpec] = (ROWS, OTHER),
+    at_least: int | None = None,
+) -> Rewriting:
+    """A program of x and y, both (4, 6), and the calls that are left of it."""
+    build = program if isinstance(program, type) else lambda: program
+    return Rewriting(
+        Program(f"`{name}`", build, tuple(inputs), 0, reason=reason, buffers=True),
+        calls,
+        counts or {},
+        at_least=at_least,
+        wrong_turns=turns,
+    )
+
+
+def _twice(x: Tensor, y: Tensor) -> Tensor:
+    return torch.exp(x + y) * torch.sigmoid(x + y)
+
+
+def _methods(x: Tensor, y: Tensor) -> Tensor:
+    return x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y
+
+
+def _chains(x: Tensor, y: Tensor) -> Tensor:
+    return F.relu(torch.exp(x) * y) + torch.exp(x) * y
+
+
+def _draws(x: Tensor, y: Tensor) -> Tensor:
+    noise = torch.rand_like(x) - torch.rand_like(x)
+    return noise * 0 + torch.tanh(y) * torch.tanh(y)
+
+
+def _written(x: Tensor, y: Tensor) -> Tensor:
+    h = x * 1
+    first = torch.exp(h)
+    h.add_(y)
+    return torch.exp(h) - first + torch.tanh(y) * torch.tanh(y)
+
+
+def _written_wrong(x: Tensor, y: Tensor) -> Tensor:
+    return torch.tanh(y) * torch.tanh(y) + 0 * x
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Compute what is equal once",
+    kind=Kind.GRAPH,
+    entry_point="share_equal",
+    points=8,
+    setup=SETUP,
+    masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
+    wall_s=30,
+    hints=(
+        "Two calls are equal when operation, target and all arguments are. Which nodes give something else each time, "
+        "and which change what others read?",
+        "Keep a dict from (op, target, arguments) to the first node that has them; send the readers of a second one to "
+        "it. Lists, slices and dicts among the arguments have to become tuples first.",
+        "`freeze(value)` makes `tuple(map(freeze, value))` of a list, and `(type(value), value)` of a number; at a "
+        "write, clear the dict; never share a node that is written to later.",
+    ),
+    checks=(
+        Check(
+            "equal calls become one",
+            "equal calls",
+            1.4,
+            rewritten(
+                [
+                    shared("torch.exp(x + y) * torch.sigmoid(x + y)", _twice, 4),
+                    shared("x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y", _methods, 3),
+                ]
+            ),
+        ),
+        Check(
+            "and then those that read them",
+            "equal calls",
+            1.2,
+            rewritten(
+                [
+                    shared(
+                        "F.relu(torch.exp(x) * y) + torch.exp(x) * y",
+                        _chains,
+                        4,
+                        WrongTurn(
+                            "exp is shared, the products that read it are not: compare arguments after the readers "
+                            "of earlier nodes were redirected.",
+                            calls=5,
+                        ),
+                    )
+                ]
+            ),
+        ),
+        Check(
+            "two draws stay two",
+            "random numbers",
+            1.1,
+            rewritten(
+                [
+                    shared(
+                        "(torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y)",
+                        _draws,
+                        7,
+                        WrongTurn("two draws of random numbers became one: they are equal in text only.", calls=6),
+                        counts={"torch.rand_like": 2, "torch.tanh": 1},
+                    )
+                ]
+            ),
+        ),
+        Check(
+            "a write between two calls keeps them apart",
+            "writes",
+            1.1,
+            rewritten(
+                [
+                    shared(
+                        "h = x * 1; e = torch.exp(h); h.add_(y); torch.exp(h) - e + torch.tanh(y) * torch.tanh(y)",
+                        _written,
+                        8,
+                        WrongTurn(
+                            "the two exponentials became one, but h is written to between them.",
+                            computes=_written_wrong,
+                        ),
+                    )
+                ]
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,163 @@
+"""Exercise 05.2: erase what nobody needs, and compute beforehand what never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import nn
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.traced import Program, TensorSpec
+
+Tensor = torch.Tensor
+WIDTH = 8
+ROWS = TensorSpec((4, WIDTH))
+SETUP = """\
+import operator
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+"""
+
+
+def tidied(
+    name: str,
+    program: Callable[..., object] | type[nn.Module],
+    calls: int,
+    *turns: WrongTurn,
+    counts: Mapping[str, int] | None = None,
+    reason: str = "",
+) -> Rewriting:
+    """A program of x (4, 8), and the calls that are left of it."""
+    build = program if isinstance(program, type) else lambda: program
+    made = Program(f"`{name}`", build, (ROWS,), 0, ((TensorSpec((1, WIDTH)),),), reason, buffers=True)
+    return Rewriting(made, calls, counts or {}, wrong_turns=turns)
+
+
+class Buffers(nn.Module):
+    """Constants of a module: two buffers that no training changes, and a parameter that it does."""
+
+    scale: Tensor
+    shift: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.linspace(0.5, 1.5, WIDTH))
+        self.register_buffer("shift", torch.linspace(-1.0, 1.0, WIDTH))
+        self.weight = nn.Parameter(torch.zeros(WIDTH))
+
+
+def _dead(x: Tensor) -> Tensor:
+    h = torch.relu(x)
+    (h + 1).exp()
+    return h * 2
+
+
+def _dead_twice(x: Tensor) -> Tensor:
+    torch.sigmoid(x).sum(0)
+    return x - torch.tanh(x).mul(2)
+
+
+DROPPED = WrongTurn(
+    "a node that writes was erased because nobody reads its result. Others read what it writes to: keep it."
+)
+
+
+def _kept(x: Tensor) -> Tensor:
+    h = torch.relu(x)
+    h.add_(1)
+    torch.tanh(h)
+    return h
+
+
+def _kept_wrong(x: Tensor) -> Tensor:
+    return torch.relu(x)
+
+
+class Folded(Buffers):
+    """One factor that only depends on a buffer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        return x * (self.scale.exp() + 1)
+
+
+class FoldedTwice(Buffers):
+    """Two constants, each of several steps, one of which is read twice."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        factor = torch.softmax(self.scale * self.shift, 0)
+        return x * factor + (factor - self.shift.abs())
+
+
+STEPS = WrongTurn("only the first step was folded: what it gives is constant, too.", calls=2)
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Dead code and constants",
+    kind=Kind.GRAPH,
+    entry_point="clean_up",
+    points=8,
+    setup=SETUP,
+    masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
+    wall_s=30,
+    hints=(
+        "Go forward to find constants, since each step needs those before it; go backward to erase, since a node may "
+        "go only when its readers are gone.",
+        "Keep a dict from constant nodes to tensors. It starts with the buffers that nobody writes to; a call joins it "
+        "when all nodes it reads are in it. `graph.eliminate_dead_code` can be told what to keep.",
+        "`fx.map_arg(node.args, known.__getitem__)` puts tensors in the place of nodes; `register_buffer` and "
+        "`graph.get_attr` bring the result into the graph; `is_impure_node` is the keyword that keeps nodes.",
+    ),
+    checks=(
+        Check(
+            "what nobody reads goes, link by link",
+            "dead code",
+            1.6,
+            rewritten(
+                [
+                    tidied(
+                        "h = torch.relu(x); (h + 1).exp(); return h * 2",
+                        _dead,
+                        2,
+                        WrongTurn("exp is gone, but now nobody reads the sum: go from the back.", calls=3),
+                    ),
+                    tidied("torch.sigmoid(x).sum(0); return x - torch.tanh(x).mul(2)", _dead_twice, 3),
+                ]
+            ),
+        ),
+        Check(
+            "what writes stays",
+            "side effects",
+            1.2,
+            rewritten(
+                [
+                    tidied(
+                        "h = torch.relu(x); h.add_(1); torch.tanh(h); return h",
+                        _kept,
+                        2,
+                        WrongTurn(DROPPED.says, computes=_kept_wrong),
+                        counts={"add_": 1},
+                    )
+                ]
+            ),
+        ),
+        Check(
+            "calls on buffers are computed beforehand",
+            "constants",
+            2,
+            rewritten(
+                [
+                    tidied("x * (self.scale.exp() + 1)", Folded, 1, STEPS),
+                    tidied(
+                        "f = torch.softmax(self.scale * self.shift, 0); x * f + (f - self.shift.abs())", FoldedTwice, 2
+                    ),
+                ]
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,188 @@
+"""Exercise 05.6: a pass that fuses scale, dropout, residual and RMSNorm onto one operator, training included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.checks.dropout_checks import Dropping, drops
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.graph import costs, rewrites
+from autograder.host.speed import Speed
+from autograder.host.traced import Program, TensorSpec
+
+Tensor = torch.Tensor
+OPERATOR = "torch.ops.course_lib.scale_dropout_residual_rms_norm"
+WIDTH = 8
+ROWS, COLUMN = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
+USUAL = (ROWS, COLUMN, ROWS, COLUMN)  # x, scale, residual, weight
+OTHERS = tuple((TensorSpec((n, WIDTH)), COLUMN, TensorSpec((n, WIDTH)), COLUMN) for n in (1, 129))
+
+
+def of(
+    name: str,
+    function: Callable[..., object],
+    fused: int = 1,
+    reason: str = "",
+    inputs: Sequence[TensorSpec] = USUAL,
+    at_most: int | None = None,
+    training: bool = False,
+) -> Program:
+    """A program of x (4, 8), scale (8,), residual (4, 8) and weight (8,), unless ``inputs`` says otherwise."""
+    others = OTHERS if tuple(inputs) == USUAL else ()
+    return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most, training=training)
+
+
+def norm(h: Tensor, weight: Tensor, eps: float | None = 1e-5) -> Tensor:
+    """RMSNorm over the last dimension, which is 8 long."""
+    return F.rms_norm(h, (WIDTH,), weight, eps)
+
+
+def without_chance(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
+    """The formula as the exercise's text writes it, in training with p=0."""
+    return norm(residual + F.dropout(x * scale, 0.0, True), weight)
+
+
+def evaluated(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
+    """The same in evaluation, where p plays no part."""
+    return norm(residual + F.dropout(x * scale, 0.3, False), weight)
+
+
+def trained(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
+    """The same in training."""
+    return norm(residual + F.dropout(x * scale, 0.25, True), weight)
+
+
+class Branch(nn.Module):
+    """The end of a layer's branch: a learnt scale, dropout, residual, RMSNorm."""
+
+    def __init__(self, p: float = 0.1, eps: float | None = 1e-6) -> None:
+        super().__init__()
+        self.scale, self.drop = nn.Parameter(torch.zeros(WIDTH)), nn.Dropout(p)
+        self.norm = nn.RMSNorm(WIDTH, eps=eps)
+
+    def forward(self, x: Tensor, residual: Tensor) -> Tensor:
+        """Map two of (rows, 8) to (rows, 8)."""
+        return self.norm(residual + self.drop(x * self.scale))
+
+
+PAIR = (ROWS, ROWS)
+PAIRS = ((TensorSpec((3, WIDTH)), TensorSpec((3, WIDTH))),)
+BRANCH = Program("`Branch`", Branch, PAIR, 1, PAIRS)
+
+
+def sum_escapes(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """As pre-norm layers have it: the sum goes on, too."""
+    h = residual + F.dropout(x * scale, 0.1, False)
+    return norm(h, weight) + evaluated(x, scale, residual, weight), h
+
+
+def revealing(draw: Draw, rows: int = 512) -> tuple[Tensor, Tensor]:
+    """x and residual for which a zero behind the first column tells that x fell out there."""
+    x, residual = draw.normal(rows, WIDTH), torch.zeros(rows, WIDTH)
+    x = x + 0.1 * torch.where(x < 0, -1.0, 1.0)
+    x[:, 0], residual[:, 0] = 0.0, 1 + draw.normal(rows).abs()
+    return x, residual
+
+
+def _columns(draw: Draw) -> Tensor:
+    values = draw.normal(WIDTH)
+    return values + 0.2 * torch.where(values < 0, -1.0, 1.0)
+
+
+def four(draw: Draw) -> tuple[Tensor, ...]:
+    """The four inputs of the written-out formula."""
+    x, residual = revealing(draw)
+    return x, _columns(draw), residual, _columns(draw)
+
+
+def formula(module: fx.GraphModule, inputs: Sequence[Tensor], factors: Tensor) -> Tensor:
+    """The written-out formula with given factors."""
+    x, scale, residual, weight = inputs
+    return norm(residual + x * scale * factors, weight)
+
+
+def formula_of_branch(module: Any, inputs: Sequence[Tensor], factors: Tensor) -> Tensor:
+    """The same with the parameters of `Branch`."""
+    x, residual = inputs
+    return F.rms_norm(residual + x * module.scale * factors, (WIDTH,), module.norm.weight, module.norm.eps)
+
+
+def minimum_bytes(inputs: Sequence[Tensor]) -> int:
+    """Read every input once, write an output of x's size once; bytes."""
+    return sum(i.nbytes for i in inputs) + inputs[0].nbytes
+
+
+LARGE = (TensorSpec((512, WIDTH)), COLUMN, TensorSpec((512, WIDTH)), COLUMN)
+SETUP = """\
+import operator
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+import course_lib.kernels
+"""
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="A pass that fuses scale, dropout, residual and RMSNorm",
+    kind=Kind.GRAPH,
+    entry_point="fuse_scale_dropout_rms_norm",
+    points=18,
+    setup=SETUP,
+    masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),  # their BDRL would write the pass
+    wall_s=60,
+    # separate operators read or write rows seven times, a fused one three times
+    speed=Speed(of("norm(residual + dropout(x * scale))", evaluated, inputs=LARGE), ideal_ratio=7 / 3),
+    hints=(
+        "Start at the normalisation and walk back: what must its input be, and what that one's? Write down at each "
+        "step who else may read the node.",
+        "Write one function a step: `norm_parts`, `dropout_parts`, `product_parts`, each returning what the operator "
+        "needs or None. Sum and product have two orders: try both.",
+        "Training and p of nn.Dropout are those of `graph_module.get_submodule(node.target)`; where eps is None, torch "
+        "takes `torch.finfo(dtype).eps`; put the call where the normalisation stood, unless "
+        "something in between writes.",
+    ),
+    checks=(
+        Check(
+            "the written-out formula becomes one call",
+            "pattern",
+            2.4,
+            rewrites([of("p=0, in training", without_chance), of("p=0.3, in evaluation", evaluated)], OPERATOR),
+        ),
+        Check("`nn.Dropout` and `nn.RMSNorm` with parameters", "modules", 1.8, rewrites([BRANCH], OPERATOR)),
+        Check(
+            "in training, elements fall out at the program's rate",
+            "dropout",
+            1.8,
+            drops([Dropping(of("p=0.25, in training", trained, training=True), 0.25, four, formula)], OPERATOR),
+        ),
+        Check(
+            "a sum that goes on stays",
+            "refusals",
+            1.8,
+            rewrites(
+                [
+                    of(
+                        "h = residual + dropout(x * scale); return norm(h) + ..., h",
+                        sum_escapes,
+                        1,
+                        "The sum h is an output of the program, and the operator does not return it.",
+                    )
+                ],
+                OPERATOR,
+            ),
+        ),
+        Check(
+            "one launch, minimum bytes",
+            "counted cost",
+            3,
+            costs(of("p=0.3, in evaluation", evaluated), OPERATOR, launches=1, minimum_bytes=minimum_bytes),
+        ),
+    ),
+)

@@ -1,0 +1,124 @@
+"""Hidden checks and controls of exercise 08.4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+
+from autograder.exercises.aot_autograd import partition as visible
+from autograder.host.exercise import Check, Control, HiddenPart
+
+Drawn, cheap, gradients_equal = visible.Drawn, visible.cheap, visible.gradients_equal
+never_again, one_by_one, as_if_free = visible.never_again, visible.one_by_one, visible.as_if_free
+
+
+def cheapest(question: dict[str, Any]) -> list[str]:
+    """The cheapest cut of a graph of any size, as a minimum cut between a source and a sink.
+
+    A row's first node on the side of the sink means computed again, its second node there means needed.
+    """
+    ahead = {r["name"]: r for r in question["rows"] if r["part"] == "forward" and r["tag"] != "input"}
+    network = nx.DiGraph([("source", "sink", {"capacity": 0})])
+    for name, row in ahead.items():
+        network.add_edge((name, "again"), (name, "needed"), capacity=row["bytes"])
+        if row["tag"] in visible.AGAIN:
+            network.add_edge("source", (name, "again"), capacity=question["price"] * row["flops"])
+            network.add_edges_from(((a, "needed"), (name, "again")) for a in row["args"] if a in ahead)
+        else:
+            network.add_edge("source", (name, "again"))
+    read = {a for r in question["rows"] if r["part"] == "backward" for a in r["args"]}
+    network.add_edges_from(((name, "needed"), "sink") for name in ahead if name in read)
+    _, (before, after) = nx.minimum_cut(network, "source", "sink")
+    return [name for name in ahead if (name, "again") in before and (name, "needed") in after]
+
+
+REFERENCE = '''
+def partition(question):
+    """The names of the rows that forward saves."""
+    ahead = {row["name"]: row for row in question["rows"] if row["part"] == "forward" and row["tag"] != "input"}
+    network = nx.DiGraph()
+    for name, row in ahead.items():
+        network.add_edge(name, name + "'", capacity=row["bytes"])
+        if row["tag"] in ("pointwise", "view"):
+            network.add_edge("source", name, capacity=question["price"] * row["flops"])
+            network.add_edges_from((arg + "'", name) for arg in row["args"])
+        else:
+            network.add_edge("source", name)
+    for row in question["rows"]:
+        if row["part"] == "backward":
+            network.add_edges_from((arg + "'", "sink") for arg in row["args"])
+    _, (before, after) = nx.minimum_cut(network, "source", "sink")
+    return [name for name in ahead if name in before and name + "'" in after]
+'''
+READ = '''
+def partition(question):
+    """What the default partitioner keeps."""
+    read = {a for row in question["rows"] if row["part"] == "backward" for a in row["args"]}
+    return [r["name"] for r in question["rows"] if r["part"] == "forward" and r["tag"] != "input" and r["name"] in read]
+'''
+ALL = '''
+def partition(question):
+    """All of forward."""
+    return [r["name"] for r in question["rows"] if r["part"] == "forward" and r["tag"] != "input"]
+'''
+TRYING = '''
+import itertools
+
+
+def partition(question):
+    """All cuts, one after the other, as long as there are few."""
+    rows, names = question["rows"], []
+    ahead = {r["name"]: r for r in rows if r["part"] == "forward" and r["tag"] != "input"}
+    best = None
+    if len(ahead) > 12:
+        return []
+    for count in range(len(ahead) + 1):
+        for saved in itertools.combinations(ahead, count):
+            needed = {a for r in rows if r["part"] == "backward" for a in r["args"] if a in ahead}
+            total, bad = sum(ahead[n]["bytes"] for n in saved), False
+            for name in reversed(ahead):
+                if name in needed and name not in saved:
+                    bad |= ahead[name]["tag"] not in ("pointwise", "view")
+                    total += question["price"] * ahead[name]["flops"]
+                    needed |= {a for a in ahead[name]["args"] if a in ahead}
+            if not bad and (best is None or total < best):
+                best, names = total, list(saved)
+    return names
+'''
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check(
+            "large graphs: the fewest bytes",
+            "large graphs",
+            2.25,
+            cheap(cheapest, Drawn(0, 25, 2, never_again), Drawn(0, 30, 0, one_by_one), Drawn(0, 40, 3, never_again)),
+        ),
+        Check(
+            "large graphs: few bytes and few FLOPs",
+            "prices",
+            2.5,
+            cheap(
+                cheapest,
+                Drawn(1, 25, 0, one_by_one),
+                Drawn(1, 30, 2, never_again),
+                Drawn(2, 30, 2, as_if_free(cheapest)),
+                Drawn(3, 40, 1, never_again),
+            ),
+        ),
+        Check("many dropouts: gradients", "dropouts", 1, gradients_equal(Drawn(0, 24, 9), Drawn(1, 20, 12))),
+        Check(
+            "many dropouts: the fewest bytes",
+            "dropouts",
+            1,
+            cheap(cheapest, Drawn(0, 14, 6, never_again), Drawn(0, 20, 12, never_again)),
+        ),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 17),
+        Control("what backward reads", READ, 5),
+        Control("all of forward", ALL, 2.75),
+        Control("all cuts of small graphs", TRYING, 17, below=True),
+    ),
+)

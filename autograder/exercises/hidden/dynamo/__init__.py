@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 07: what torch.compile captures."""

@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 05: change a graph and fuse operators."""

@@ -1,0 +1,298 @@
+"""Hidden checks and controls of exercise 05.5."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder.exercises.fx_rewrite import bias_silu_pass as visible
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.graph import costs, rewrites
+from autograder.host.traced import Program, TensorSpec
+
+of, OPERATOR, ROWS, BIAS, WIDTH = visible.of, visible.OPERATOR, visible.ROWS, visible.BIAS, visible.WIDTH
+Tensor = torch.Tensor
+
+SUMS = [
+    of("F.silu(b + x)", lambda x, b: F.silu(b + x)),
+    of("F.silu(x.add(b))", lambda x, b: F.silu(x.add(b))),
+    of("F.silu(torch.add(b, x))", lambda x, b: F.silu(torch.add(b, x))),
+    of("F.silu(torch.add(input=x, other=b))", lambda x, b: F.silu(torch.add(input=x, other=b))),
+    of("F.silu(torch.add(x, b, alpha=1))", lambda x, b: F.silu(torch.add(x, b, alpha=1))),
+    of("F.silu(input=x + b)", lambda x, b: F.silu(input=x + b)),
+    of("F.silu(x + b, inplace=True)", lambda x, b: F.silu(x + b, inplace=True)),
+    of("F.silu(x + b), x of rank 3", lambda x, b: F.silu(x + b), inputs=(TensorSpec((2, 3, WIDTH)), BIAS)),
+]
+
+
+def _by_hand(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return h * torch.sigmoid(h)
+
+
+def _by_hand_reversed(x: Tensor, b: Tensor) -> Tensor:
+    h = torch.add(x, b)
+    return h.sigmoid() * h
+
+
+def _by_hand_functions(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return torch.mul(h, F.sigmoid(h))
+
+
+def _by_hand_methods(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return h.mul(torch.sigmoid(input=h))
+
+
+BY_HAND = [
+    of("h = x + b; h * torch.sigmoid(h)", _by_hand),
+    of("h = torch.add(x, b); h.sigmoid() * h", _by_hand_reversed),
+    of("h = x + b; torch.mul(h, F.sigmoid(h))", _by_hand_functions),
+    of("h = x + b; h.mul(torch.sigmoid(input=h))", _by_hand_methods),
+]
+
+
+def _alpha(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b)
+
+
+def _two_matrices(x: Tensor, y: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x + y) * F.silu(x + b)
+
+
+def _column(x: Tensor, c: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x + c) * F.silu(x + b)
+
+
+def _other_gate(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return (h * torch.sigmoid(x)) + F.silu(x + b)
+
+
+def _other_sums(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x * b) + F.silu(x - b) + F.silu(x + b)
+
+
+def _other_gates(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return (h + torch.sigmoid(h)) * F.silu(x + b)
+
+
+def _gate_of_another_kind(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    return h * torch.tanh(h) + F.silu(x + b)
+
+
+class OtherModule(nn.Module):
+    """Two activations as modules, one of them SiLU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.ReLU(), nn.SiLU()
+
+    def forward(self, x: Tensor, b: Tensor) -> Tensor:
+        """Map (rows, 8) and (8,) to (rows, 8)."""
+        return self.first(x + b) + self.second(x + b)
+
+
+def _number(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(x + 1.0) * F.silu(x + b)
+
+
+def _other_activation(x: Tensor, b: Tensor) -> Tensor:
+    return F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)
+
+
+SQUARE = (TensorSpec((WIDTH, WIDTH)), TensorSpec((WIDTH, WIDTH)), BIAS)
+DTYPES = (ROWS, TensorSpec((WIDTH,), torch.float64), BIAS)
+LOOK_ALIKES = [
+    of("F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b)", _alpha, 1, "With alpha=2 the sum is x + 2 b."),
+    of("F.silu(x + y) * F.silu(x + b)", _two_matrices, 1, "y has the shape of x: it is no bias.", (ROWS, ROWS, BIAS)),
+    of(
+        "F.silu(x + c) * F.silu(x + b)",
+        _column,
+        1,
+        "c of shape (4, 1) is added along rows.",
+        (ROWS, TensorSpec((4, 1)), BIAS),
+    ),
+    of("F.silu(x + d) * F.silu(x + b)", _column, 1, "d is float64: the sum is float64, and x is not.", DTYPES),
+    of("F.silu(x + y) * F.silu(x + b), all square", _two_matrices, 1, "y has two dimensions: it is no bias.", SQUARE),
+    of("F.silu(x * b) + F.silu(x - b) + F.silu(x + b)", _other_sums, 1, "Only one of them is a sum."),
+    of("h = x + b; (h + torch.sigmoid(h)) * F.silu(x + b)", _other_gates, 1, "SiLU is a product with the gate."),
+    of("h = x + b; h * torch.tanh(h) + F.silu(x + b)", _gate_of_another_kind, 1, "The gate of SiLU is a sigmoid."),
+    Program("`nn.ReLU()(x + b) + nn.SiLU()(x + b)`", OtherModule, (ROWS, BIAS), 1, visible.OTHERS),
+    of("h = x + b; h * torch.sigmoid(x) + F.silu(x + b)", _other_gate, 1, "The gate reads x, not the sum."),
+    of("F.silu(x + 1.0) * F.silu(x + b)", _number, 1, "1.0 is a number, not a bias vector."),
+    of("F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)", _other_activation, 1, "Only one of the activations is SiLU."),
+]
+
+
+def _escapes(x: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    h = x + b
+    return F.silu(h), h, F.silu(x + b)
+
+
+def _written_between(x: Tensor, b: Tensor) -> Tensor:
+    h = x * 1.0
+    s = h + b
+    h.add_(1.0)
+    return F.silu(s) + F.silu(h + b)
+
+
+def _sum_written(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    h.mul_(2.0)
+    return F.silu(h) + F.silu(x + b)
+
+
+def _gate_read_elsewhere(x: Tensor, b: Tensor) -> Tensor:
+    h = x + b
+    gate = torch.sigmoid(h)
+    return h * gate + gate + F.silu(x + b)
+
+
+ESCAPES = [
+    of("h = x * 1.0; s = h + b; h.add_(1.0); F.silu(s) + F.silu(h + b)", _written_between, 1, at_most=2),
+    of("return F.silu(h), h, F.silu(x + b)", _escapes, 1, "The sum h is an output of the program."),
+    of(
+        "h = x + b; h.mul_(2.0); F.silu(h) + F.silu(x + b)",
+        _sum_written,
+        1,
+        "The sum is written to before SiLU reads it.",
+    ),
+    of("gate read twice", _gate_read_elsewhere, 1, "The gate is also added, so the sum must stay."),
+]
+
+
+def _chain(x: Tensor, b: Tensor) -> Tensor:
+    return F.silu(F.silu(F.silu(x + b) + b) + b)
+
+
+class TwoLayers(nn.Module):
+    """Two biases, two activations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = visible.FeedForward(), visible.FeedForward()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, 8) to (rows, 8)."""
+        return x + self.second(self.first(x))
+
+
+SEVERAL = [
+    of("F.silu(F.silu(F.silu(x + b) + b) + b)", _chain, 3),
+    Program("`TwoLayers`", TwoLayers, (ROWS,), 2, ((TensorSpec((3, WIDTH)),),)),
+]
+
+PRECISIONS = [
+    of(
+        "F.silu(x + b) in float64",
+        visible.literal,
+        inputs=(TensorSpec((5, WIDTH), torch.float64), TensorSpec((WIDTH,), torch.float64)),
+    ),
+    of(
+        "F.silu(x + b) in bfloat16",
+        visible.literal,
+        inputs=(TensorSpec((5, WIDTH), torch.bfloat16), TensorSpec((WIDTH,), torch.bfloat16)),
+    ),
+    Program("`F.silu(x + b)`, no rows", lambda: visible.literal, (TensorSpec((0, WIDTH)), BIAS), 1, ((ROWS, BIAS),)),
+    of("F.silu(x + b), one column", visible.literal, inputs=(TensorSpec((127, 1)), TensorSpec((1,)))),
+]
+
+REFERENCE = '''
+SUMS = {operator.add, torch.add, "add"}
+PRODUCTS = {operator.mul, torch.mul, "mul"}
+SIGMOIDS = {torch.sigmoid, F.sigmoid, "sigmoid"}
+
+def fuse_bias_silu(graph_module):
+    modules = dict(graph_module.named_modules())
+    graph = graph_module.graph
+    for node in list(graph.nodes):
+        total = activated(node, modules)
+        operands = biased(total) if total is not None else None
+        if operands is None or not only_read_here(total, node):
+            continue
+        with graph.inserting_after(total):
+            fused = graph.call_function(torch.ops.course_lib.bias_silu, operands)
+        fused.meta = dict(node.meta)
+        node.replace_all_uses_with(fused)
+        for dead in (node, *node.all_input_nodes, total):  # not eliminate_dead_code: it deletes writes too
+            if not dead.users and dead in graph.nodes:
+                graph.erase_node(dead)
+    graph.lint()
+    graph_module.recompile()
+    return graph_module
+
+def argument(node, index, name):
+    return node.args[index] if len(node.args) > index else node.kwargs.get(name)
+
+def activated(node, modules):
+    """The node h if node is silu(h) in some spelling."""
+    if node.op == "call_module" and type(modules[node.target]) is nn.SiLU:
+        return node.args[0]
+    if node.target is F.silu:
+        return argument(node, 0, "input")
+    if node.target in PRODUCTS and len(node.args) == 2:
+        for h, gate in (node.args, node.args[::-1]):
+            is_gate = isinstance(gate, fx.Node) and gate.target in SIGMOIDS and len(gate.users) == 1
+            if is_gate and argument(gate, 0, "input") is h:
+                return h
+    return None
+
+def biased(total):
+    """(x, b) if the node is a plain sum with a bias over the last dimension."""
+    if total.target not in SUMS or argument(total, 2, "alpha") not in (None, 1):
+        return None
+    pair = argument(total, 0, "input"), argument(total, 1, "other")
+    for x, b in (pair, pair[::-1]):
+        if not (isinstance(x, fx.Node) and isinstance(b, fx.Node)):
+            return None
+        mx, mb = x.meta.get("tensor_meta"), b.meta.get("tensor_meta")
+        if not mx or not mb or mx.dtype != mb.dtype:
+            continue
+        if len(mb.shape) == 1 and len(mx.shape) > 1 and mx.shape[-1] == mb.shape[0]:
+            return x, b
+    return None
+
+def only_read_here(total, node):
+    return all(u is node or u.target in SIGMOIDS and list(u.users) == [node] for u in total.users)
+'''
+
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("the sum in other spellings", "spellings", 0.8, rewrites(SUMS, OPERATOR)),
+        Check("SiLU by hand", "spellings", 0.6, rewrites(BY_HAND, OPERATOR)),
+        Check("look-alikes stay", "refusals", 0.9, rewrites(LOOK_ALIKES, OPERATOR)),
+        Check("sums that are needed elsewhere stay", "refusals", 0.7, rewrites(ESCAPES, OPERATOR)),
+        Check("several places in one program", "several places", 0.4, rewrites(SEVERAL, OPERATOR)),
+        Check("precisions and odd sizes", "odd sizes", 0.2, rewrites(PRECISIONS, OPERATOR)),
+        Check(
+            "gradients",
+            "gradients",
+            0.2,
+            rewrites([of("F.silu(x + b)", visible.literal), visible.FEED_FORWARD], OPERATOR, gradients=True),
+        ),
+        Check(
+            "minimum bytes at another size",
+            "counted cost",
+            1,
+            costs(
+                of("F.silu(b + x), 64 rows", lambda x, b: F.silu(b + x), inputs=(TensorSpec((64, WIDTH)), BIAS)),
+                OPERATOR,
+                launches=1,
+                minimum_bytes=visible.minimum_bytes,
+            ),
+        ),
+    ),
+    controls=(Control("reference", REFERENCE, 12),),
+    equivalent={
+        "line 19: not dead.users and dead in graph.nodes -> not dead.users": "torch.fx forgives a second erasing",
+        "line 21: graph.lint() -> pass": "lint only looks at what was built",
+        "line 22: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "line 43: 2 -> 3": "torch.add takes alpha by name only",
+    },
+)

@@ -1,0 +1,221 @@
+"""Hidden checks and controls of exercise 05.3."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder.exercises.fx_rewrite import common_subexpressions as visible
+from autograder.host.checks.rewrite_checks import rewritten
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.traced import TensorSpec
+
+shared = visible.shared
+Tensor = torch.Tensor
+
+
+def _keywords(x: Tensor, y: Tensor) -> Tensor:
+    a = torch.add(x, y, alpha=2) * torch.add(x, y, alpha=3)
+    return a - torch.add(x, y, alpha=2)
+
+
+def _lists(x: Tensor, y: Tensor) -> Tensor:
+    a = torch.cat([x, y], 1) - torch.cat([x, y], 1)
+    return a * torch.cat([y, x], 1)
+
+
+def _slices(x: Tensor, y: Tensor) -> Tensor:
+    return x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4]
+
+
+def _orders(x: Tensor, y: Tensor) -> Tensor:
+    return (x - y) * (y - x) + (x - y)
+
+
+def _functions(x: Tensor, y: Tensor) -> Tensor:
+    return torch.sin(x) * torch.cos(x) + torch.sin(x)
+
+
+def _deep(x: Tensor, y: Tensor) -> Tensor:
+    a = torch.permute(torch.stack([x, y]), (1, 0, 2)) + torch.permute(torch.stack([x, y]), (1, 0, 2))
+    return a.sum((0, 1)) - a.sum((0, 1)) * a.mean((0, 1))
+
+
+def _named_in_another_order(x: Tensor, y: Tensor) -> Tensor:
+    return torch.clamp(x, min=-1, max=1) * torch.clamp(x, max=1, min=-1)
+
+
+ARGUMENTS = [
+    shared("torch.add(x, y, alpha=2) * torch.add(x, y, alpha=3) - torch.add(x, y, alpha=2)", _keywords, 4),
+    shared("(torch.cat([x, y], 1) - torch.cat([x, y], 1)) * torch.cat([y, x], 1)", _lists, 4),
+    shared("x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4]", _slices, 6),
+    shared("(x - y) * (y - x) + (x - y)", _orders, 4),
+    shared("torch.sin(x) * torch.cos(x) + torch.sin(x)", _functions, 4),
+    shared("stack, permute and sum over two dimensions, twice", _deep, 7),
+    shared("torch.clamp(x, min=-1, max=1) * torch.clamp(x, max=1, min=-1)", _named_in_another_order, 2),
+]
+
+
+def _numbers(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+    return x * 1, x * 1.0, x * True, y * 2 + y * 2
+
+
+WHOLE = (TensorSpec((4, 6), torch.int64), TensorSpec((4, 6), torch.int64))
+NUMBERS = [
+    shared(
+        "x * 1, x * 1.0, x * True, y * 2 + y * 2",
+        _numbers,
+        5,
+        reason="1, 1.0 and True are equal for Python, and give tensors of different dtypes.",
+        inputs=WHOLE,
+    ),
+    shared(
+        "torch.clamp(x, max=2), torch.clamp(x, max=2.0), torch.sin(y) + torch.sin(y)",
+        lambda x, y: (torch.clamp(x, max=2), torch.clamp(x, max=2.0), torch.sin(y) + torch.sin(y)),
+        4,
+        reason="2 and 2.0 are equal for Python, and give tensors of different dtypes.",
+        inputs=WHOLE,
+    ),
+]
+
+
+class _Weighted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.other = nn.Parameter(torch.zeros(6)), nn.Parameter(torch.zeros(6))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return x * self.weight - torch.exp(x * self.weight) + y * self.other
+
+
+class _Layers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.first(x) * self.second(x) + torch.exp(y) * torch.exp(y)
+
+
+MODULES = [
+    shared("x * self.weight - torch.exp(x * self.weight) + y * self.other", _Weighted, 5),
+    shared("self.first(x) * self.second(x) + torch.exp(y) * torch.exp(y)", _Layers, 6),
+]
+
+
+def _result_written(x: Tensor, y: Tensor) -> Tensor:
+    a = x + 1
+    b = x + 1
+    a.mul_(y)
+    return a - b + torch.exp(y) * torch.exp(y)
+
+
+def _view_written(x: Tensor, y: Tensor) -> Tensor:
+    a = torch.exp(x)
+    b = torch.exp(x)
+    b.view(-1).mul_(2)
+    return a - b + torch.sin(y) * torch.sin(y)
+
+
+def _input_written(x: Tensor, y: Tensor) -> Tensor:
+    before = torch.exp(x)
+    F.relu(x, inplace=True)
+    return torch.exp(x) - before + torch.sin(y) * torch.sin(y)
+
+
+def _two_writes(x: Tensor, y: Tensor) -> Tensor:
+    h = torch.exp(x)
+    h.add_(1)
+    h.add_(1)
+    return h - torch.sin(y) * torch.sin(y)
+
+
+def _equal_before_and_after(x: Tensor, y: Tensor) -> Tensor:
+    a = torch.exp(x) * torch.exp(x)
+    x.neg_()
+    return a + torch.exp(x) * torch.exp(x)
+
+
+def _dropped(x: Tensor, y: Tensor) -> Tensor:
+    noise = F.dropout(x, 0.5, True) - F.dropout(x, 0.5, True)
+    return noise * 0 + torch.sin(y) * torch.sin(y)
+
+
+WRITES = [
+    shared("a = x + 1; b = x + 1; a.mul_(y); a - b + torch.exp(y) * torch.exp(y)", _result_written, 7),
+    shared("a, b = exp(x), exp(x); b.view(-1).mul_(2); a - b + sin(y) * sin(y)", _view_written, 8),
+    shared("e = exp(x); F.relu(x, inplace=True); exp(x) - e + sin(y) * sin(y)", _input_written, 7),
+    shared("h = exp(x); h.add_(1); h.add_(1); h - sin(y) * sin(y)", _two_writes, 6),
+    shared("a = exp(x) * exp(x); x.neg_(); a + exp(x) * exp(x)", _equal_before_and_after, 6),
+    shared("(dropout(x) - dropout(x)) * 0 + sin(y) * sin(y)", _dropped, 7),
+]
+
+REFERENCE = """
+RANDOM = {torch.rand, torch.randn, torch.rand_like, torch.randn_like, torch.bernoulli, F.dropout}
+
+def writes(node):
+    name = node.target if isinstance(node.target, str) else node.target.__name__
+    return name.endswith("_") or node.kwargs.get("inplace") is True
+
+def share_equal(graph_module):
+    graph = graph_module.graph
+    calls = [n for n in graph.nodes if n.op in ("call_function", "call_method")]
+    changing = {n for call in calls if writes(call) for n in sources(call.args[0])}
+    seen = {}
+    for node in list(graph.nodes):
+        if node in calls and writes(node):
+            seen.clear()
+        elif node.op == "get_attr" or node in calls and node.target not in RANDOM and node not in changing:
+            first = seen.setdefault((node.op, node.target, freeze(node.args), freeze(node.kwargs)), node)
+            if first is not node:
+                node.replace_all_uses_with(first)
+                graph.erase_node(node)
+    graph_module.recompile()
+    return graph_module
+
+def sources(node):
+    return {node}.union(*map(sources, node.all_input_nodes))
+
+def freeze(value):
+    if isinstance(value, (list, tuple)):
+        return tuple(map(freeze, value))
+    if isinstance(value, dict):
+        return tuple((key, freeze(value[key])) for key in sorted(value))
+    if isinstance(value, slice):
+        return slice, freeze((value.start, value.stop, value.step))
+    return type(value), value
+"""
+NAIVE = """
+def share_equal(graph_module):
+    seen = {}
+    for node in list(graph_module.graph.nodes):
+        if node.op in ("call_function", "call_method"):
+            first = seen.setdefault((node.target, str(node.args), str(node.kwargs)), node)
+            if first is not node:
+                node.replace_all_uses_with(first)
+                graph_module.graph.erase_node(node)
+    graph_module.recompile()
+    return graph_module
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("arguments of every form", "arguments", 1.2, rewritten(ARGUMENTS)),
+        Check("numbers that are equal and differ", "arguments", 0.4, rewritten(NUMBERS)),
+        Check("parameters and layers", "modules", 0.4, rewritten(MODULES)),
+        Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES)),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 8),
+        Control("compares texts, knows neither writes nor draws", NAIVE, 5, below=True),
+    ),
+    right_here={
+        "swapped operands": "it spoils calls of the course's operators, of which there are none",
+        "one precision lower": "as above",
+    },
+    equivalent={
+        "line 21: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "line 14: node in calls and writes(node) -> writes(node)": "no other node has such a target",
+    },
+)

@@ -1,0 +1,215 @@
+"""Hidden checks and controls of exercise 05.2."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.fx_rewrite import dead_code_and_constants as visible
+from autograder.host.checks.rewrite_checks import rewritten
+from autograder.host.exercise import Check, Control, HiddenPart
+
+tidied = visible.tidied
+Tensor = torch.Tensor
+
+
+def _through_a_view(x: Tensor) -> Tensor:
+    h = x * 1.5
+    h.view(-1).mul_(2)
+    h.sum(0)
+    return h
+
+
+def _copied(x: Tensor) -> Tensor:
+    h = torch.zeros_like(x)
+    h.copy_(x)
+    torch.exp(h)
+    return h + 1
+
+
+def _by_keyword(x: Tensor) -> Tensor:
+    h = x - 1
+    F.relu(h, inplace=True)
+    h.abs()
+    return h
+
+
+def _into_the_input(x: Tensor) -> Tensor:
+    x.neg_()
+    x.tanh()
+    return x + 1
+
+
+WRITES = [
+    tidied("h = x * 1.5; h.view(-1).mul_(2); h.sum(0); return h", _through_a_view, 3, counts={"mul_": 1}),
+    tidied("h = torch.zeros_like(x); h.copy_(x); torch.exp(h); return h + 1", _copied, 3, counts={"copy_": 1}),
+    tidied("h = x - 1; F.relu(h, inplace=True); h.abs(); return h", _by_keyword, 2),
+    tidied("x.neg_(); x.tanh(); return x + 1", _into_the_input, 2, counts={"neg_": 1}),
+]
+
+
+class _Random(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        torch.rand_like(self.shift)
+        torch.exp(x)
+        return x * self.scale.exp() + torch.rand_like(self.scale) * 0
+
+
+def _dropped_out(x: Tensor) -> Tensor:
+    F.dropout(x, 0.5, True).exp()
+    return x * 3
+
+
+RANDOM = [
+    tidied(
+        "torch.rand_like(self.shift); torch.exp(x); return x * self.scale.exp() + torch.rand_like(self.scale) * 0",
+        _Random,
+        5,
+        counts={"torch.rand_like": 2},
+        reason="A draw that nobody reads still moves the generator, and a number that is drawn is no constant.",
+    ),
+    tidied(
+        "F.dropout(x, 0.5, True).exp(); return x * 3",
+        _dropped_out,
+        2,
+        counts={"torch.nn.functional.dropout": 1},
+        reason="A draw that nobody reads still moves the generator.",
+    ),
+]
+
+
+class _Parameter(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * (self.weight * 2) + (self.shift * 2)
+
+
+class _OfParameterAndBuffer(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.weight * self.scale.neg()
+
+
+PARAMETERS = [
+    tidied("x * (self.weight * 2) + (self.shift * 2)", _Parameter, 3, reason="Training will change self.weight."),
+    tidied("x + self.weight * self.scale.neg()", _OfParameterAndBuffer, 2, reason="Training will change self.weight."),
+]
+
+
+class _Written(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        c = self.scale * 2
+        c.add_(1)
+        return x * c + self.shift.exp()
+
+
+class _WrittenThroughAView(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        c = self.scale + 1
+        c.view(2, 4).mul_(2)
+        return x * c - self.shift.exp()
+
+
+class _BufferWritten(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        self.shift.mul_(0).add_(x[0].detach())
+        return x * (self.shift + 1) + self.scale.exp()
+
+
+class _ReadsBuffer(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        x.add_(self.scale.exp())
+        return x * 2
+
+
+CHANGING = [
+    tidied("c = self.scale * 2; c.add_(1); return x * c + self.shift.exp()", _Written, 4),
+    tidied("c = self.scale + 1; c.view(2, 4).mul_(2); return x * c - self.shift.exp()", _WrittenThroughAView, 5),
+    tidied("self.shift.mul_(0).add_(x[0].detach()); return x * (self.shift + 1) + self.scale.exp()", _BufferWritten, 7),
+    tidied("x.add_(self.scale.exp()); return x * 2", _ReadsBuffer, 2),
+]
+
+
+class _Made(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        steps = torch.ones_like(self.scale).cumsum(0)
+        return x + steps * torch.stack([self.scale, self.shift], dim=0)[1]
+
+
+class _KeywordsToo(visible.Buffers):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))
+
+
+FORMS = [
+    tidied("x + torch.ones_like(self.scale).cumsum(0) * torch.stack([self.scale, self.shift], dim=0)[1]", _Made, 1),
+    tidied("torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))", _KeywordsToo, 1),
+]
+
+REFERENCE = """
+RANDOM = {torch.rand, torch.randn, torch.rand_like, torch.randn_like, torch.bernoulli, F.dropout}
+
+def writes(node):
+    name = node.target if isinstance(node.target, str) else node.target.__name__
+    return name.endswith("_") or node.kwargs.get("inplace") is True
+
+def clean_up(graph_module):
+    graph = graph_module.graph
+    calls = [n for n in graph.nodes if n.op in ("call_function", "call_method")]
+    changing = {n for call in calls if writes(call) for n in sources(call.args[0])}
+    known = {}
+    for node in list(graph.nodes):
+        if node in changing or node.target in RANDOM:
+            continue
+        if node.op == "get_attr":
+            tensor = operator.attrgetter(node.target)(graph_module)
+            if not isinstance(tensor, nn.Parameter):
+                known[node] = tensor
+        elif node in calls and not writes(node) and known.keys() >= set(node.all_input_nodes):
+            known[node] = compute(node, known)
+    for node in known.keys() & set(calls):
+        graph_module.register_buffer(f"folded_{node.name}", known[node])
+        with graph.inserting_before(node):
+            node.replace_all_uses_with(graph.get_attr(f"folded_{node.name}"))
+    graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output") or n in calls and keeps(n))
+    graph_module.recompile()
+    return graph_module
+
+def keeps(node):
+    return writes(node) or node.target in RANDOM
+
+def sources(node):
+    return {node}.union(*map(sources, node.all_input_nodes))
+
+def compute(node, known):
+    args, kwargs = fx.map_arg((node.args, node.kwargs), known.__getitem__)
+    if node.op == "call_method":
+        return getattr(args[0], node.target)(*args[1:], **kwargs)
+    return node.target(*args, **kwargs)
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("writes of other kinds", "side effects", 0.8, rewritten(WRITES)),
+        Check("random numbers", "side effects", 0.5, rewritten(RANDOM)),
+        Check("parameters are no constants", "constants", 0.6, rewritten(PARAMETERS)),
+        Check("what is written to is no constant", "constants", 0.8, rewritten(CHANGING)),
+        Check("constants in other forms", "constants", 0.5, rewritten(FORMS)),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 8),
+        Control(
+            "torch's own dead code elimination",
+            "def clean_up(gm):\n    gm.graph.eliminate_dead_code()\n    gm.recompile()\n    return gm\n",
+            1.6,
+        ),
+    ),
+    right_here={
+        "swapped operands": "it spoils calls of the course's operators, of which there are none",
+        "one precision lower": "as above",
+    },
+    equivalent={
+        "line 27: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "line 26: n in calls and keeps(n) -> keeps(n)": "no other node has such a target",
+        "line 26: 'placeholder' -> 'placeholder_'": "torch.fx keeps placeholders in any case",
+        "line 26: ('placeholder', 'output') -> ('output',)": "torch.fx keeps placeholders in any case",
+    },
+)

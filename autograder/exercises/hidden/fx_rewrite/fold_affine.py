@@ -1,0 +1,233 @@
+"""Hidden checks and controls of exercise 05.4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from autograder.exercises.fx_rewrite import fold_affine as visible
+from autograder.host.checks.rewrite_checks import rewritten
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.traced import TensorSpec
+
+folded, batch_norm, Normed, WIDTH = visible.folded, visible.batch_norm, visible.Normed, visible.WIDTH
+Tensor = torch.Tensor
+
+
+def _layer_norm() -> nn.LayerNorm:
+    return nn.LayerNorm(WIDTH)
+
+
+BARE = [
+    folded("linear(batch_norm(x)), no bias", lambda: Normed(batch_norm(), nn.Linear(6, 4, bias=False)), 1, 2),
+    folded("linear(layer_norm(x)), no bias", lambda: Normed(_layer_norm(), nn.Linear(6, 4, bias=False)), 2, 2),
+    folded("linear(batch_norm(x)), BatchNorm without weight", lambda: Normed(batch_norm(affine=False)), 1, 2),
+    folded("linear(layer_norm(x)), no bias in LayerNorm", lambda: Normed(nn.LayerNorm(WIDTH, 0.3, bias=False)), 2, 2),
+]
+
+
+class _Shared(nn.Module):
+    """One Linear behind two normalisations, or one normalisation before two; a pair of its own at the end."""
+
+    def __init__(self, norm: Callable[[], nn.Module], *, linear_twice: bool) -> None:
+        super().__init__()
+        self.norm, self.linear = norm(), nn.Linear(WIDTH, WIDTH)
+        self.other = nn.Linear(WIDTH, WIDTH) if not linear_twice else self.linear
+        self.inner, self.outer = norm(), nn.Linear(WIDTH, 3)
+        self.linear_twice = linear_twice
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.relu(self.linear(self.norm(x)))
+        h = self.linear(h) if self.linear_twice else self.other(self.norm(h))
+        return self.outer(self.inner(h))
+
+
+class _Tied(nn.Module):
+    """Two Linears with one weight; a normalisation stands before the first."""
+
+    def __init__(self, norm: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.norm, self.linear, self.tied = norm(), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.tied.weight = self.linear.weight
+        self.inner, self.outer = norm(), nn.Linear(WIDTH, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner(torch.relu(self.tied(self.linear(self.norm(x))))))
+
+
+SEVERAL_CALLS = "A layer that is called twice has one weight for both."
+SHARED = [
+    folded(
+        "linear(norm(x)) and linear(h), with BatchNorm",
+        lambda: _Shared(batch_norm, linear_twice=True),
+        5,
+        9,
+        reason=SEVERAL_CALLS,
+    ),
+    folded(
+        "linear(norm(x)) and linear(h), with LayerNorm",
+        lambda: _Shared(_layer_norm, linear_twice=True),
+        6,
+        6,
+        reason=SEVERAL_CALLS,
+    ),
+    folded(
+        "linear(norm(x)) and other(norm(h)), one LayerNorm",
+        lambda: _Shared(_layer_norm, linear_twice=False),
+        7,
+        8,
+        reason=SEVERAL_CALLS,
+    ),
+]
+
+
+class _Tail(nn.Module):
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([first, nn.Linear(WIDTH, WIDTH), second, nn.Linear(WIDTH, WIDTH)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class _Between(nn.Module):
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm, self.linear, self.inner, self.outer = norm, nn.Linear(6, 6), batch_norm(), nn.Linear(6, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner(self.linear(torch.relu(self.norm(x)))))
+
+
+class _Cube(nn.Module):
+    """BatchNorm normalises the middle dimension, Linear works on the last; both are 6 long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.linear, self.inner, self.outer = batch_norm(), nn.Linear(6, 6), _layer_norm(), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner(self.linear(self.norm(x))))
+
+
+def _two_dimensions() -> nn.Module:
+    return _Tail(nn.LayerNorm([WIDTH, WIDTH]), nn.LayerNorm(WIDTH))
+
+
+def _own_statistics() -> nn.Module:
+    return _Tail(batch_norm(track_running_stats=False), batch_norm())
+
+
+CUBE = TensorSpec((2, WIDTH, WIDTH))
+LOOK_ALIKES = [
+    folded("linear(relu(batch_norm(x))), then a pair", lambda: _Between(batch_norm()), 4, 9),
+    folded("linear(relu(layer_norm(x))), then a pair", lambda: _Between(_layer_norm()), 4, 6),
+    folded(
+        "BatchNorm on (2, 6, 6), then a LayerNorm pair", _Cube, 4, 9, rows=CUBE, reason="It scales rows, not columns."
+    ),
+    folded("LayerNorm over two dimensions, then a pair", _two_dimensions, 4, 6, rows=CUBE),
+    folded("BatchNorm without running statistics, then a pair", _own_statistics, 3, 6, reason="It looks at its batch."),
+    folded("linear(group_norm(x)), then a pair", lambda: _Tail(nn.GroupNorm(2, WIDTH), batch_norm()), 3, 6),
+]
+DEEP = [
+    folded("two BatchNorms in a list of layers", lambda: _Tail(batch_norm(), batch_norm()), 2, 4),
+    folded("two LayerNorms in a list of layers", lambda: _Tail(_layer_norm(), _layer_norm()), 4, 4),
+    folded("one weight in two Linears", lambda: _Tied(batch_norm), 4, 6),
+]
+
+
+class _Training(nn.Module):
+    """In training mode as a whole, but for one frozen pair."""
+
+    def __init__(self, norm: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.norm, self.linear, self.inner, self.outer = norm(), nn.Linear(6, 6), norm(), nn.Linear(6, 6)
+
+    def train(self, mode: bool = True) -> _Training:
+        super().train(mode)
+        self.inner.eval()
+        return self
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner(self.linear(self.norm(x))))
+
+
+TRAINING = [
+    folded(
+        "in training, but for the second BatchNorm",
+        lambda: _Training(batch_norm),
+        3,
+        9,
+        training=True,
+        reason="BatchNorm in training normalises with its batch.",
+    ),
+]
+
+REFERENCE = """
+def fold_affine(graph_module):
+    graph = graph_module.graph
+    called = [n.target for n in graph.nodes if n.op == "call_module"]
+    for node in list(graph.nodes):
+        before = node.args[0] if node.op == "call_module" else None
+        linear = layer(graph_module, node)
+        norm = layer(graph_module, before)
+        if type(linear) is not nn.Linear or list(before.users) != [node]:
+            continue
+        if called.count(node.target) > 1 or called.count(before.target) > 1 or norm is None:
+            continue
+        affine = scale_and_shift(norm, before)
+        if affine is None:
+            continue
+        scale, shift = affine
+        new = nn.Linear(linear.in_features, linear.out_features)
+        new.weight = nn.Parameter(linear.weight.detach() * scale)
+        new.bias = nn.Parameter(linear.weight.detach() @ shift + (0 if linear.bias is None else linear.bias.detach()))
+        graph_module.set_submodule(node.target, new)
+        if type(norm) is nn.BatchNorm1d:
+            before.replace_all_uses_with(before.args[0])
+            graph.erase_node(before)
+        else:
+            plain = nn.LayerNorm(norm.normalized_shape, norm.eps, elementwise_affine=False)
+            graph_module.set_submodule(before.target, plain)
+    graph_module.recompile()
+    return graph_module
+
+def layer(graph_module, node):
+    if isinstance(node, fx.Node) and node.op == "call_module":
+        return graph_module.get_submodule(node.target)
+
+def scale_and_shift(norm, node):
+    rank = len(node.meta["tensor_meta"].shape)
+    if type(norm) is nn.LayerNorm and norm.weight is not None and len(norm.normalized_shape) == 1:
+        return norm.weight.detach(), torch.zeros_like(norm.weight) if norm.bias is None else norm.bias.detach()
+    if type(norm) is nn.BatchNorm1d and rank == 2 and not norm.training and norm.running_var is not None:
+        scale = (norm.running_var + norm.eps).rsqrt()
+        if norm.affine:
+            return scale * norm.weight.detach(), norm.bias.detach() - norm.running_mean * scale * norm.weight.detach()
+        return scale, -norm.running_mean * scale
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("without bias, without weight", "no bias", 1, rewritten(BARE)),
+        Check("layers that are called twice", "refusals", 1, rewritten(SHARED)),
+        Check("look-alikes stay", "refusals", 0.8, rewritten(LOOK_ALIKES)),
+        Check("training mode", "training mode", 0.6, rewritten(TRAINING)),
+        Check("several pairs, and one weight in two layers", "several places", 0.6, rewritten(DEEP)),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 10),
+        Control("without the shift", REFERENCE.replace("linear.weight.detach() @ shift + ", ""), 5, below=True),
+    ),
+    right_here={
+        "swapped operands": "it spoils calls of the course's operators, of which there are none",
+        "one precision lower": "as above",
+    },
+    equivalent={
+        "line 27: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+    },
+)

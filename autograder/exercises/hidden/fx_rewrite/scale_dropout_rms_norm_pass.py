@@ -1,0 +1,377 @@
+"""Hidden checks and controls of exercise 05.6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder.exercises.fx_rewrite import scale_dropout_rms_norm_pass as visible
+from autograder.host.checks.dropout_checks import Dropping, drops
+from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.graph import costs, rewrites
+from autograder.host.traced import Program, TensorSpec
+
+of, norm, OPERATOR, WIDTH = visible.of, visible.norm, visible.OPERATOR, visible.WIDTH
+ROWS, COLUMN, USUAL, right = visible.ROWS, visible.COLUMN, visible.USUAL, visible.evaluated
+Tensor = torch.Tensor
+
+SPELLINGS = [
+    of("dropout(x * scale) + residual", lambda x, s, r, w: norm(F.dropout(x * s, 0.2, False) + r, w)),
+    of("scale * x", lambda x, s, r, w: norm(r + F.dropout(s * x, 0.2, False), w)),
+    of("torch.mul, torch.add", lambda x, s, r, w: norm(torch.add(r, F.dropout(torch.mul(x, s), 0.0)), w)),
+    of("x.mul(scale), .add", lambda x, s, r, w: norm(F.dropout(x.mul(s), p=0.0, training=True).add(r), w)),
+    of(
+        "everything by name",
+        lambda x, s, r, w: F.rms_norm(
+            input=torch.add(input=r, other=F.dropout(input=torch.mul(input=s, other=x), training=False), alpha=1),
+            normalized_shape=[WIDTH],
+            weight=w,
+            eps=1e-5,
+        ),
+    ),
+    of("torch.rms_norm", lambda x, s, r, w: torch.rms_norm(r + F.dropout(x * s, 0.5, False), (WIDTH,), w, 1e-5)),
+    of(
+        "x of rank 3",
+        lambda x, s, r, w: norm(r + F.dropout(x * s, 0.5, False), w),
+        inputs=(TensorSpec((2, 3, WIDTH)), COLUMN, TensorSpec((2, 3, WIDTH)), COLUMN),
+    ),
+]
+
+
+def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Rewriting:
+    def program(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
+        return norm(r + F.dropout(x * s, 0.1, False), w, eps)
+
+    small = tuple(TensorSpec(spec.shape, dtype) for spec in USUAL)
+    return Rewriting(
+        of(f"eps={eps}, {dtype}", program, inputs=small),
+        1,
+        wrong_turns=(
+            WrongTurn(
+                "eps was not handed on: the operator's own is 1e-5.",
+                computes=lambda x, s, r, w: norm(r + x * s, w, 1e-5),
+            ),
+        ),
+    )
+
+
+class _Tiny(visible.Branch):
+    """Numbers so small that eps decides."""
+
+    def __init__(self, eps: float | None) -> None:
+        super().__init__(0.1, eps)
+
+    def forward(self, x: Tensor, residual: Tensor) -> Tensor:
+        return self.norm(residual * 1e-3 + self.drop((x * 1e-3) * self.scale))
+
+
+EPS = [
+    _eps(0.5),
+    Rewriting(Program("`Branch` with eps=None, tiny numbers", lambda: _Tiny(None), visible.PAIR, 1), 3),
+    Rewriting(Program("`Branch` with eps=0.01, tiny numbers", lambda: _Tiny(0.01), visible.PAIR, 1), 3),
+    _eps(None, torch.float64),
+]
+
+
+def _look_alike(
+    name: str, program: Callable[..., object], reason: str = "", extra: tuple[TensorSpec, ...] = ()
+) -> Program:
+    return of(f"{name}, and a right one", program, 1, reason, (*USUAL, *extra))
+
+
+class _Unweighted(visible.Branch):
+    def __init__(self) -> None:
+        super().__init__()
+        self.bare = nn.RMSNorm(WIDTH, elementwise_affine=False)
+
+    def forward(self, x: Tensor, residual: Tensor) -> Tensor:
+        return self.bare(residual + self.drop(x * self.scale)) + super().forward(x, residual)
+
+
+class _SquareNorm(nn.Module):
+    def forward(self, x: Tensor, s: Tensor, r: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        h = r + F.dropout(x * s, 0.1, False)
+        return F.rms_norm(h, (4, WIDTH), v, 1e-5) + right(x, s, r, w)
+
+
+D = F.dropout
+LOOK_ALIKES = [
+    _look_alike(
+        "alpha=2",
+        lambda x, s, r, w: norm(torch.add(r, D(x * s, 0.1, False), alpha=2), w) + right(x, s, r, w),
+        "With alpha=2 the sum is another.",
+    ),
+    _look_alike(
+        "a residual of one row",
+        lambda x, s, r, w, b: norm(b + D(x * s, 0.1, False), w) + right(x, s, r, w),
+        "The operator takes a residual of x's shape.",
+        (COLUMN,),
+    ),
+    _look_alike(
+        "a scale of one column",
+        lambda x, s, r, w, c: norm(r + D(x * c, 0.1, False), w) + right(x, s, r, w),
+        "The operator's scale has one number a column.",
+        (TensorSpec((4, 1)),),
+    ),
+    _look_alike(
+        "a scale that is a number",
+        lambda x, s, r, w: norm(r + D(x * 0.5, 0.1, False), w) + right(x, s, r, w),
+        "The operator's scale has one number a column.",
+    ),
+    _look_alike(
+        "a scale of x's shape",
+        lambda x, s, r, w: norm(r + D(x * r, 0.1, False), w) + right(x, s, r, w),
+        "The operator's scale has one number a column.",
+    ),
+    _look_alike(
+        "LayerNorm",
+        lambda x, s, r, w: F.layer_norm(r + D(x * s, 0.1, False), (WIDTH,), w) + right(x, s, r, w),
+        "LayerNorm subtracts the mean.",
+    ),
+    _look_alike(
+        "a difference", lambda x, s, r, w: norm(r - D(x * s, 0.1, False), w) + right(x, s, r, w), "r - d is no sum."
+    ),
+    _look_alike(
+        "a product of two",
+        lambda x, s, r, w: norm(r * D(x * s, 0.1, False), w) + right(x, s, r, w),
+        "r * d is no sum.",
+    ),
+    _look_alike(
+        "dropout of the sum",
+        lambda x, s, r, w: norm(D(r + x * s, 0.1, False), w) + right(x, s, r, w),
+        "Here the residual falls out, too.",
+    ),
+    _look_alike(
+        "x + scale",
+        lambda x, s, r, w: norm(r + D(x + s, 0.1, False), w) + right(x, s, r, w),
+        "x + scale is no product.",
+    ),
+    _look_alike(
+        "another activation",
+        lambda x, s, r, w: norm(r + F.relu(x * s), w) + right(x, s, r, w),
+        "There is no dropout.",
+    ),
+    _look_alike(
+        "a residual of another dtype",
+        lambda x, s, r, w, d: norm(d + D(x * s, 0.1, False), w.double()) + right(x, s, r, w),
+        "The operator takes one dtype.",
+        (TensorSpec((4, WIDTH), torch.float64),),
+    ),
+    Program("RMSNorm without weight, and `Branch`", _Unweighted, visible.PAIR, 1),
+    Program("a norm over two dimensions, and a right one", _SquareNorm, (*USUAL, TensorSpec((4, WIDTH))), 1),
+]
+
+
+def _product_read(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
+    h = x * s
+    return norm(r + D(h, 0.1, False), w) + h + right(x, s, r, w)
+
+
+def _dropped_read(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
+    d = D(x * s, 0.1, False)
+    return norm(r + d, w) * d + right(x, s, r, w)
+
+
+def _residual_written(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
+    first, base = right(x, s, r, w), r * 1.0
+    h = base + D(x * s, 0.1, False)
+    base.add_(1.0)
+    return norm(h, w) * base + first
+
+
+def _x_written(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
+    first, base = right(x, s, r, w), x * 1.0
+    h = base * s
+    F.relu(base, inplace=True)
+    return norm(r + D(h, 0.1, False), w) * base + first
+
+
+def _late_residual(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
+    d = D(x * s, 0.1, False)
+    late = torch.tanh(r)
+    return norm(late + d, w * 2)
+
+
+ESCAPES = [
+    of("h = x * scale; norm(...) + h, and a right one", _product_read, 1, "The product is read by the sum, too."),
+    of("d = dropout(x * scale); norm(r + d) * d, and a right one", _dropped_read, 1, "d is read by the product, too."),
+    of("the residual is written to before the norm", _residual_written, 1, at_most=2),
+    of("x is written to after the product", _x_written, 1, at_most=2),
+    of("residual and weight computed late", _late_residual),
+]
+
+
+class _Layer(nn.Module):
+    """Two branches with norms behind them, as post-norm layers have it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = visible.Branch(), visible.Branch(0.3, None)
+        self.up, self.down = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor, residual: Tensor) -> Tensor:
+        h = self.first(self.up(x), residual)
+        return self.second(F.silu(self.down(h)), h)
+
+
+class _PreNorm(nn.Module):
+    """One branch whose sum goes on and one whose sum does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = visible.Branch(), visible.Branch(0.3)
+        self.down = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor, residual: Tensor) -> Tensor:
+        h = residual + self.first.drop(x * self.first.scale)
+        return self.second(self.down(self.first.norm(h)), h)
+
+
+SEVERAL = [
+    Program("two post-norm branches", _Layer, visible.PAIR, 2, visible.PAIRS),
+    Program("a pre-norm branch and a post-norm branch", _PreNorm, visible.PAIR, 1, visible.PAIRS),
+]
+
+
+def _half(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
+    return norm(F.dropout(s * x) + r, w)
+
+
+DROPOUT = [
+    Dropping(
+        of("F.dropout(scale * x) as it is called by default", _half, training=True), 0.5, visible.four, visible.formula
+    ),
+    Dropping(
+        Program("`Branch` in training", lambda: visible.Branch(0.4, 1e-3), visible.PAIR, 1, training=True),
+        0.4,
+        visible.revealing,
+        visible.formula_of_branch,
+    ),
+]
+
+REFERENCE = '''
+FUSED = torch.ops.course_lib.scale_dropout_residual_rms_norm
+
+def named(node, *names):
+    return dict(zip(names, node.args)) | node.kwargs
+
+def is_call(node, *targets):
+    return isinstance(node, fx.Node) and node.op in ("call_function", "call_method") and node.target in targets
+
+def writes(node):
+    name = node.target if isinstance(node.target, str) else node.target.__name__
+    return node.op.startswith("call") and (name.endswith("_") or node.kwargs.get("inplace") is True)
+
+def fuse_scale_dropout_rms_norm(graph_module):
+    graph = graph_module.graph
+    for node in list(graph.nodes):
+        parts = norm_parts(graph_module, node)
+        found = branch_parts(graph_module, node, *parts) if parts else None
+        if found is None:
+            continue
+        chain, (x, scale, residual), (p, training) = found
+        total, weight, eps = parts
+        with graph.inserting_before(node):
+            weight = graph.get_attr(weight) if isinstance(weight, str) else weight
+            fused = graph.call_function(FUSED, (x, scale, residual, weight, p, training, eps))
+        fused.meta = dict(node.meta)
+        node.replace_all_uses_with(fused)
+        for old in (node, total, *chain):
+            graph.erase_node(old)
+    graph.lint()
+    graph_module.recompile()
+    return graph_module
+
+def norm_parts(graph_module, node):
+    """The input, weight and eps of RMSNorm over the last dimension."""
+    if node.op == "call_module" and type(module := graph_module.get_submodule(node.target)) is nn.RMSNorm:
+        total, shape, eps = node.args[0], module.normalized_shape, module.eps
+        weight = f"{node.target}.weight" if module.elementwise_affine else None
+    elif is_call(node, F.rms_norm, torch.rms_norm):
+        given = named(node, "input", "normalized_shape", "weight", "eps")
+        total, shape, weight, eps = given["input"], given["normalized_shape"], given.get("weight"), given.get("eps")
+    else:
+        return None
+    if weight is None or len(shape) != 1:
+        return None
+    return total, weight, torch.finfo(facts(total)[1]).eps if eps is None else eps
+
+def branch_parts(graph_module, node, total, weight, eps):
+    """What leads to the sum: the dropout and the product, and what the operator needs of them."""
+    if not is_call(total, operator.add, torch.add, "add"):
+        return None
+    given = named(total, "input", "other", "alpha")
+    for dropped, residual in ((given["input"], given["other"]), (given["other"], given["input"])):
+        product, p, training = dropout_parts(graph_module, dropped)
+        if not is_call(product, operator.mul, torch.mul, "mul") or given.get("alpha", 1) != 1:
+            continue
+        chain = (dropped, product)
+        nodes = list(graph_module.graph.nodes)
+        between = nodes[nodes.index(product):nodes.index(node)]
+        if any(len(n.users) != 1 for n in (total, *chain)) or any(map(writes, between)):
+            continue
+        left, right = named(product, "input", "other").values()
+        for x, scale in ((left, right), (right, left)):
+            if facts(x) == facts(residual) and facts(scale) == (facts(x)[0][-1:], facts(x)[1]) != facts(x):
+                return chain, (x, scale, residual), (p, training)
+    return None
+
+def dropout_parts(graph_module, node):
+    if is_call(node, F.dropout):
+        given = named(node, "input", "p", "training")
+        return given["input"], given.get("p", 0.5), given.get("training", True)
+    if isinstance(node, fx.Node) and node.op == "call_module":
+        module = graph_module.get_submodule(node.target)
+        if type(module) is nn.Dropout:
+            return node.args[0], module.p, module.training
+    return None, 0.0, False
+
+def facts(node):
+    meta = node.meta.get("tensor_meta") if isinstance(node, fx.Node) else None
+    return (tuple(meta.shape), meta.dtype) if meta else ((), None)
+'''
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("other spellings", "spellings", 1, rewrites(SPELLINGS, OPERATOR)),
+        Check("eps is carried over", "eps", 0.7, rewritten(EPS)),
+        Check("look-alikes stay", "refusals", 1.2, rewrites(LOOK_ALIKES, OPERATOR)),
+        Check("what is needed elsewhere stays", "refusals", 0.9, rewrites(ESCAPES, OPERATOR)),
+        Check("several places in one program", "several places", 0.5, rewrites(SEVERAL, OPERATOR)),
+        Check("the backward pass uses the same mask", "dropout", 0.9, drops(DROPOUT, OPERATOR, gradients=True)),
+        Check(
+            "gradients",
+            "gradients",
+            0.5,
+            rewrites([of("p=0, in training", visible.without_chance), visible.BRANCH], OPERATOR, gradients=True),
+        ),
+        Check(
+            "minimum bytes at another size",
+            "counted cost",
+            1.5,
+            costs(
+                of("norm(dropout(x * scale) + residual), 64 rows", SPELLINGS[0].build(), inputs=visible.LARGE),
+                OPERATOR,
+                launches=1,
+                minimum_bytes=visible.minimum_bytes,
+            ),
+        ),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 18),
+        Control(
+            "never training",
+            REFERENCE.replace("(p, training) = found", "(p, _) = found; training = False"),
+            18,
+            below=True,
+        ),
+    ),
+    equivalent={
+        "line 30: graph.lint() -> pass": "lint only looks at what was built",
+        "line 31: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+    },
+)

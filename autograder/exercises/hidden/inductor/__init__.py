@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 09: loops written from a graph."""

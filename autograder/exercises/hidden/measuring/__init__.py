@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 02: time, profile and count a program."""

@@ -1,0 +1,107 @@
+"""Hidden checks and controls of exercise 02.3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograder.exercises.measuring import count_bytes_and_flops as visible
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Control, HiddenPart
+
+Question = visible.Question
+
+IN_PLACE = "An operator that writes in place is no view: it reads its tensors and writes one of them."
+STORED = "What was expanded is stored once along the dimensions of stride 0, and is read once there."
+
+
+def _in_place(draw: Draw) -> Iterator[visible.Question]:
+    m, n = visible.sizes(draw, 2)
+    one = 4 * m * n
+    yield Question("add_", ((m, n), (m, n)), (("add_", "%0", "%1"),), 3 * one, wrong=((0, IN_PLACE),))
+    yield Question("relu_", ((m, n),), (("relu_", "%0"),), 2 * one, wrong=((0, IN_PLACE),))
+    k = draw.integer(1, n - 1)
+    steps = (("slice", "%0", 1, 0, k), ("mul_", "%2", "%1"))
+    yield Question("mul_ on a slice", ((m, n), (m, k)), steps, 3 * 4 * m * k, wrong=((0, IN_PLACE),))
+
+
+def _broadcast(draw: Draw) -> Iterator[visible.Question]:
+    m, n, b = visible.sizes(draw, 3)
+    yield Question("a column plus a row", ((m, 1), (1, n)), (("add", "%0", "%1"),), 4 * (m + n + m * n))
+    steps: visible.Steps = (("expand", "%0", [b, n]), ("mul", "%2", "%1"))
+    wrong = ((3 * 4 * b * n, STORED),)
+    yield Question("an expanded row times a matrix", ((1, n), (b, n)), steps, 4 * (n + 2 * b * n), wrong=wrong)
+    steps = (("expand", "%0", [b, m, n]), ("exp", "%1"))
+    wrong = ((8 * b * m * n, STORED),)
+    yield Question("exp of an expanded matrix", ((m, n),), steps, 4 * (m * n + b * m * n), wrong=wrong)
+
+
+def _several_outputs(draw: Draw) -> Iterator[visible.Question]:
+    m, n = visible.sizes(draw, 2)
+    n += n % 2
+    yield Question("max with its places", ((m, n),), (("max", "%0", 1),), 4 * m * n + 4 * m + 8 * m)
+    yield Question("variance and mean", ((m, n),), (("var_mean", "%0", [1]),), 4 * m * n + 2 * 4 * m)
+    steps = (("split", "%0", n // 2, 1), ("add", "%1.0", "%1.1"))
+    yield Question("the halves of a split, added", ((m, n),), steps, 3 * 4 * m * (n // 2))
+    yield Question("sort", ((m, n),), (("sort", "%0", 1),), 4 * m * n + 4 * m * n + 8 * m * n)
+
+
+def _other_types(draw: Draw) -> Iterator[visible.Question]:
+    m, k, n = visible.sizes(draw, 3)
+    for dtype, item in (("bfloat16", 2), ("float64", 8)):
+        moved = item * (m * k + k * n + m * n)
+        yield Question("mm", ((m, k), (k, n)), (("mm", "%0", "%1"),), moved, 2 * m * k * n, dtype)
+        steps = (("gt", "%0", "%1"), ("where", "%2", "%0", "%1"))
+        moved = (2 * item + 1) * m * n + (1 + 3 * item) * m * n
+        yield Question("the larger of two", ((m, n), (m, n)), steps, moved, 0, dtype)
+
+
+REFERENCE = """
+class Counter(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.bytes, self.flops = 0, 0
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        result = operator(*args, **(kwargs or {}))
+        reads = {id(t): t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        writes = [t for t in tree_leaves(result) if isinstance(t, torch.Tensor)]
+        held = {t.untyped_storage().data_ptr() for t in reads.values()}
+        if operator._schema.is_mutable or not all(t.untyped_storage().data_ptr() in held for t in writes):
+            self.bytes += sum(stored_bytes(t) for t in (*reads.values(), *writes))
+        if operator in (torch.ops.aten.mm.default, torch.ops.aten.bmm.default, torch.ops.aten.addmm.default):
+            self.flops += 2 * args[-2].numel() * args[-1].shape[-1]
+        return result
+
+
+def stored_bytes(tensor):
+    numbers = 1
+    for size, stride in zip(tensor.shape, tensor.stride()):
+        numbers *= size if stride else 1
+    return numbers * tensor.element_size()
+
+
+def count(question):
+    program, inputs = program_from_steps(question)
+    with Counter() as counter:
+        program(*inputs)
+    return {"bytes": counter.bytes, "flops": counter.flops}
+"""
+NO_STORAGE = REFERENCE.replace("t.untyped_storage().data_ptr() in held for t in writes", "[False]")
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("operators that write in place", "in place", 1.4, visible.counts(_in_place, "bytes")),
+        Check("operands that are broadcast or expanded", "broadcasting", 1.4, visible.counts(_broadcast, "bytes")),
+        Check("operators with several outputs", "several outputs", 1.4, visible.counts(_several_outputs, "bytes")),
+        Check("two and eight bytes, and truth values", "types", 1.4, visible.counts(_other_types, "bytes", "flops")),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 14),
+        Control("views that cost", NO_STORAGE, 6.2),
+        Control(
+            "no counting",
+            "def count(question):\n    return {'bytes': 4096, 'flops': 2048}\n",
+            0,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 06: schedules written beside the model."""

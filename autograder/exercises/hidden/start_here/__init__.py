@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 00: the machine, the grader, a program as a table."""

@@ -1,0 +1,37 @@
+"""Hidden checks and controls of exercise 00.1."""
+
+from __future__ import annotations
+
+from autograder.exercises.start_here import doctor as visible
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Control, HiddenPart
+
+
+def _unknown(draw: Draw) -> list[list[str]]:
+    """Names among which some were never looked at, and none at all."""
+    return [[*draw.sample(visible.NAMES, 2), f"colour_{draw.integer(1, 99)}"], draw.sample(visible.NAMES, 1)]
+
+
+def _all(draw: Draw) -> list[list[str]]:
+    return [draw.sample(visible.NAMES, len(visible.NAMES))]
+
+
+REFERENCE = """
+def ask_doctor(names):
+    return {finding.name: finding.found for finding in doctor().findings if finding.name in names}
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("a name that the doctor does not know", "unknown names", 0.4, visible.reports(_unknown)),
+        Check("every name at once", "several findings", 0.4, visible.reports(_all)),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 2),
+        Control(
+            "another machine",
+            "def ask_doctor(names):\n    return dict.fromkeys(names, '3.11.99')\n",
+            0,
+        ),
+    ),
+)

@@ -1,0 +1,106 @@
+"""Hidden checks and controls of exercise 03.4."""
+
+from __future__ import annotations
+
+from autograder.exercises.torchscript import bias_gelu_script as visible
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.callable import Case
+
+FORWARD, BACKWARD = visible.FORWARD, visible.BACKWARD
+
+
+def _odd_forwards(draw: Draw) -> list[Case]:
+    x, bias = visible.operands(draw, 7, 6)
+    return [
+        *visible.forwards([(1, 1), (129, 3), (2, 127), (6,), (0, 4)])(draw),
+        Case((x.t().contiguous().t(), bias), label="with a transposed x"),
+        Case((x[:1].expand(5, 6), bias), label="with an expanded x"),
+        Case((x * 30, bias), label="with numbers around 30"),
+    ]
+
+
+def _odd_backwards(draw: Draw) -> list[Case]:
+    grad, (x, bias) = draw.normal(7, 6), visible.operands(draw, 7, 6)
+    return [
+        *visible.backwards([(1, 1), (33, 3), (2, 127)])(draw),
+        Case((grad[:1].expand(7, 6), x.t().contiguous().t(), bias), label="with an expanded gradient"),
+        Case((grad, x * 10, bias), label="with numbers around 10"),
+    ]
+
+
+def _shapes_in_a_row(draw: Draw) -> list[Case]:
+    """The shapes that a graph specialised to the first one would get wrong."""
+    return visible.forwards([(4, 8), (4, 8), (4, 8), (9, 8), (2, 3, 5), (4, 8), (1, 3)])(draw)
+
+
+REFERENCE = """
+def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    h = x + bias
+    return 0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))
+
+
+def bias_gelu_backward(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    h = x + bias
+    t = torch.tanh(0.79788456 * (h + 0.044715 * h * h * h))
+    inner = 0.79788456 * (1 + 3 * 0.044715 * h * h)
+    by_x = (0.5 * (1 + t) + 0.5 * h * (1 - t * t) * inner) * grad
+    return by_x, by_x.sum_to_size(bias.shape)
+"""
+
+# the answer of who lets the framework do both: eager operators and no hand-written derivative
+ONE_CALL = REFERENCE.replace(
+    "    return 0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))",
+    "    return F.gelu(h, approximate='tanh')",
+)
+BRANCH = REFERENCE.replace(
+    "    h = x + bias\n    return",
+    "    h = x + bias\n"
+    "    if x.size(0) != 4:\n"
+    "        pieces = [torch.tanh(0.79788456 * (p + 0.044715 * p * p * p)) for p in [h]]\n"
+    "        return torch.stack(pieces)[0] * 0.5 * h + 0.5 * h\n"
+    "    return",
+)
+DECORATED = REFERENCE.replace("def bias", "@torch.jit.script\ndef bias")
+ONE_DIMENSION = REFERENCE.replace("by_x.sum_to_size(bias.shape)", "by_x.sum(0)")
+MATRIX = REFERENCE.replace("h = x + bias\n    return", "h = torch.eye(x.size(0)) @ x + bias\n    return")
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("odd sizes and strides, forward", "odd sizes", 1, visible.agrees(FORWARD, _odd_forwards)),
+        Check("odd sizes and strides, backward", "odd sizes", 1, visible.agrees(BACKWARD, _odd_backwards)),
+        Check(
+            "the bias gradient is summed over every dimension but the last",
+            "more dimensions",
+            2,
+            visible.agrees(BACKWARD, visible.backwards([(2, 3, 5), (2, 1, 3, 4), (1, 4, 2)])),
+        ),
+        Check(
+            "another shape is fused as well",
+            "another shape",
+            1,
+            visible.one_group(FORWARD, visible.forwards([(6, 3), (2, 3, 5)])),
+        ),
+        Check("other shapes after the first", "another shape", 0.5, visible.agrees(FORWARD, _shapes_in_a_row)),
+        Check(
+            "another shape is fused as well, backward",
+            "another shape",
+            0.5,
+            visible.one_group(BACKWARD, visible.backwards([(2, 3, 5)])),
+        ),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 15),
+        Control("one call of gelu forward", ONE_CALL, 15),
+        Control("decorated", DECORATED, 15),
+        Control("forward alone", REFERENCE.split("\n\n\n")[0], 7),
+        Control("a way of its own for other sizes", BRANCH, 15, below=True),
+        Control("summed over the first dimension", ONE_DIMENSION, 15, below=True),
+        Control("a matrix product before", MATRIX, 13, below=True),
+    ),
+    right_here=dict.fromkeys(
+        ("nothing", "a module that does nothing"), "the backward stands beside it and earns what it is worth"
+    ),
+)

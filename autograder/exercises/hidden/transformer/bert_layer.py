@@ -1,0 +1,138 @@
+"""Hidden checks and controls of exercise 01.3."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.hidden.transformer import multi_head_attention as attention
+from autograder.exercises.transformer import bert_layer as visible
+from autograder.host import comparison
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.callable import Case, require_outputs
+from autograder.host.kinds.module import Build, ModuleAnswer
+
+
+def _count(answer: ModuleAnswer, draw: Draw) -> None:
+    """The number of parameters is that of the formula, for sizes in which no two terms are alike."""
+    for norm_first in (False, True):
+        layers, hidden, wide = draw.integer(1, 4), 6 * draw.integer(1, 4), draw.integer(5, 40)
+        found = answer.describe(Build((layers, hidden, 3, wide), {"norm_first": norm_first}))
+        count = sum(p.numel() for p in found.parameters.values())
+        norms = 2 * 2 * hidden
+        expected = layers * (4 * hidden * (hidden + 1) + wide * (hidden + 1) + hidden * (wide + 1) + norms)
+        if count != expected:
+            raise CheckFailedError(
+                f"{layers} layers of hidden size {hidden} and intermediate size {wide} have {count:,} parameters; "
+                f"expected {expected:,}."
+            )
+
+
+def _residual(answer: ModuleAnswer, draw: Draw) -> None:
+    """With every linear map zeroed, only the residual path is left: the input itself, or its LayerNorms."""
+    sizes = (2, 12, 3, 16)
+    for norm_first in (True, False):
+        state = visible.draw_state(draw, sizes, torch.float64)
+        zeroed = {n: v if "norm" in n else torch.zeros_like(v) for n, v in state.items()}
+        hidden = draw.normal(2, 5, 12, dtype=torch.float64)
+        truth = hidden
+        for name in () if norm_first else [n for n in state if n.endswith("norm.weight")]:
+            truth = F.layer_norm(truth, (12,), state[name], state[name.replace("weight", "bias")], 1e-12)
+        module = answer.built(Build(sizes, {"norm_first": norm_first}), zeroed)
+        reply = module.call(Case((hidden,)))
+        if len(reply.outputs) != 1:
+            raise CheckFailedError("forward returned more than the one tensor of new tokens.")
+        comparison.require_rounded(
+            reply.outputs[0],
+            truth,
+            dtype=torch.float64,
+            scale=10.0,
+            what=f"the residual path, with norm_first={norm_first},",
+        )
+
+
+def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
+    sizes = (2, 8, 2, 12)
+    for norm_first in (False, True):
+        module, state = visible.built(answer, draw, sizes, norm_first=norm_first, dtype=torch.float64)
+        hidden, cotangent = (draw.normal(2, 3, 8, dtype=torch.float64) for _ in range(2))
+        names = [n for n in state if not n.endswith("key.bias")]  # whose gradient is rounding alone
+        reply = module.call(Case((hidden,)), cotangents=[cotangent], wrt=[0], by=names)
+        leaves = [hidden.clone().requires_grad_(), *(state[n].clone().requires_grad_() for n in names)]
+        weights = {**state, **dict(zip(names, leaves[1:], strict=True))}
+        output = visible.encoder(weights, sizes, norm_first=norm_first)(leaves[0])
+        truths = torch.autograd.grad(output, leaves, cotangent)
+        for name, found, truth in zip(("the input", *names), reply.gradients, truths, strict=True):
+            if found is None:
+                raise CheckFailedError(f"No gradient reaches {name}.")
+            scale = 64 * (1 + float(truth.abs().max()))
+            comparison.require_rounded(found, truth, dtype=truth.dtype, scale=scale, what=f"the gradient by {name}")
+
+
+def _sizes(answer: ModuleAnswer, draw: Draw) -> None:
+    for sizes in ((1, 7, 1, 3), (3, 10, 5, 129)):
+        for dtype in (torch.float64, torch.float32):
+            norm_first = draw.chance(0.5)
+            module, state = visible.built(answer, draw, sizes, norm_first=norm_first, dtype=dtype)
+            formula = visible.encoder(state, sizes, norm_first=norm_first)
+            for shape in ((1, 1), (2, 129), (0, 3)):
+                case = Case((draw.normal(*shape, sizes[1], dtype=dtype),), label=f"with an input of {shape} tokens")
+                reply = module.call(case)
+                require_outputs(reply, case, formula, visible.NAMES)
+                if reply.mutated:
+                    raise CheckFailedError("forward wrote into its input; use hidden = hidden + ..., not +=.")
+
+
+REFERENCE = (
+    attention.REFERENCE
+    + """
+class BertLayer(nn.Module):
+    def __init__(self, hidden_size, num_heads, intermediate_size, norm_first):
+        super().__init__()
+        self.norm_first = norm_first
+        self.attention = MultiHeadAttention(hidden_size, num_heads)
+        self.attention_norm = nn.LayerNorm(hidden_size, eps=1e-12)
+        self.up = nn.Linear(hidden_size, intermediate_size)
+        self.down = nn.Linear(intermediate_size, hidden_size)
+        self.feed_forward_norm = nn.LayerNorm(hidden_size, eps=1e-12)
+
+    def forward(self, hidden, mask=None):
+        if self.norm_first:
+            hidden = hidden + self.attention(self.attention_norm(hidden), mask)
+            return hidden + self.down(F.gelu(self.up(self.feed_forward_norm(hidden))))
+        hidden = self.attention_norm(hidden + self.attention(hidden, mask))
+        return self.feed_forward_norm(hidden + self.down(F.gelu(self.up(hidden))))
+
+
+class BertEncoder(nn.Module):
+    def __init__(self, num_layers, hidden_size, num_heads, intermediate_size, norm_first=False):
+        super().__init__()
+        sizes = (hidden_size, num_heads, intermediate_size, norm_first)
+        self.layers = nn.ModuleList(BertLayer(*sizes) for _ in range(num_layers))
+
+    def forward(self, hidden, mask=None):
+        for layer in self.layers:
+            hidden = layer(hidden, mask)
+        return hidden
+"""
+)
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("the number of parameters for any sizes", "parameter count", 0.8, _count),
+        Check("zeroed parts leave the residual path", "residual path", 1.6, _residual),
+        Check("gradients", "gradients", 1.2, _gradients),
+        Check("odd sizes and an empty batch", "odd sizes", 1.2, _sizes),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 12),
+        Control("parameters only", REFERENCE.replace("hidden = layer(hidden, mask)", "pass"), 2.6),
+        Control(
+            "every layer is the first one",
+            REFERENCE.replace("layer(hidden, mask)", "self.layers[0](hidden, mask)"),
+            2.6,
+        ),
+    ),
+    equivalent=attention.HIDDEN.equivalent,
+)

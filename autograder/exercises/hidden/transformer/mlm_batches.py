@@ -1,0 +1,133 @@
+"""Hidden checks and controls of exercise 01.4."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from autograder.exercises.transformer import mlm_batches as visible
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.callable import CallableAnswer, Case, require_outputs
+from course_lib.models import MaskedLanguageModel, TransformerConfig
+
+
+def _padding(answer: CallableAnswer, draw: Draw) -> None:
+    """Padding is never selected, and neither what stands for it nor the mask is ever a random letter."""
+    for tokens in (visible.text(draw, 200, 40), torch.full((20, 30), visible.PADDING)):
+        if bool((tokens == visible.PADDING).all()):
+            tokens[:, 0] = draw.integer(0, visible.LETTERS - 1)
+        batch = visible.hide(answer, tokens, draw.integer(0, 10**6))
+        padding = tokens == visible.PADDING
+        if bool(batch.selected[padding].any()):
+            raise CheckFailedError("Padding was selected; a model that guesses padding learns nothing about text.")
+        if bool((batch.hidden[~padding] == visible.PADDING).any()) or bool((batch.hidden != tokens)[padding].any()):
+            raise CheckFailedError("A letter became padding, or padding something else.")
+
+
+def _seeds(answer: CallableAnswer, draw: Draw) -> None:
+    """The seed decides all: the same one gives the same batch, another one another."""
+    tokens = visible.text(draw, 40, 50)
+    first, second = draw.sample(range(10**6), 2)
+    batches = [visible.hide(answer, tokens, seed) for seed in (first, second, first)]
+    if not torch.equal(batches[0].hidden, batches[2].hidden) or not torch.equal(batches[0].labels, batches[2].labels):
+        raise CheckFailedError("The same seed hid other tokens; draw from torch.Generator().manual_seed(seed) alone.")
+    if torch.equal(batches[0].selected, batches[1].selected):
+        raise CheckFailedError("Another seed hid the same tokens.")
+
+
+def _independent(answer: CallableAnswer, draw: Draw) -> None:
+    """Selections of two seeds, of neighbours and of a token's fate know nothing of each other."""
+    tokens = visible.text(draw, 256, 100).clamp(max=visible.LETTERS - 1)
+    one, two = (visible.hide(answer, tokens, seed) for seed in draw.sample(range(10**6), 2))
+    share, count = visible.SELECTED, tokens.numel()
+    both = int((one.selected & two.selected).sum())
+    visible.require_share(both, count, share**2, "Selected with two seeds is")
+    right, below = (one.selected[:, 1:] & one.selected[:, :-1]), (one.selected[1:] & one.selected[:-1])
+    visible.require_share(int(right.sum()), right.numel(), share**2, "Selected beside a selected token is")
+    visible.require_share(int(below.sum()), below.numel(), share**2, "Selected below a selected token is")
+    hidden = one.selected & (one.hidden == visible.MASK)
+    again = hidden & two.selected & (two.hidden == visible.MASK)
+    visible.require_share(int(again.sum()), int((hidden & two.selected).sum()), visible.MASKED, "Masked twice is")
+
+
+def _untrained(answer: CallableAnswer, draw: Draw) -> None:
+    """An untrained model guesses evenly: its loss is near the logarithm of the vocabulary; nothing asked costs 0."""
+    vocabulary = visible.LETTERS + 2
+    tokens = visible.text(draw, 32, 40)
+    batch = visible.hide(answer, tokens, draw.integer(0, 10**6))
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(draw.integer(0, 2**31))
+        sizes = TransformerConfig(16, 2, 32, 1, vocabulary, 40, 0.0)
+        logits = MaskedLanguageModel(sizes).eval()(batch.hidden)
+    function = answer.function("masked_loss")
+    found = function.call(Case((logits, batch.labels))).outputs
+    if len(found) != 1 or found[0].numel() != 1 or not abs(float(found[0]) - math.log(vocabulary)) < 0.1:
+        raise CheckFailedError(
+            f"The loss of an untrained model is {found[0].flatten()[:1].tolist() if found else None}; expected about "
+            f"log({vocabulary}) = {math.log(vocabulary):.2f}."
+        )
+    single = torch.full((2, 40), visible.IGNORED)
+    single[1, draw.integer(0, 39)] = draw.integer(0, visible.LETTERS - 1)
+    case = Case((logits[:2], single), label="where one token is asked for")
+    require_outputs(function.call(case), case, visible.loss, ("the loss",))
+    empty = function.call(Case((logits[:2], torch.full_like(single, visible.IGNORED)))).outputs
+    if len(empty) != 1 or empty[0].numel() != 1 or float(empty[0]) != 0:
+        raise CheckFailedError("Where no token is asked for, the loss must be 0, not NaN.")
+
+
+REFERENCE = """
+def mask_tokens(tokens, seed, *, letters, mask, padding):
+    generator = torch.Generator().manual_seed(seed)
+    chance = torch.rand(tokens.shape, generator=generator)
+    fate = torch.rand(tokens.shape, generator=generator)
+    others = torch.randint(letters, tokens.shape, generator=generator)
+    selected = (chance < 0.15) & (tokens != padding)
+    hidden = torch.where(selected & (fate < 0.8), mask, tokens)
+    hidden = torch.where(selected & (fate >= 0.9), others, hidden)
+    return hidden, torch.where(selected, tokens, -100)
+
+
+def masked_loss(logits, labels):
+    total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum")
+    return total / (labels != -100).sum().clamp(min=1)
+"""
+NUMBERS = "tokens are whole numbers"
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("padding", "padding", 1, _padding),
+        Check("the seed decides all", "seeds", 1, _seeds),
+        Check("selections are independent", "independence", 1, _independent),
+        Check("the loss of an untrained model, and of nothing", "loss", 1, _untrained),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 10),
+        Control(
+            "all behind the mask",
+            REFERENCE.replace("(fate < 0.8)", "(fate < 2)").replace(">= 0.9", ">= 3"),
+            7.4,
+            below=True,
+        ),
+        Control(
+            "every seventh token",
+            REFERENCE.replace("(chance < 0.15)", "(torch.arange(tokens.numel()).view(tokens.shape) % 7 == 0)"),
+            10,
+            below=True,
+        ),
+        Control("no function for the loss", REFERENCE[: REFERENCE.index("def masked_loss")], 7),
+    ),
+    right_here={
+        "one precision lower": NUMBERS,
+        "without a gradient": NUMBERS,
+        "in double precision, rounded": NUMBERS,
+    },
+    equivalent={
+        "line 7: chance < 0.15 -> chance <= 0.15": "hardly any number drawn is 0.15",
+        "line 8: fate < 0.8 -> fate <= 0.8": "hardly any number drawn is 0.8",
+        "line 9: fate >= 0.9 -> fate > 0.9": "hardly any number drawn is 0.9",
+        "line 14: F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction='sum') -> "
+        "F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction='sum')": "-100 is what it ignores anyway",
+    },
+)

@@ -1,0 +1,125 @@
+"""Hidden checks and controls of exercise 01.2."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import torch
+
+from autograder.exercises.programs.bert_formulas import attention
+from autograder.exercises.transformer import multi_head_attention as visible
+from autograder.host import comparison
+from autograder.host.checks.function_checks import agrees, leaves_inputs_alone
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.callable import Case, require_outputs
+from autograder.host.kinds.module import ModuleAnswer
+
+
+def _heads(answer: ModuleAnswer, draw: Draw) -> None:
+    """One head, heads of a prime size, and as many heads as numbers."""
+    for hidden_size, heads in ((8, 1), (21, 3), (6, 6), (26, 2)):
+        module, state = visible.built(answer, draw, hidden_size, heads)
+        formula = attention(state, heads)
+        label = f"with {heads} heads of size {hidden_size // heads}"
+        case = Case((draw.normal(2, 7, hidden_size),), label=label)
+        require_outputs(module.call(case), case, formula, visible.NAMES)
+
+
+def _equivariant(answer: ModuleAnswer, draw: Draw) -> None:
+    """Without positions, tokens in another order give the results in that order."""
+    module, _ = visible.built(answer, draw, 12, 2, torch.float64)
+    hidden = draw.normal(2, 9, 12, dtype=torch.float64)
+    order = torch.tensor(draw.sample(range(9), 9))
+    plain = visible.only(module.call(Case((hidden,))), hidden)
+    moved = visible.only(module.call(Case((hidden[:, order],))), hidden)
+    other = hidden.clone()
+    other[:, 0] += 1
+    changed = visible.only(module.call(Case((other,))), hidden)
+    if float((changed - plain)[:, 1:].abs().max()) < 1e-6:
+        raise CheckFailedError("No token hears of a change in another one.")
+    comparison.require_rounded(
+        moved,
+        plain[:, order],
+        dtype=torch.float64,
+        scale=1 + float(plain.abs().max()),
+        what="the result for tokens in another order",
+    )
+
+
+def _forms(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
+    for shape in ((1, 1, 12), (3, 127, 12), (0, 4, 12)):
+        yield Case((draw.normal(*shape, dtype=dtype),), label=f"with an input of shape {shape} in {dtype}")
+    yield Case((draw.normal(3, 5, 12, dtype=dtype).transpose(0, 1),), label="with an input of other strides")
+    yield Case(
+        (draw.normal(2, 5, 12, dtype=dtype), draw.keep(2, 2, 5, 5) | torch.eye(5, dtype=torch.bool)),
+        label="with a mask of its own for each head",
+    )
+
+
+def _sizes(answer: ModuleAnswer, draw: Draw) -> None:
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        module, state = visible.built(answer, draw, 12, 2, dtype)
+        forms = functools.partial(_forms, dtype=dtype)
+        agrees(attention(state, 2), forms, visible.NAMES)(module, draw)
+    leaves_inputs_alone(attention(state, 2), forms, visible.NAMES)(module, draw)
+
+
+def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
+    for hidden_size, heads in ((7, 1), (15, 3)):
+        visible.gradients_right(answer, draw, hidden_size, heads)
+
+
+REFERENCE = """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, hidden_size, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.query = nn.Linear(hidden_size, hidden_size)
+        self.key = nn.Linear(hidden_size, hidden_size)
+        self.value = nn.Linear(hidden_size, hidden_size)
+        self.output = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden, mask=None):
+        batch, length, size = hidden.shape
+        parts = []
+        for layer in (self.query, self.key, self.value):
+            part = layer(hidden).view(batch, length, self.num_heads, size // self.num_heads)
+            parts.append(part.transpose(1, 2))
+        query, key, value = parts
+        scores = query @ key.transpose(-2, -1) / math.sqrt(size // self.num_heads)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)
+        context = scores.softmax(-1) @ value
+        return self.output(context.transpose(1, 2).reshape(batch, length, size))
+"""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("one head, prime sizes, many heads", "head counts", 1.5, _heads),
+        Check("tokens in another order", "order of tokens", 1.1, _equivariant),
+        Check("sizes, strides, precisions and masks for each head", "odd sizes", 1.2, _sizes),
+        Check("gradients at other sizes", "gradients", 1, _gradients),
+    ),
+    controls=(
+        Control("reference", REFERENCE, 12),
+        Control(
+            "PyTorch's own attention",
+            REFERENCE.replace(
+                REFERENCE[REFERENCE.index("        scores =") : REFERENCE.index("        return self.output")],
+                "        context = F.scaled_dot_product_attention(query, key, value, mask)\n",
+            ),
+            12,
+        ),
+        Control(
+            "parameters only",
+            REFERENCE[: REFERENCE.index("        batch,")] + "        return hidden\n",
+            1.6,
+        ),
+    ),
+    equivalent={
+        "line 18: -2 -> 2": "the last dimension but one of four is number 2",
+        "line 18: size // self.num_heads -> size / self.num_heads": "equal, for a size that heads divide",
+    },
+)

@@ -1,0 +1,159 @@
+"""Hidden checks and controls of exercise 01.1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from autograder.exercises.transformer import scaled_dot_product as visible
+from autograder.host import comparison
+from autograder.host.checks.function_checks import agrees, keeps_calls_apart, leaves_inputs_alone, remembers_nothing
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.kinds.callable import CallableAnswer, Case, require_outputs
+
+reference, inputs, attendable, consistent, NAMES = (
+    visible.reference,
+    visible.inputs,
+    visible.attendable,
+    visible.consistent,
+    visible.NAMES,
+)
+
+
+def _odd(draw: Draw) -> Iterator[Case]:
+    for queries, keys, size in ((1, 1, 1), (1, 127, 3), (129, 3, 5)):
+        yield Case(
+            inputs(draw, queries, keys, size, batch=1, heads=draw.choice((1, 2))),
+            label=f"with {queries} queries, {keys} keys, head size {size}",
+        )
+    q, k, v = inputs(draw, 7, 9, 4)
+    wide = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in (q, k, v)]
+    yield Case(tuple(wide), label="with non-contiguous inputs")
+    yield Case((q[:1].expand(2, 3, 7, 4), k, v), label="with an expanded query")
+    yield Case(inputs(draw, 3, 4, 8, batch=0), label="with an empty batch")
+
+
+def _precisions(draw: Draw) -> Iterator[Case]:
+    for dtype in (torch.bfloat16, torch.float64, torch.float32):
+        yield Case(inputs(draw, 6, 8, 16, dtype=dtype), label=f"in {str(dtype).removeprefix('torch.')}")
+    q, k, v = inputs(draw, 4, 6, 8)
+    v[0, 0, 1, 2] = torch.nan  # reaches one number of every query of its head, and nothing else
+    yield Case((q, k, v), label="with a NaN in one value")
+    # One-hot rows: every score is 400 or 0, so that the answer is exact in any order and exp(400) overflows where
+    # nothing is subtracted.
+    _, _, v = inputs(draw, 6, 6, 16)
+    rows = (torch.eye(6, 16) * 40).expand(2, 3, 6, 16)
+    yield Case((rows.contiguous(), rows.flip(-2).contiguous(), v), label="with scores of 400")
+
+
+def _fully_masked_row(answer: CallableAnswer, draw: Draw) -> None:
+    q, k, v = inputs(draw, 4, 5, 8)
+    mask = attendable(draw, 2, 1, 4, 5)
+    mask[:, :, draw.integer(0, 3)] = False
+    case = Case((q, k, v, mask), label="with a row that may attend to nothing")
+    reply = answer.call(case)
+    if any(bool(torch.isnan(o).any()) for o in reply.outputs):
+        raise CheckFailedError(
+            "A row that may attend to nothing gives NaN; expected zeros in probabilities and context."
+        )
+    consistent(reply, case)
+
+
+def _dropout(answer: CallableAnswer, draw: Draw) -> None:
+    q, k, v = inputs(draw, 64, 64, 8)
+    exact = Case((q, k, v, None, 0.0), label="with dropout_p=0")
+    require_outputs(answer.call(exact), exact, reference, NAMES)
+    _, full = consistent(answer.call(exact), exact)
+    p = draw.choice((0.1, 0.25, 0.5))
+    case = Case((q, k, v), {"dropout_p": p})
+    first, second = _two_masks(answer, case, full, p, v)
+    if bool((first == second).all()):
+        raise CheckFailedError("Two calls dropped the same positions; draw a new mask in each call.")
+
+
+def _two_masks(
+    answer: CallableAnswer, case: Case, full: torch.Tensor, p: float, value: torch.Tensor
+) -> list[torch.Tensor]:
+    masks = []
+    for _ in range(2):
+        reply = answer.call(case)
+        if len(reply.outputs) != 2:
+            raise CheckFailedError("With dropout the function returns another number of outputs than without.")
+        context, dropped = reply.outputs
+        comparison.require_form(context, value[..., : full.shape[-2], :], "context, with dropout,")
+        comparison.require_form(dropped, full, "probabilities, with dropout,")
+        kept = dropped != 0
+        if not torch.allclose(dropped[kept], full[kept] / (1 - p), rtol=1e-4, atol=1e-7):
+            raise CheckFailedError(
+                "Kept probabilities must be scaled by 1/(1 - dropout_p), so that their expected sum stays 1."
+            )
+        rate, spread = 1 - float(kept.double().mean()), math.sqrt(p * (1 - p) / kept.numel())
+        if abs(rate - p) > 6 * spread:
+            raise CheckFailedError(f"dropout_p={p} dropped a share of {rate:.3f} of the probabilities.")
+        if not torch.allclose(context, dropped @ value, rtol=1e-3, atol=1e-4):
+            raise CheckFailedError(
+                "context does not use the probabilities that were returned: apply dropout once, before the product."
+            )
+        masks.append(kept)
+    return masks
+
+
+def _three(draw: Draw) -> Iterator[Case]:
+    for _ in range(3):
+        yield Case((*inputs(draw, 4, 6, 8), attendable(draw, 2, 1, 4, 6)), label="called several times in a row")
+
+
+def _wrapped(change: str) -> str:
+    """A right attention whose result ``change`` spoils."""
+    return f"""
+def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    probabilities = torch.softmax(scores, -1)
+    if mask is not None:
+        probabilities = probabilities.masked_fill(~mask, 0.0)
+    probabilities = F.dropout(probabilities, dropout_p)
+    context = probabilities @ value
+    {change}
+    return context, probabilities
+"""
+
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check("odd sizes, strides and an empty batch", "odd sizes", 1, agrees(reference, _odd, NAMES)),
+        Check("every precision, and large scores", "precision", 1, agrees(reference, _precisions, NAMES)),
+        Check("a row that may attend to nothing", "masks", 0.5, _fully_masked_row),
+        Check("dropout", "dropout", 1, _dropout),
+        Check("inputs stay as they were", "side effects", 0.25, leaves_inputs_alone(reference, _three, NAMES)),
+        Check("calls in a row", "side effects", 0.125, remembers_nothing(reference, _three, NAMES)),
+        Check("two threads at once", "side effects", 0.125, keeps_calls_apart(reference, _three, NAMES)),
+    ),
+    controls=(
+        Control("reference", _wrapped("pass"), 10),
+        Control("reordered sum", _wrapped("context = (probabilities.flip(-1) @ value.flip(-2))"), 10),
+        Control("swapped operands", _wrapped("context, probabilities = context.mT, probabilities.mT"), 0),
+        Control(
+            "rows that sum to 0.9",
+            _wrapped("probabilities = probabilities * 0.9; context = probabilities @ value"),
+            0,
+        ),
+        Control(
+            "NaN everywhere",
+            _wrapped("context, probabilities = context * math.nan, probabilities * math.nan"),
+            0,
+        ),
+        Control(
+            "uniform rows",
+            _wrapped(
+                "probabilities = torch.full_like(probabilities, 1 / key.shape[-2]); context = probabilities @ value"
+            ),
+            0,
+        ),
+    ),
+    equivalent={"line 3: -2 -> 2": "the last dimension but one of four is number 2"},
+)

@@ -1,0 +1,1 @@
+"""Exercises of lesson 09: loops written from a graph."""

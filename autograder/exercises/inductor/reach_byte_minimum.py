@@ -1,0 +1,226 @@
+"""Exercise 09.2: four functions rewritten so that Inductor moves hardly more bytes than it must.
+
+The answer's functions are captured, each as one graph that crosses as data. The host compares what the graphs compute
+with the originals, and has Inductor lower them in a clean worker, whose count of bytes no answer can touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.checks.inductor_checks import Advice, reaches_minimum
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.callable import Case, Reference
+from autograder.host.kinds.captured import Captured, CapturedAnswer
+from autograder.host.kinds.misconceptions import Misconception
+
+Tensor = torch.Tensor
+MOST = 1.05  # times the minimum of bytes
+COLDEST = 0.1
+
+
+def soften(x: Tensor, temperature: Tensor) -> Tensor:
+    """The original, whose branch breaks the graph: h is written for the second graph to read."""
+    h = x * torch.sigmoid(x)
+    if temperature < COLDEST:
+        temperature = torch.full_like(temperature, COLDEST)
+    return torch.tanh(h / temperature)
+
+
+def mix(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
+    """The original, which copies both inputs side by side."""
+    return torch.cat([a, b], dim=1) @ weight
+
+
+def shares(x: Tensor) -> Tensor:
+    """The original, which reads x for its total, and then once more."""
+    return (x / x.sum()).sum(0)
+
+
+def scores(q: Tensor, k: Tensor) -> Tensor:
+    """The original, which writes both operands of the product in float32."""
+    scaled = q.float() * q.shape[1] ** -0.5
+    return (scaled @ k.float().t()).to(q.dtype)
+
+
+Sizes = tuple[int, ...]
+
+
+def _soften_inputs(draw: Draw, *sizes: int) -> tuple[Tensor, ...]:
+    return draw.normal(*sizes), torch.tensor(draw.choice((0.3, 0.5, 2.0)))
+
+
+def _mix_inputs(draw: Draw, rows: int, left: int, right: int) -> tuple[Tensor, ...]:
+    return draw.normal(rows, left), draw.normal(rows, right), draw.normal(left + right, 2)
+
+
+def _shares_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
+    return (draw.normal(rows, width).abs() + 0.5,)  # of one sign: no total is near zero
+
+
+def _scores_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
+    return draw.normal(rows, width, dtype=torch.float16), draw.normal(4, width, dtype=torch.float16)
+
+
+@dataclass(frozen=True)
+class Wasteful:
+    """One function that moves too much: what it means, what to try it on, and what people get wrong."""
+
+    reference: Reference
+    inputs: Callable[..., Sequence[Tensor]]  # drawn with a `Draw`, of some sizes
+    names: Sequence[str]
+    misconceptions: Sequence[Misconception]
+    advice: Sequence[Advice] = ()
+
+
+FUNCTIONS = {
+    "soften": Wasteful(
+        soften,
+        _soften_inputs,
+        ("the output",),
+        (
+            Misconception(
+                lambda x, t: torch.tanh(x * torch.sigmoid(x) / t),
+                "The lower limit of the temperature is gone: below 0.1 it is to be 0.1.",
+            ),
+            Misconception(
+                lambda x, t: torch.tanh(x * torch.sigmoid(x) / t.clamp(max=COLDEST)),
+                "The limit became an upper one; the temperature is to be 0.1 at least.",
+            ),
+            Misconception(
+                lambda x, t: torch.tanh(x * torch.sigmoid(x / t.clamp(min=COLDEST))),
+                "The temperature went into the sigmoid; all of h is divided by it.",
+            ),
+        ),
+    ),
+    "mix": Wasteful(
+        mix,
+        _mix_inputs,
+        ("the product",),
+        (
+            Misconception(
+                lambda a, b, w: a @ w[: a.shape[1]],
+                "Only the share of a is there; b times its own rows of weight is added to it.",
+            ),
+            Misconception(
+                lambda a, b, w: a @ w[-a.shape[1] :] + b @ w[: b.shape[1]],
+                "The rows of weight were swapped; the first ones belong to a, which stands first.",
+            ),
+        ),
+        (
+            Advice(
+                ("cat", "concat", "stack", "pad", "constant_pad_nd", "slice_scatter"),
+                "The two inputs are still written side by side. A product with a joined matrix is a sum of products.",
+            ),
+        ),
+    ),
+    "shares": Wasteful(
+        shares,
+        _shares_inputs,
+        ("the shares",),
+        (
+            Misconception(
+                lambda x: (x / x.sum(0)).sum(0),
+                "Each column was divided by its own sum; there is one total, that of all of x.",
+            ),
+            Misconception(
+                lambda x: x.sum(0) / x.mean(),
+                "The columns were divided by the mean; the original divides by the total.",
+            ),
+            Misconception(lambda x: x.mean(0) / x.sum(), "Columns were averaged; the original adds them up."),
+            Misconception(
+                lambda x: (x / x.sum()).sum(1), "Rows were added up; sum(0) adds along the rows and leaves the columns."
+            ),
+        ),
+        (
+            Advice(
+                ("sum", "mean"),
+                "x is read for the total, and again for the columns. What is left of x once its columns are summed?",
+            ),
+        ),
+    ),
+    "scores": Wasteful(
+        scores,
+        _scores_inputs,
+        ("the scores",),
+        (
+            Misconception(lambda q, k: q @ k.t(), "The scale is gone; it is one over the root of the width."),
+            Misconception(
+                lambda q, k: (q @ k.t()) / q.shape[1],
+                "It was scaled twice; one over the root of the width is meant, once.",
+            ),
+        ),
+        (
+            Advice(
+                ("to", "_to_copy", "float", "type_as"),
+                "Operands are still converted, and a product needs them in memory: in float32 they are written and "
+                "read again at twice the size. A product of float16 adds in float32 by itself.",
+            ),
+            Advice(
+                ("mul", "div"),
+                "Something large is scaled before the product and written for it; where is the tensor small?",
+            ),
+        ),
+    ),
+}
+
+
+def _cold(name: str, inputs: Sequence[Tensor]) -> Iterator[Case]:
+    """What only values can tell apart: a temperature below the limit."""
+    if name == "soften":
+        yield Case((inputs[0], torch.tensor(0.03)), label="for a temperature below the limit")
+
+
+def at(name: str, *several: Sizes) -> Callable[[CapturedAnswer, Draw], None]:
+    """A check on one function, captured anew for each of ``several`` sizes."""
+    function = FUNCTIONS[name]
+
+    def wanted(sizes: Sizes) -> Captured:
+        def cases(draw: Draw) -> Iterator[Case]:
+            inputs = tuple(function.inputs(draw, *sizes))
+            yield Case(inputs, label=f"for a first input of shape {tuple(inputs[0].shape)}")
+            yield from _cold(name, inputs)
+
+        return Captured(
+            function.reference,
+            lambda draw: function.inputs(draw, *sizes),
+            cases,
+            function.names,
+            member=name,
+            misconceptions=function.misconceptions,
+        )
+
+    return reaches_minimum(*map(wanted, several), most=MOST, advice={name: function.advice})
+
+
+WORDS = {"soften": "graph break", "mix": "copy", "shares": "two reductions", "scores": "dtypes"}
+SIZES: dict[str, Sizes] = {"soften": (96, 128), "mix": (256, 96, 160), "shares": (256, 128), "scores": (512, 256)}
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Reach the byte minimum",
+    kind=Kind.CAPTURED,
+    entry_point="lean",
+    points=14,
+    setup="import torch\n",
+    wall_s=90,
+    hints=(
+        "For each function name the tensor that is written although nobody asked for it, or read twice: print "
+        "lowered(...).code if you do not see it.",
+        "soften: limit the temperature without asking Python. mix: multiply before you join. shares: divide what is "
+        "small. scores: convert nothing, and scale where little has to be scaled.",
+        "clamp(min=...) limits a tensor from below; weight[:n] and weight[n:] are views, which cost nothing; the total "
+        "of x is also that of its column sums; a product of float16 tensors is rounded once, at its end.",
+    ),
+    checks=tuple(
+        Check(
+            f"`{name}` moves at most {MOST} times the minimum, with the right values", word, 2.1, at(name, SIZES[name])
+        )
+        for name, word in WORDS.items()
+    ),
+)

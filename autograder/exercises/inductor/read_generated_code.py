@@ -1,0 +1,157 @@
+"""Exercise 09.3: read generated code: which loop does what, what is reduced, and what is read under a mask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.programs.generated_code import ENDS, loops_of, random_text
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.value import ValueAnswer
+
+PARTS = ("sizes", "reads", "writes", "functions", "reductions", "masked")
+Texts = Callable[[Draw], list[str]]
+
+
+def _of_each(text: str, find: Callable[[str], Any]) -> list[Any]:
+    return [find(block) for block in re.findall(r"^    \{\n(.*?)^    \}$", text, re.MULTILINE | re.DOTALL)]
+
+
+def _pointers(block: str) -> list[str]:
+    return sorted(set(re.findall(r"\w+_ptr\d+", block)))
+
+
+MISCONCEPTIONS = {
+    "sizes": (
+        Misconception(
+            lambda text: [loop["sizes"][:1] for loop in loops_of(text)],
+            "Only the first loop of each block was noted; loops inside it count too, in the order of the text.",
+        ),
+    ),
+    "reads": (
+        Misconception(
+            lambda text: _of_each(text, _pointers),
+            "Every pointer was listed; left of the sign = it is written, right of it read.",
+        ),
+        Misconception(
+            lambda text: [[name for name in loop["reads"] if name.startswith("in_ptr")] for loop in loops_of(text)],
+            "Only inputs were listed; a loop also reads what an earlier one wrote, from an out_ptr or in_out_ptr.",
+        ),
+    ),
+    "writes": (
+        Misconception(
+            lambda text: _of_each(text, _pointers),
+            "Every pointer was listed; left of the sign = it is written, right of it read.",
+        ),
+    ),
+    "functions": (
+        Misconception(
+            lambda text: [sorted(set(loop["functions"])) for loop in loops_of(text)],
+            "The functions were sorted; they are asked for in the order in which they are called, each time.",
+        ),
+    ),
+    "reductions": (
+        Misconception(
+            lambda text: [
+                ["max" if "infinity" in line else "sum" for line in block]
+                for block in _of_each(text, lambda b: re.findall(r"float tmp_acc\d+ = .*", b))
+            ],
+            "The reduction was taken from the value that the accumulator starts with; 1 starts a product, and "
+            "both max and min start with an infinity. Read the line that updates it.",
+        ),
+    ),
+    "masked": (
+        Misconception(
+            lambda text: [loop["reads"] if "?" in block else [] for loop, block in _paired(text)],
+            "Whatever stands in a block with a question mark was listed; `c ? a : b` chooses between two values that "
+            "are there. Masked is what is read inside [&] { ... }, which runs only where the mask holds.",
+        ),
+    ),
+}
+
+
+def _paired(text: str) -> list[tuple[dict[str, Any], str]]:
+    return list(zip(loops_of(text), _of_each(text, str), strict=True))
+
+
+def reads_right(parts: Sequence[str], texts: Texts) -> Callable[[ValueAnswer, Draw], None]:
+    """A check that the answer's entries ``parts`` are right for every block of every text."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for text in texts(draw):
+            found, truth = answer.ask(text), loops_of(text)
+            for part in parts:
+                told = _entries(found, part)
+                expected = [loop[part] for loop in truth]
+                if told != expected:
+                    raise CheckFailedError(_said(part, told, expected, text))
+
+    return run
+
+
+def _said(part: str, told: Any, expected: list[Any], text: str) -> str:
+    why = explained_value(told, text, MISCONCEPTIONS[part])
+    seen = "nothing that can be read" if told is None else str(told)[:160]
+    return f"For a kernel of {len(expected)} blocks {part} is {seen}; expected {str(expected)[:240]}. {why}".strip()
+
+
+def _entries(found: Any, part: str) -> list[Any] | None:
+    if not isinstance(found, list) or not all(isinstance(loop, dict) and part in loop for loop in found):
+        return None
+    return [loop[part] for loop in found]
+
+
+POINTWISE = ("each", "choose")
+REDUCING = ("row_sum", "column_max", "row_min", "row_product")
+
+
+def _some(draw: Draw) -> list[str]:
+    """Kernels of several blocks, pointwise and reducing."""
+    return [random_text(draw, (*POINTWISE, *REDUCING), n) for n in (2, 3, 4)]
+
+
+def _reducing(draw: Draw) -> list[str]:
+    """Kernels with reductions of every kind."""
+    return [random_text(draw, REDUCING, 4), random_text(draw, ("share", *REDUCING), 4)]
+
+
+def _reused(draw: Draw) -> list[str]:
+    """Kernels in which a loop reads what an earlier one has written."""
+    return [random_text(draw, ("share",), 2), random_text(draw, ("share", *POINTWISE), 4)]
+
+
+def _masks(draw: Draw) -> list[str]:
+    """Kernels with masks, and with choices that are none."""
+    return [random_text(draw, ("pad",), 2), random_text(draw, ("choose",), 2), random_text(draw, ("pad", "choose"), 5)]
+
+
+def long(draw: Draw) -> list[str]:
+    """Kernels of everything."""
+    draw = draw.shared("everything")
+    return [random_text(draw, tuple(ENDS), n) for n in (6, 7, 8)]
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Read generated code",
+    kind=Kind.VALUE,
+    entry_point="read_code",
+    points=8,
+    setup="import re",
+    hints=(
+        "Indentation tells the blocks: one begins with a line of four spaces and {, and ends with four spaces and }.",
+        "re.findall with re.MULTILINE gives each column: what stands left of [ at the start of a line is written.",
+        "Reductions are the lines that begin with tmp_acc and no type. For masks, take the text from each [&] to the "
+        "next line that is only a semicolon, and look for reads in it.",
+    ),
+    checks=(
+        Check("the sizes of loops, and the functions", "loops", 1.6, reads_right(["sizes", "functions"], _some)),
+        Check("what is written, and read", "pointers", 1.2, reads_right(["writes", "reads"], _reused)),
+        Check("the reductions", "reductions", 1, reads_right(["reductions"], _reducing)),
+        Check("what is read under a mask", "masks", 1, reads_right(["masked"], _masks)),
+    ),
+)

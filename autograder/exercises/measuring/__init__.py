@@ -1,0 +1,1 @@
+"""Exercises of lesson 02: time, profile and count a program."""

@@ -1,0 +1,165 @@
+"""Exercise 02.5: give the parts of a program names in its timeline, and close each range whatever happens.
+
+The program is data: parts with bodies, operations, and operations that fail. The answer returns the log of a run with
+ranges, and the log itself is what is judged; a program drawn afresh leaves nothing to remember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.value import ValueAnswer
+
+Part = dict[str, Any]
+"""{"name": str, "body": [operation or Part, ...], "catches": bool}; an operation that ends with "!" raises."""
+
+NAMES = ("encoder", "layer", "attention", "scores", "context", "feed_forward", "norm", "dropout", "head", "embed")
+OPERATIONS = ("matmul", "softmax", "add", "gelu", "mul", "mean", "view", "copy")
+
+
+def program(draw: Draw, depth: int, *, failing: bool = False, catching: bool = False) -> Part:
+    """A random program whose parts nest ``depth`` deep; with ``failing`` one operation in its middle raises.
+
+    With ``catching`` some part around it catches that, so that the program goes on after it.
+    """
+    names = iter(draw.sample(NAMES, len(NAMES)))
+    failed = [failing]
+    root = _part(draw, names, depth, failed)
+    if catching:
+        _path_to_failure(root)[draw.integer(0, depth - 2)]["catches"] = True
+    return root
+
+
+def _part(draw: Draw, names: Any, depth: int, failing: list[bool]) -> Part:
+    body: list[Any] = [draw.choice(OPERATIONS) for _ in range(draw.integer(1, 2))]
+    if depth > 1:
+        body += [_part(draw, names, depth - 1, failing), draw.choice(OPERATIONS)]
+        if depth == 2:
+            body += [_part(draw, names, 1, failing), draw.choice(OPERATIONS)]
+    elif failing[0]:
+        failing[0] = False
+        body += [f"{draw.choice(OPERATIONS)}!", draw.choice(OPERATIONS)]
+    return {"name": next(names), "body": body, "catches": False}
+
+
+def _path_to_failure(part: Part) -> list[Part]:
+    for item in part["body"]:
+        if isinstance(item, str) and item.endswith("!"):
+            return [part]
+        if isinstance(item, dict) and (path := _path_to_failure(item)):
+            return [part, *path]
+    return []
+
+
+def expected_log(part: Part, *, close: bool = True, swallow: bool = False) -> list[str]:
+    """What a run logs. Without ``close`` ranges stay open after a failure; with ``swallow`` every part goes on."""
+    return _run(part, close, swallow)[0]
+
+
+def _run(part: Part, close: bool, swallow: bool) -> tuple[list[str], bool]:
+    """The log, and whether a failure leaves the part."""
+    log = [f"begin {part['name']}"]
+    for item in part["body"]:
+        inner, failed = (
+            ([item.rstrip("!")], item.endswith("!")) if isinstance(item, str) else _run(item, close, swallow)
+        )
+        log += inner
+        if failed:
+            leaves = not (part["catches"] or swallow)
+            return (log + [f"end {part['name']}"] * (close or not leaves)), leaves
+    return [*log, f"end {part['name']}"], False
+
+
+def _without_ranges(part: Part) -> list[str]:
+    return [line for line in expected_log(part) if " " not in line]
+
+
+def _flat(part: Part) -> list[str]:
+    """Begin and end of a part around its own operations alone, inner parts before or after."""
+    own = [item.rstrip("!") for item in part["body"] if isinstance(item, str)]
+    inner = [line for item in part["body"] if isinstance(item, dict) for line in _flat(item)]
+    return [f"begin {part['name']}", *own, f"end {part['name']}", *inner]
+
+
+def _never_stops(part: Part) -> list[str]:
+    lines = [f"begin {part['name']}"]
+    for item in part["body"]:
+        lines += [item.rstrip("!")] if isinstance(item, str) else _never_stops(item)
+    return [*lines, f"end {part['name']}"]
+
+
+MISCONCEPTIONS = (
+    Misconception(_without_ranges, "There are no ranges in it: log begin and end of each part around what it runs."),
+    Misconception(_flat, "The ranges do not nest: what a part runs inside belongs between its begin and its end."),
+    Misconception(
+        lambda part: expected_log(part, close=False),
+        "A range stays open after a failure; whatever follows would be counted in. Close it in finally.",
+    ),
+    Misconception(
+        lambda part: expected_log(part, swallow=True),
+        "Every part caught the failure: ranges must not change what a program does. Let it pass where nobody catches.",
+    ),
+    Misconception(_never_stops, "An operation whose name ends with ! raises: nothing after it in its part runs."),
+)
+
+Programs = Callable[[Draw], list[Part]]
+
+
+def logs(programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
+    """A check that the answer's log of fresh programs is what a run with ranges gives."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for part in programs(draw):
+            found, expected = answer.ask(part), expected_log(part)
+            if found != expected:
+                says = explained_value(found, part, MISCONCEPTIONS)
+                raise CheckFailedError(f"{_difference(found, expected)} {says}".rstrip())
+
+    return run
+
+
+def _difference(found: Any, expected: list[str]) -> str:
+    if not isinstance(found, list):
+        return f"run_with_ranges returned {found!r:.60}; expected a list of texts."
+    place = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), None)
+    if place is None:
+        return f"The log has {len(found)} lines; expected {len(expected)}."
+    return f"Line {place + 1} of the log is {found[place]!r:.60}; expected {expected[place]!r}."
+
+
+def whole(draw: Draw) -> list[Part]:
+    """Programs in which nothing fails."""
+    return [program(draw, depth) for depth in (2, 3, 4)]
+
+
+def failing(draw: Draw) -> list[Part]:
+    """Programs in which one operation raises, and nobody catches it."""
+    return [program(draw, depth, failing=True) for depth in (2, 3)]
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Annotate",
+    kind=Kind.VALUE,
+    entry_point="run_with_ranges",
+    points=6,
+    setup="from contextlib import contextmanager\n",
+    wall_s=20,
+    hints=(
+        "A part is run like a folder tree is walked: something before, something for each member, something after. "
+        "What is to happen after it even when a member raises?",
+        "Write a function that runs one part and calls itself for a part in its body. Raise an error of your own for "
+        "an operation that ends with !, after it is in the log.",
+        "`try:` the body, `finally:` the end of the range. The error is caught in the part that catches, and once more "
+        "around everything.",
+    ),
+    checks=(
+        Check("ranges appear and nest", "nesting", 2, logs(whole)),
+        Check("a failure closes every range that is open", "failures", 1.6, logs(failing)),
+    ),
+)

@@ -1,0 +1,179 @@
+"""Exercise 02.3: count the bytes that a program moves, and its floating-point operations, operator by operator.
+
+Questions are programs as data, with fresh shapes. What they cost is written here as a formula of the shapes, case by
+case; a counter that watches a program run is the answer's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.value import ValueAnswer
+
+ITEM = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+Steps = tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A program, what it costs, and what one gets who thinks otherwise."""
+
+    name: str
+    inputs: tuple[tuple[int, ...], ...]
+    steps: Steps
+    bytes: int
+    flops: int = 0
+    dtype: str = "float32"
+    wrong: tuple[tuple[int, str], ...] = ()  # other totals of bytes, and what was thought
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """As `course_lib.models.program_from_steps` takes it."""
+        inputs = [{"shape": list(shape), "dtype": self.dtype} for shape in self.inputs]
+        return {"inputs": inputs, "steps": [list(step) for step in self.steps]}
+
+
+def sizes(draw: Draw, count: int) -> list[int]:
+    """Different sizes from 3 to 40, so that no two formulas agree by chance."""
+    return draw.sample(range(3, 41), count)
+
+
+VIEWS_COST = "A view moves nothing: its result lies in the storage of its input."
+ONCE = "A tensor that an operator gets twice is read once."
+
+
+def views(draw: Draw) -> Iterator[Question]:
+    """A chain of views, and one operator that pays."""
+    m, n = sizes(draw, 2)
+    paid = 2 * 4 * m * n
+    steps: Steps = (("t", "%0"), ("unsqueeze", "%1", 0), ("squeeze", "%2", 0), ("relu", "%3"))
+    yield Question("three views and relu", ((m, n),), steps, paid, wrong=((4 * paid, VIEWS_COST),))
+    steps = (("view", "%0", [n * m]), ("neg", "%1"))
+    yield Question("view and neg", ((m, n),), steps, paid, wrong=((2 * paid, VIEWS_COST),))
+    k = draw.integer(1, m - 1)
+    part = 2 * 4 * k * n
+    steps = (("slice", "%0", 0, 0, k), ("exp", "%1"))
+    whole = "Only the slice is read, not the tensor that it was cut from."
+    wrong = ((4 * (m * n + k * n), whole), (4 * (m * n + k * n) + part, VIEWS_COST), (2 * part, VIEWS_COST))
+    yield Question("slice and exp", ((m, n),), steps, part, wrong=wrong)
+
+
+def products(draw: Draw) -> Iterator[Question]:
+    """Matrix products, alone, in a batch, with a bias, and one that PyTorch takes apart."""
+    m, k, n, b = sizes(draw, 4)
+    flops = 2 * m * k * n
+    yield Question("mm", ((m, k), (k, n)), (("mm", "%0", "%1"),), 4 * (m * k + k * n + m * n), flops)
+    moved = 4 * b * (m * k + k * n + m * n)
+    yield Question("bmm", ((b, m, k), (b, k, n)), (("bmm", "%0", "%1"),), moved, b * flops)
+    moved = 4 * (n + m * k + k * n + m * n)
+    yield Question("addmm", ((n,), (m, k), (k, n)), (("addmm", "%0", "%1", "%2"),), moved, flops)
+    moved = 4 * (b * m * k + k * n + b * m * n)
+    yield Question("matmul of a batch and a matrix", ((b, m, k), (k, n)), (("matmul", "%0", "%1"),), moved, b * flops)
+
+
+def five_operators(draw: Draw) -> Iterator[Question]:
+    """Five operators, one program each."""
+    m, n = sizes(draw, 2)
+    one = 4 * m * n
+    wrong = ((one, "Only what is written was counted; what is read moves, too."), (2 * one, "Both inputs are read."))
+    yield Question("add", ((m, n), (m, n)), (("add", "%0", "%1"),), 3 * one, wrong=wrong)
+    yield Question("mul of a tensor with itself", ((m, n),), (("mul", "%0", "%0"),), 2 * one, wrong=((3 * one, ONCE),))
+    yield Question("gelu", ((m, n),), (("gelu", "%0"),), 2 * one)
+    yield Question("sum of rows", ((m, n),), (("sum", "%0", [1]),), one + 4 * m)
+    lists = ((2 * one, "Tensors also come in lists, as cat takes them."),)
+    yield Question("cat of a list", ((m, n), (m, n)), (("cat", ["%0", "%1"], 0),), 4 * one, wrong=lists)
+
+
+def chains(draw: Draw) -> Iterator[Question]:
+    """Whole programs: a linear layer with an activation and a mask."""
+    for _ in range(2):
+        m, k, n = sizes(draw, 3)
+        steps = (("mm", "%0", "%1"), ("add", "%4", "%2"), ("gelu", "%5"), ("mul", "%6", "%3"), ("t", "%7"))
+        moved = (m * k + k * n + m * n) + (2 * m * n + n) + 2 * m * n + 3 * m * n
+        yield Question("a masked linear layer", ((m, k), (k, n), (n,), (m, n)), steps, 4 * moved, 2 * m * k * n)
+
+
+Questions = Callable[[Draw], Iterator[Question]]
+
+
+def counts(questions: Questions, *keys: str) -> Callable[[ValueAnswer, Draw], None]:
+    """A check that the answer's counts called ``keys`` are exact for all questions."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for question in questions(draw):
+            found = answer.ask(question.data)
+            for key in keys:
+                _require(found, key, question)
+
+    return run
+
+
+def _require(found: Any, key: str, question: Question) -> None:
+    if not isinstance(found, dict) or type(found.get(key)) is not int:
+        raise CheckFailedError(f"count returned {found!r:.80}; expected a dict with whole numbers, bytes and flops.")
+    expected = question.bytes if key == "bytes" else question.flops
+    if found[key] != expected:
+        shapes = " and ".join(str(list(shape)) for shape in question.inputs)
+        raise CheckFailedError(
+            f"{question.name}, {question.dtype}, inputs {shapes}: {key} are {found[key]}; expected {expected}. "
+            f"{_thought(found[key], key, question)}".rstrip()
+        )
+
+
+def _thought(found: int, key: str, question: Question) -> str:
+    """What was probably thought, if the number shows it."""
+    if key == "flops":
+        half = "A multiplication and an addition are two operations."
+        return half if found * 2 == question.flops else "Multiply the sizes m, k, n, the batch, and 2."
+    for total, sentence in question.wrong:
+        if found == total:
+            return sentence
+    item = ITEM[question.dtype]
+    elements = "That is the number of elements; multiply by the bytes of one."
+    if found * item == question.bytes:
+        return elements
+    taken = "Every element was taken for 4 bytes; ask the tensor for its element_size()."
+    return taken if found * item == question.bytes * 4 else ""
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Count bytes and FLOPs",
+    kind=Kind.VALUE,
+    entry_point="count",
+    points=14,
+    setup=(
+        "import torch\n"
+        "from torch.utils._python_dispatch import TorchDispatchMode\n"
+        "from torch.utils._pytree import tree_leaves\n"
+        "from course_lib.models import program_from_steps\n"
+    ),
+    masked=(  # they count
+        "course_lib.graph",
+        "course_lib.profiling",
+        "course_lib.fusion",
+        "course_lib.schedule",
+        "course_lib.backends",
+        "course_lib.machine",
+    ),
+    wall_s=30,
+    hints=(
+        "Print, in a mode of your own, each operator with the shapes of what it reads and writes. Which of them write "
+        "into a storage that one of their inputs already had?",
+        "Call the operator first. Then gather the tensors among its arguments, each once, and those in its result, and "
+        "decide whether it was a view before you add anything.",
+        "The storage is the same where `untyped_storage().data_ptr()` is. An operator that writes in place says so in "
+        "its schema: `_schema.is_mutable`. A dimension of stride 0 is stored once.",
+    ),
+    checks=(
+        Check("views cost nothing", "views", 1.8, counts(views, "bytes")),
+        Check("floating-point operations of matrix products", "products", 2.2, counts(products, "flops")),
+        Check("bytes of five operators", "bytes", 2.6, counts(five_operators, "bytes")),
+        Check("bytes and FLOPs of whole programs", "programs", 1.8, counts(chains, "bytes", "flops")),
+    ),
+)

@@ -1,0 +1,135 @@
+"""Exercise 02.1: mend benchmark scripts for a device that works on its own.
+
+The answer gets a script and returns a script; the host runs it on a simulated device whose delays only it knows. What
+an answer claims to have measured does not matter: the host reads the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.value import ValueAnswer
+from course_lib.errors import TimingError
+from course_lib.timing import Flaw, SimulatedDevice, Window
+
+PROGRAMS = ("gelu", "matmul", "softmax", "layer_norm", "dropout", "gather", "transpose", "reduce")
+TOLERANCE = 0.1  # of the true time; what a sound script adds for launches is below 4 percent
+MAX_STEPS = 500
+
+SAYS = {
+    Flaw.COMPILED: "A program is launched for the first time inside a window, so its compilation is timed. "
+    "Launch every program once before the first clock.",
+    Flaw.UNFINISHED: "The clock is read while the device still works: a launch returns at once. "
+    "Wait with sync before the second clock.",
+    Flaw.DRAWN: "An input is made inside a window, so making it is timed. Draw before the first clock of the window.",
+    Flaw.DROPPED: "Nobody uses a result, so the compiler drops the launch and you time nothing. "
+    "Put a use between each launch and the second clock.",
+    Flaw.EARLIER: "The device is still at work on something else when a window begins, and you wait for that, too. "
+    "Wait with sync before the first clock as well.",
+    Flaw.CACHED: "A program reads an input that it read before, and finds it in the cache. "
+    "Draw a new input for every window.",
+}
+
+
+def device(draw: Draw) -> SimulatedDevice:
+    """A device with delays of its own; everything that is not to be measured is large enough to be noticed."""
+    programs = {name: float(draw.integer(500, 1500)) for name in PROGRAMS}
+    return SimulatedDevice(
+        programs,
+        launch_us=draw.integer(30, 70) / 10,
+        draw_us=float(draw.integer(900, 2500)),
+        use_us=draw.integer(10, 40) / 10,
+        compile_us=float(draw.integer(15_000, 80_000)),
+        cached_share=draw.integer(30, 60) / 100,
+    )
+
+
+def script(windows: Sequence[Sequence[str]], flaws: frozenset[Flaw] = frozenset()) -> list[str]:
+    """A script that measures these programs, window by window, with the given flaws in every window."""
+    steps = ["draw"]
+    if Flaw.COMPILED not in flaws:
+        for name in dict.fromkeys(name for window in windows for name in window):
+            steps += [f"launch {name}", "use"]
+    for window in windows:
+        if not flaws & {Flaw.CACHED, Flaw.DRAWN}:
+            steps.append("draw")
+        if Flaw.EARLIER not in flaws:
+            steps.append("sync")
+        steps += ["clock", *(["draw"] if Flaw.DRAWN in flaws else [])]
+        for name in window:
+            steps += [f"launch {name}", *(["use"] if Flaw.DROPPED not in flaws else [])]
+        steps += ["clock", "sync"] if Flaw.UNFINISHED in flaws else ["sync", "clock"]
+    return steps
+
+
+def mended(flaws: Sequence[Flaw], *, sizes: tuple[int, ...] = (1, 1, 1)) -> Callable[[ValueAnswer, Draw], None]:
+    """A check on two scripts with these flaws; ``sizes`` says how many programs the windows have."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for _ in range(2):
+            windows = [draw.sample(PROGRAMS, size) for size in sizes]
+            broken = script(windows, frozenset(flaws))
+            require_sound(answer.ask(broken), broken, windows, device(draw))
+
+    return run
+
+
+def require_sound(found: Any, broken: list[str], windows: Sequence[Sequence[str]], on: SimulatedDevice) -> None:
+    """Check that the script ``found`` measures what ``broken`` was meant to measure."""
+    if not isinstance(found, list) or not all(isinstance(step, str) for step in found):
+        raise CheckFailedError(f"mend returned {type(found).__name__}; return a list of steps, each a text.")
+    if len(found) > MAX_STEPS:
+        raise CheckFailedError(f"The script has {len(found)} steps; {MAX_STEPS} are enough for any of these.")
+    try:
+        measured = on.run(found)
+    except TimingError as error:
+        raise CheckFailedError(str(error).replace("SimulatedDevice.run", "The device")) from None
+    if [list(window.programs) for window in measured] != [list(window) for window in windows]:
+        raise CheckFailedError(
+            f"Mended, {_shown(broken)} measures {[list(w.programs) for w in measured]}; it is meant to measure "
+            f"{[list(w) for w in windows]}, window by window, in this order."
+        )
+    wrong = next((window for window in measured if _is_off(window)), None)
+    if wrong is not None:
+        says = next(sentence for flaw, sentence in SAYS.items() if flaw in wrong.flaws)
+        raise CheckFailedError(
+            f"{' and '.join(wrong.programs)} takes {wrong.true_us:.0f} µs, and your script measures "
+            f"{wrong.measured_us:.0f} µs. {says}"
+        )
+
+
+def _is_off(window: Window) -> bool:
+    return abs(window.measured_us - window.true_us) > TOLERANCE * window.true_us
+
+
+def _shown(steps: list[str]) -> str:
+    text = ", ".join(steps)
+    return f"[{text}]" if len(text) <= 200 else f"[{text[:197]}...]"
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Find the flaw",
+    kind=Kind.VALUE,
+    entry_point="mend",
+    points=12,
+    wall_s=20,
+    hints=(
+        "Take the sound window of this notebook and hold it beside a broken one. Which of the five kinds of step are "
+        "missing, and which stand on the wrong side of a clock?",
+        "Read the script once and note, for each pair of clocks, which programs are launched between them. Then write "
+        "a new script from these notes alone.",
+        "Before the first clock, launch every program once and use it. A window is: draw, sync, clock, then launch and "
+        "use for each of its programs, sync, clock.",
+    ),
+    checks=(
+        Check("a clock that is read too early", "waiting", 2, mended([Flaw.UNFINISHED])),
+        Check("a first call that compiles", "warm-up", 1.8, mended([Flaw.COMPILED])),
+        Check("inputs that are made between the clocks", "inputs", 1.7, mended([Flaw.DRAWN])),
+        Check("results that nobody uses", "results", 1.7, mended([Flaw.DROPPED])),
+    ),
+)

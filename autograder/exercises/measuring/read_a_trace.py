@@ -1,0 +1,231 @@
+"""Exercise 02.4: read a trace of a GPU, as torch.profiler writes it for chrome://tracing.
+
+The traces are made here, with names and times drawn afresh; so the answers are known exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.value import ValueAnswer
+
+Event = dict[str, Any]
+Trace = dict[str, Any]
+
+KERNELS = ("gemm", "gelu", "softmax", "layer_norm", "copy", "add_bias", "reduce")
+RANGES = ("embed", "attention", "feed_forward", "head", "loss", "norms")
+PARTS = ("top_kernel", "longest_gap_us", "launch_bound")
+
+
+def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> Trace:
+    """A trace with so many ranges on the device; every second one, from a random start, is launch-bound.
+
+    No two kernels share the most time. With two ``streams`` kernels overlap. With ``noise`` there are events that are
+    no kernels: marks of one moment, counters, names of threads, and memory copies.
+    """
+    events: list[Event] = []
+    now = draw.integer(1_000, 9_000)
+    odd = draw.integer(0, 1)
+    for i, name in enumerate(draw.sample(RANGES, ranges)):
+        began, bound = now, i % 2 == odd
+        for _ in range(draw.integer(3, 6)):
+            duration = draw.integer(60, 140) if bound else draw.integer(150, 500)
+            gap = duration * draw.integer(16, 22) // 10 if bound else draw.integer(2, 9)
+            for stream in range(streams):  # the second begins when a quarter of the first is over
+                start = now + stream * (duration // 4)
+                events.append(_event(f"{draw.choice(KERNELS)}_kernel", "kernel", start, duration, 7 + stream))
+            now = start + duration + gap
+        events.append(_event(name, "gpu_user_annotation", began, now - began, 7))
+        events.append(_event(name, "user_annotation", began - 700, 300, 1))  # the same range, on the host
+        now += draw.integer(5, 15)
+    events += _host_events(draw, events)
+    if noise:
+        events += _other_events(draw, now)
+    made = {"schemaVersion": 1, "traceEvents": draw.sample(events, len(events))}
+    totals = sorted(_totals(kernels_of(made)).values())
+    if len(totals) > 1 and totals[-1] == totals[-2]:
+        return trace(draw, ranges, streams=streams, noise=noise)
+    return made
+
+
+def _event(name: str, category: str, start: int, duration: int, thread: int) -> Event:
+    return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": duration, "tid": thread}
+
+
+def _host_events(draw: Draw, events: list[Event]) -> list[Event]:
+    """What the host did: an operator for each kernel, some of them long."""
+    kernels = [event for event in events if event["cat"] == "kernel"]
+    return [_event(f"aten::{draw.choice(KERNELS)}", "cpu_op", e["ts"] - 400, draw.integer(5, 900), 1) for e in kernels]
+
+
+def _other_events(draw: Draw, end: int) -> list[Event]:
+    copies = [_event("Memcpy HtoD", "gpu_memcpy", draw.integer(1_000, end), 5_000, 9) for _ in range(2)]
+    marks = [{"ph": "i", "cat": "kernel", "name": "mark", "ts": draw.integer(1, 900), "s": "g"} for _ in range(3)]
+    counter = {"ph": "C", "name": "memory", "ts": draw.integer(1_000, end), "args": {"bytes": 1}}
+    return [*copies, *marks, counter, {"ph": "M", "name": "thread_name", "tid": 7, "args": {"name": "stream 7"}}]
+
+
+def kernels_of(rows: Trace) -> list[Event]:
+    """The events that are kernels: complete ones, in the order of their start."""
+    found = [e for e in rows["traceEvents"] if e.get("cat") == "kernel" and e["ph"] == "X"]
+    return sorted(found, key=lambda e: int(e["ts"]))
+
+
+def _totals(events: list[Event]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for event in events:
+        totals[event["name"]] = totals.get(event["name"], 0) + event["dur"]
+    return totals
+
+
+def _first_of(totals: dict[str, int]) -> str:
+    return max(sorted(totals), key=lambda name: totals[name])
+
+
+def busy_us(events: list[Event], start: int, end: int) -> int:
+    """For how long at least one kernel runs between ``start`` and ``end``."""
+    busy, reached = 0, start
+    for event in events:
+        begin, stop = max(event["ts"], reached), min(event["ts"] + event["dur"], end)
+        busy += max(stop - begin, 0)
+        reached = max(reached, stop)
+    return busy
+
+
+def longest_gap_us(events: list[Event]) -> int:
+    """The longest time without a kernel between the first and the last."""
+    longest, reached = 0, events[0]["ts"]
+    for event in events:
+        longest = max(longest, event["ts"] - reached)
+        reached = max(reached, event["ts"] + event["dur"])
+    return longest
+
+
+def truth(rows: Trace, part: str) -> Any:
+    """The host's answer to one question."""
+    events = kernels_of(rows)
+    if part == "top_kernel":
+        return _first_of(_totals(events))
+    if part == "longest_gap_us":
+        return longest_gap_us(events)
+    ranges = [e for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
+    ends = ((e["name"], e["ts"], e["ts"] + e["dur"]) for e in ranges)
+    return sorted(name for name, start, end in ends if 2 * busy_us(events, start, end) < end - start)
+
+
+def _longest_single(rows: Trace) -> str:
+    return str(max(kernels_of(rows), key=lambda e: int(e["dur"]))["name"])
+
+
+def _most_calls(rows: Trace) -> str:
+    names = [e["name"] for e in kernels_of(rows)]
+    return max(sorted(set(names)), key=names.count)
+
+
+def _gap_between_neighbours(rows: Trace) -> int:
+    events = kernels_of(rows)
+    return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
+
+
+def _gap_from_start_to_start(rows: Trace) -> int:
+    events = kernels_of(rows)
+    return int(max(b["ts"] - a["ts"] for a, b in pairwise(events)))
+
+
+MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
+    "top_kernel": (
+        Misconception(
+            lambda rows: _first_of(_totals([e for e in rows["traceEvents"] if e.get("cat") == "cpu_op"])),
+            "That is an operator on the host; kernels have the category kernel.",
+        ),
+        Misconception(_longest_single, "That is the longest single call; add up all calls of a name."),
+        Misconception(_most_calls, "That is called most often; add up durations, not calls."),
+    ),
+    "longest_gap_us": (
+        Misconception(_gap_from_start_to_start, "That is from start to start; a gap begins where a kernel ends."),
+        Misconception(
+            _gap_between_neighbours, "Kernels of two streams overlap: measure from the latest end so far, not the last."
+        ),
+    ),
+    "launch_bound": (
+        Misconception(
+            lambda rows: sorted({e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}),
+            "Those are all ranges; in some of them kernels run for more than half of the time.",
+        ),
+        Misconception(
+            lambda rows: sorted(
+                {e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}
+                - set(truth(rows, "launch_bound"))
+            ),
+            "It is the other way round: launch-bound is where kernels run for less than half of the time.",
+        ),
+    ),
+}
+SAYS = {
+    "top_kernel": "Add up the durations of the kernels, name by name.",
+    "longest_gap_us": "Look for the longest time in which no kernel runs, between the first and the last.",
+    "launch_bound": "Sorted names of the ranges on the device of which kernels fill less than half.",
+}
+
+Traces = Callable[[Draw], list[Trace]]
+
+
+def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
+    """A check that the answer's entry ``part`` is right for fresh traces."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for rows in _varied(part, traces, draw):
+            found, expected = answer.ask(rows), truth(rows, part)
+            if not isinstance(found, dict) or part not in found:
+                raise CheckFailedError(f"read_trace returned {found!r:.80}; expected a dict with {', '.join(PARTS)}.")
+            if type(found[part]) is not type(expected) or found[part] != expected:
+                says = explained_value(found[part], rows, MISCONCEPTIONS[part]) or SAYS[part]
+                raise CheckFailedError(
+                    f"In a trace of {len(rows['traceEvents'])} events {part} is {found[part]!r:.80}; "
+                    f"expected {expected!r}. {says}"
+                )
+
+    return run
+
+
+def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
+    """Traces with different answers, so that none is right for two of them."""
+    while True:
+        drawn = traces(draw)
+        answers = [truth(rows, part) for rows in drawn]
+        if all(answers.count(answer) == 1 for answer in answers):
+            return drawn
+
+
+def plain(draw: Draw) -> list[Trace]:
+    """Traces of one stream."""
+    return [trace(draw, ranges) for ranges in (3, 4, 5)]
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Read a trace",
+    kind=Kind.VALUE,
+    entry_point="read_trace",
+    points=8,
+    wall_s=20,
+    hints=(
+        "Print three events of the trace. Which field says whether an event is a kernel, an operator of the host or a "
+        "range, and which say when it ran?",
+        "Sort the kernels by `ts` once. For the gap, walk through them and remember the latest end so far; for a range "
+        "add up what of each kernel lies inside it.",
+        "The part of a kernel inside a range goes from the larger of the two starts to the smaller of the two ends. "
+        "Where streams overlap, begin at the latest end so far if that is larger still.",
+    ),
+    checks=(
+        Check("the kernel with the most time", "top kernel", 1.5, reads("top_kernel", plain)),
+        Check("the longest gap between kernels", "gaps", 1.5, reads("longest_gap_us", plain)),
+        Check("the launch-bound ranges", "launch-bound ranges", 1.8, reads("launch_bound", plain)),
+    ),
+)

@@ -1,0 +1,78 @@
+"""Random graphs for questions about graphs, as steps of `analysis_programs.graph`, with shapes that always fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.host.draw import Draw
+from autograder.host.kinds.analysis import Asked
+
+
+@dataclass
+class RandomGraph:
+    """A graph that grows step by step; every step has a name that says nothing of what it does."""
+
+    draw: Draw
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    shapes: list[list[int]] = field(default_factory=list)  # of the inputs
+
+    def input(self, *shape: int) -> int:
+        """Add an input of that shape; returns the number of its step."""
+        self.shapes.append(list(shape))
+        return self._add({"name": f"in{len(self.shapes)}"})
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> int:
+        """Add a call; an `At` among the arguments stands for an earlier step."""
+        given = [[key, _written(value)] for key, value in kwargs.items()]  # a list keeps its order
+        letter = self.draw.choice("abcdefgh")
+        step = {"call": name, "args": [_written(a) for a in args], "kwargs": given}
+        return self._add({**step, "name": f"{letter}{len(self.steps)}"})
+
+    def _add(self, step: dict[str, Any]) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def asked(self, returns: Any, name: str, device: str = "cpu") -> Asked:
+        """The question about this graph, which returns the steps in ``returns``."""
+        arguments = {"steps": self.steps, "returns": _written(returns), "shapes": self.shapes, "device": device}
+        return Asked("graph", arguments, name)
+
+
+@dataclass(frozen=True)
+class At:
+    """The result of a step, among the arguments of another."""
+
+    step: int
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, At):
+        return {"step": value.step}
+    return [_written(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def pointwise_chain(graph: RandomGraph, value: int, length: int) -> int:
+    """Add ``length`` pointwise steps after ``value``, some with two operands of its shape."""
+    earlier = value
+    for _ in range(length):
+        if graph.draw.chance(0.4):
+            value, earlier = graph.call(graph.draw.choice(("add", "mul")), At(value), At(earlier)), value
+        else:
+            value, earlier = graph.call(graph.draw.choice(("relu", "gelu", "neg")), At(value)), value
+    return value
+
+
+def mixed(draw: Draw, rows: int | None = None, *, views: bool = True) -> RandomGraph:
+    """Two products with pointwise steps around them, and a long way back to the beginning; its last step is the result.
+
+    (m, k) · (k, n), then with the transposed input, so that it comes back to (m, k).
+    """
+    graph = RandomGraph(draw)
+    m, k, n = rows or draw.integer(2, 6), draw.integer(2, 6), draw.integer(2, 6)
+    x, w = graph.input(m, k), graph.input(k, n)
+    hidden = pointwise_chain(graph, graph.call("matmul", At(x), At(w)), draw.integer(1, 3))
+    back = graph.call("transpose", At(w), 0, 1) if views else graph.input(n, k)
+    result = pointwise_chain(graph, graph.call("matmul", At(hidden), At(back)), draw.integer(1, 3))
+    graph.call("add", At(result), At(x))
+    return graph

@@ -1,0 +1,183 @@
+"""How good an exercise's checks are: its reference is full, an empty answer gets nothing, controls get what they state,
+and small edits of the reference solution are noticed.
+
+All answers here are ours. They are judged like a student's, in the same sandbox.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autograder.exercises import find
+from autograder.exercises.quality.controls import controls
+from autograder.exercises.quality.mutants import Mutant, mutants
+from autograder.exercises.registry import hidden_part
+from autograder.host.draw import Draw
+from autograder.host.exercise import REFERENCE, Check, CheckFailedError, Control, Exercise
+from autograder.host.judge import judge
+from autograder.host.records import ExerciseRecord
+from autograder.host.sandbox import Sandbox
+
+LEAST_SCORE = 0.8
+MUTANT_WALL_S = 10.0  # some mutants never end
+SMALLEST_SAMPLE_JUDGED = 20  # a score of fewer mutants says little
+
+
+class NotSurveyedError(Exception):
+    """An answer of ours could not be graded, for a reason that is not the exercise's."""
+
+
+@dataclass(frozen=True)
+class ControlResult:
+    """What a control got."""
+
+    name: str
+    stated: str
+    points: float
+    as_stated: bool
+
+
+@dataclass(frozen=True)
+class MutantResult:
+    """What noticed a mutant, if anything did."""
+
+    mutant: str
+    killed_by: str  # the check, or an empty string
+    visible: bool  # whether students see that check
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What is known of one exercise's checks."""
+
+    exercise: str
+    max_points: float
+    reference_points: float
+    grading_s: float  # of the reference, start of the worker included
+    controls: tuple[ControlResult, ...]
+    mutants: tuple[MutantResult, ...]
+    of_mutants: int  # how many there are; ``mutants`` may be a sample
+    equivalent: int  # left out: changes that change nothing, listed with the exercise
+
+    @property
+    def visible_score(self) -> float:
+        """The share of mutants that visible checks notice."""
+        return self._share(sum(bool(m.killed_by) and m.visible for m in self.mutants))
+
+    @property
+    def score(self) -> float:
+        """The share of mutants that any check notices."""
+        return self._share(sum(bool(m.killed_by) for m in self.mutants))
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """One sentence for each thing that must not be."""
+        found = []
+        if self.reference_points < self.max_points:
+            found.append(f"The reference gets {self.reference_points:g} of {self.max_points:g} points.")
+        found += [
+            f"Control {c.name!r} gets {c.points:g} points; it must get {c.stated}."
+            for c in self.controls
+            if not c.as_stated
+        ]
+        if len(self.mutants) >= SMALLEST_SAMPLE_JUDGED and self.score < LEAST_SCORE:
+            found.append(f"The checks notice {self.score:.0%} of the mutants; {LEAST_SCORE:.0%} are asked for.")
+        return tuple(found)
+
+    def _share(self, count: int) -> float:
+        return count / len(self.mutants) if self.mutants else 1.0
+
+
+def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None = None, slots: int = 1) -> Quality:
+    """Judge reference, controls and mutants of one exercise; of controls and mutants only ``sample`` each, if given.
+
+    Raises ``LookupError`` where the exercise's hidden part is not installed, since controls hold answers, and
+    `NotSurveyedError` where grading fails.
+    """
+    exercise, part = _without_speed(find(exercise_id, hidden=True)), hidden_part(exercise_id)
+    answers = {control.name: control for control in controls(exercise_id)}
+    if part is None or REFERENCE not in answers:
+        raise LookupError(f"{exercise_id} has no hidden part with a control called {REFERENCE!r}; nothing to survey.")
+    every = mutants(answers[REFERENCE].answer)
+    changed = [m for m in every if str(m) not in part.equivalent]
+    started = time.monotonic()
+    reference = _judged(exercise, answers.pop(REFERENCE).answer, sandbox, seed)
+    grading_s = time.monotonic() - started
+    with ThreadPoolExecutor(slots) as pool:
+        tried = pool.map(lambda c: _control(exercise, c, sandbox, seed), _sampled(list(answers.values()), sample))
+        judged = pool.map(lambda m: _mutant(exercise, m, sandbox, seed), _sampled(changed, sample))
+        return Quality(
+            exercise_id,
+            reference.max_points,
+            reference.points,
+            grading_s,
+            tuple(tried),
+            tuple(judged),
+            len(changed),
+            len(every) - len(changed),
+        )
+
+
+def _without_speed(exercise: Exercise) -> Exercise:
+    """Speed has meta-tests of its own; here it would only take time."""
+    return replace(exercise, speed=None)
+
+
+def _sampled(items: list[Any], sample: int | None) -> list[Any]:
+    if sample is None or sample >= len(items):
+        return items
+    return random.Random(0).sample(items, sample)  # the same ones each time
+
+
+def _judged(exercise: Exercise, answer: str, sandbox: Sandbox, seed: int) -> ExerciseRecord:
+    parts = {"setup": exercise.setup, f"answer {exercise.id}": answer}
+    record = judge(exercise, parts, sandbox=sandbox, seed=seed)
+    if record.status == "grader_error":
+        raise NotSurveyedError(f"{exercise.id} could not be graded here: {record.message}")
+    return record
+
+
+def _control(exercise: Exercise, control: Control, sandbox: Sandbox, seed: int) -> ControlResult:
+    points = _judged(exercise, control.answer, sandbox, seed).points
+    stated = f"{'less than ' if control.below else ''}{control.marks:g}"
+    return ControlResult(control.name, stated, points, control.passes(points))
+
+
+def _mutant(exercise: Exercise, mutant: Mutant, sandbox: Sandbox, seed: int) -> MutantResult:
+    first = _FirstFailure()
+    stopping = replace(exercise, checks=tuple(map(first.watching, exercise.checks)), wall_s=MUTANT_WALL_S)
+    _judged(stopping, mutant.text, sandbox, seed)
+    killer = first.failed
+    return MutantResult(str(mutant), killer.name if killer else "", bool(killer and not killer.hidden))
+
+
+class _FirstFailure:
+    """Wraps checks so that after the first one that fails no other runs: one is enough to notice a mutant."""
+
+    def __init__(self) -> None:
+        self.failed: Check | None = None
+
+    def watching(self, check: Check) -> Check:
+        return replace(check, run=self._watched(check))
+
+    def _watched(self, check: Check) -> Callable[[Any, Draw], None]:
+        def run(answer: Any, draw: Draw) -> None:
+            if self.failed is not None:
+                raise CheckFailedError("Not run.")
+            try:
+                check.run(answer, draw)
+            except Exception:
+                self.failed = check
+                raise
+
+        return run
+
+
+def failing(qualities: Sequence[Quality]) -> list[str]:
+    """All failures, with the exercise in front."""
+    return [f"{q.exercise}: {sentence}" for q in qualities for sentence in q.failures]

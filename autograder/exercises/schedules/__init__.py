@@ -1,0 +1,1 @@
+"""Exercises of lesson 06: schedules written beside the model."""

@@ -1,0 +1,52 @@
+"""Exercise 06.3: find every sum of a bias with GELU behind it, by what it computes and by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.schedules.separate_biases import SETUP
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.schedule import Scheduled, schedules
+
+OPERATOR = "torch.ops.course_lib.bias_gelu"
+LEAVES = ("FastGelu", "FastRelu")
+BY_NAME_TOO = "The activation is a module of a class of its own, called gelu: find it with call_module(regex, ...)."
+
+
+def found(name: str, fused: int, **arguments: Any) -> Scheduled:
+    """A model, and in how many places the operator must stand once what was found is fused."""
+    counts = {OPERATOR: fused}
+    own = arguments.get("activation") == "own gelu"
+    says = {OPERATOR: {0: BY_NAME_TOO}} if own else {}
+    return Scheduled(name, arguments, counts, leaves=LEAVES, operator="bias_gelu", says=says)
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Find bias and GELU",
+    kind=Kind.SCHEDULE,
+    entry_point="find_bias_gelu",
+    points=8,
+    setup=SETUP,
+    hints=(
+        "Two searches: one for what is computed, F.gelu(x + bias), one for what a module is called.",
+        'call_module(regex, value) stands for a module by its name; the whole last name has to fit, so ".*gelu.*".',
+        "Put the matches of both into one Matches((*exact, *named)), and drop a named one whose module is of torch.nn.",
+    ),
+    checks=(
+        Check("the function, in two layers", "patterns", 2, schedules([found("with F.gelu", 2, layers=2)])),
+        Check(
+            "the module nn.GELU",
+            "patterns",
+            1.2,
+            schedules([found("with nn.GELU", 1, activation="gelu module")]),
+        ),
+        Check(
+            "a class of its own, called fast_gelu",
+            "names",
+            1.6,
+            schedules([found("with FastGelu", 1, activation="own gelu", names={"activation": "fast_gelu"})]),
+        ),
+    ),
+)

@@ -1,0 +1,55 @@
+"""Exercise 06.5: put an attention that calls one operator in the place of every SelfAttention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.schedules.separate_biases import SETUP
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.schedule import Scheduled, schedules
+
+OPERATOR = "torch.nn.functional.scaled_dot_product_attention"
+SOFTMAX, LINEAR = "torch.softmax", "torch.nn.Linear"
+
+
+def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments: Any) -> Scheduled:
+    """An encoder whose attention is one call a layer, with the layers' own weights."""
+    says = {
+        0: "The model still computes attention step by step.",
+        1: "Only one layer was replaced: walk all of `schedule.mod.named_modules()`.",
+    }
+    says.pop(layers, None)
+    return Scheduled(
+        name,
+        {"layers": layers, **arguments},
+        {OPERATOR: layers, SOFTMAX: 0, LINEAR: 6 * layers},
+        training=training,
+        literals={OPERATOR: (arguments.get("dropout", 0.0) if training else 0.0,)},
+        says={OPERATOR: says},
+    )
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Replace attention",
+    kind=Kind.SCHEDULE,
+    entry_point="replace_attention",
+    points=8,
+    setup=SETUP,
+    hints=(
+        "Your module takes the old one and keeps its three linear layers, under the names they had.",
+        "scaled_dot_product_attention scales by itself; its mask is added to the scores if it is no bool.",
+        "Dropout is a number of the call: pass dropout_p=p while training, and 0.0 otherwise, always as a float.",
+    ),
+    checks=(
+        Check("one layer, one call", "values", 2, schedules([replaced("of one layer")])),
+        Check("every layer", "several layers", 1.4, schedules([replaced("of two layers", 2)])),
+        Check(
+            "dropout in training",
+            "training mode",
+            1.4,
+            schedules([replaced("in training mode", dropout=0.25, training=True)]),
+        ),
+    ),
+)

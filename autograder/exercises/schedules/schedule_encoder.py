@@ -1,0 +1,80 @@
+"""Exercise 06.6: one schedule for every encoder, with a configuration that says what is to be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.schedules.separate_biases import SETUP
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.schedule import Scheduled, schedules
+
+OPERATORS = {
+    "attention": "torch.nn.functional.scaled_dot_product_attention",
+    "gelu": "torch.ops.course_lib.bias_gelu",
+    "block_ends": "torch.ops.course_lib.bias_dropout_residual_layer_norm",
+}
+IN_A_LAYER = {"attention": 1, "gelu": 1, "block_ends": 2}
+ALL = dict.fromkeys(OPERATORS, True)
+LAUNCHES = 10  # of one layer where everything is done
+TWICE = "The schedule was applied twice; a part that is traced or replaced already should be left as it is."
+
+
+def too_few(key: str, layers: int) -> dict[int, str]:
+    """What was thought where ``key`` is found in fewer places than there are."""
+    if key == "block_ends":
+        one_end = "Only one end of each layer was fused: what is decomposed or traced first hides the other's parts."
+        return {layers: one_end if layers == 1 else f"{one_end} Or only some layers were done."}
+    return {1: "Only one layer was done."} if layers > 1 else {}
+
+
+def scheduled(
+    name: str, config: dict[str, bool], layers: int = 1, *, without: str = "", counted: bool = False, **arguments: Any
+) -> Scheduled:
+    """An encoder with ``config``; the operator ``without`` fits nowhere in it."""
+    wanted = {key: IN_A_LAYER[key] * layers * (config[key] and key != without) for key in OPERATORS}
+    return Scheduled(
+        name,
+        {"layers": layers, "eps": 1e-5, **{key: value for key, value in arguments.items() if key != "times"}},
+        {OPERATORS[key]: count for key, count in wanted.items()},
+        question=(config,),
+        times=arguments.get("times", 1),
+        says={
+            OPERATORS[key]: {0: f"`{key}` is on in the configuration."} | too_few(key, layers)
+            if wanted[key]
+            else {IN_A_LAYER[key] * layers: f"`{key}` is off in the configuration, or fits nowhere here."}
+            for key in OPERATORS
+        },
+        reason=TWICE if "times" in arguments else "",
+        launches=LAUNCHES * layers if counted else None,
+    )
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="A schedule for every encoder",
+    kind=Kind.SCHEDULE,
+    entry_point="schedule_encoder",
+    points=10,
+    setup=SETUP,
+    needs=("06_replace_attention", "06_fuse_block_ends"),
+    hints=(
+        "Three steps that you have written before; the order matters: replace, decompose, trace, find, fuse. And what "
+        "becomes of the new attention's `self.training` in a flat trace?",
+        'config["gelu"] and the others say which steps are to be done. fuse refuses an empty result: ask len first.',
+        "Called a second time, every layer is an fx.GraphModule already, still of the old class name: leave it alone. "
+        "`leaf_modules=(...,)` with the class of your attention keeps that whole.",
+    ),
+    checks=(
+        Check("everything, in one layer", "composition", 2, schedules([scheduled("of one layer", ALL)])),
+        Check(
+            "one step at a time",
+            "configuration",
+            2,
+            schedules(
+                [scheduled(f"with {key} alone", {**dict.fromkeys(OPERATORS, False), key: True}, 2) for key in OPERATORS]
+            ),
+        ),
+        Check("launches", "counted cost", 2, schedules([scheduled("of two layers", ALL, 2, counted=True)])),
+    ),
+)

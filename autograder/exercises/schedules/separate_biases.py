@@ -1,0 +1,62 @@
+"""Exercise 06.1: find linear layers by name in a hierarchy, and give their bias an operator of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.schedule import Scheduled, schedules
+
+LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
+
+SETUP = """\
+import torch
+from torch import fx, nn
+from torch.nn import functional as F
+import course_lib.kernels
+from course_lib.schedule import Matches, Schedule, call_module, create_schedule, verify
+"""
+
+
+def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: Any) -> Scheduled:
+    """An encoder of which ``each`` linear layers a layer are called ``wanted``; there are six."""
+    total = each * layers
+    says = {
+        0: "No linear layer was decomposed: look for modules whose path ends in the name, at any depth.",
+        each: "Only one layer was changed: walk all of `schedule.mod.named_modules()`.",
+        layers: "Only one linear layer in each layer was changed; the name occurs more often.",
+        6 * layers: "Every linear layer was decomposed; only those of the given name should be.",
+    }
+    says.pop(total, None)
+    counts = {SEPARATED: total, LINEAR: 6 * layers - total}
+    return Scheduled(name, {"layers": layers, **arguments}, counts, question=(wanted,), says={SEPARATED: says})
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Separate biases",
+    kind=Kind.SCHEDULE,
+    entry_point="separate_biases",
+    points=6,
+    setup=SETUP,
+    hints=(
+        "`schedule.mod` is the module itself, so `named_modules()` gives every path with its module.",
+        'The last name of a path is `path.rpartition(".")[2]`; `schedule[path]` takes a path with dots.',
+        "Loop over a list of the paths, keep those whose module is an nn.Linear of that name, and call decompose().",
+    ),
+    checks=(
+        Check(
+            "one name, one layer",
+            "navigation",
+            1.6,
+            schedules([separated("of one layer, name 'query'", "query", 1)]),
+        ),
+        Check(
+            "every layer that has the name, and no other",
+            "navigation",
+            2,
+            schedules([separated("of two layers, name 'dense'", "dense", 3, 2)]),
+        ),
+    ),
+)

@@ -1,0 +1,49 @@
+"""Exercise 06.2: trace the feed-forward parts of a model that cannot be traced as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.exercises.schedules.separate_biases import SETUP
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.schedule import Scheduled, schedules
+
+LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
+BIAS_INSIDE = "A linear layer is still one node: decompose both of the part's linear layers first, then trace."
+
+
+def flattened(name: str, part: str, **arguments: Any) -> Scheduled:
+    """The feed-forward part at ``part``: two products, and each bias added by an operator of its own."""
+    counts = {SEPARATED: 2, LINEAR: 0, "torch.nn.Dropout": 1}
+    says = {SEPARATED: {0: BIAS_INSIDE, 1: BIAS_INSIDE}}
+    return Scheduled(name, {"branches": True, **arguments}, counts, part=part, says=says)
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Trace by need",
+    kind=Kind.SCHEDULE,
+    entry_point="trace_feed_forwards",
+    points=8,
+    setup=SETUP,
+    hints=(
+        "What is to be traced is said by a class, not by a path: look at type(module).__name__.",
+        "Collect the paths of all FeedForward parts first; then work on schedule[path], one after the other.",
+        "In each: decompose every nn.Linear by its path below the part, and only then call trace() on the part.",
+    ),
+    checks=(
+        Check(
+            "the feed-forward part of one layer is a flat graph",
+            "tracing",
+            2.4,
+            schedules([flattened("of one layer, which branches", "layers.0.feed_forward")]),
+        ),
+        Check(
+            "the part of every layer",
+            "several layers",
+            2.4,
+            schedules([flattened("of three layers, the second", "layers.1.feed_forward", layers=3)]),
+        ),
+    ),
+)

@@ -1,0 +1,105 @@
+"""Exercise 00.1: ask the doctor, on whatever machine the answer runs.
+
+The worker's doctor answers; the host compares with its own, so numbers copied from another machine are wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch  # noqa: F401 - the doctor reports on the torch that runs
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.value import ValueAnswer
+from course_lib.doctor import Report, doctor
+
+NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")
+"""Findings that are the same in a worker as in the host: versions, not threads or room on the disk."""
+
+Questions = Callable[[Draw], list[list[str]]]
+
+
+@functools.cache
+def report() -> Report:
+    """What the doctor says of the machine that checks; asked once, since it asks other programs."""
+    return doctor()
+
+
+def truth(names: list[str]) -> dict[str, str]:
+    """What the doctor found on this machine, of the findings with these names."""
+    return {finding.name: finding.found for finding in report().findings if finding.name in names}
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        lambda names: {f.name: f.health.value for f in report().findings if f.name in names},
+        "That is how each finding stands; return what was found, which is called `found`.",
+    ),
+    Misconception(
+        lambda names: [f.found for f in report().findings if f.name in names],
+        "That is a list; return a dict, so that one can see which finding each text belongs to.",
+    ),
+)
+
+
+def reports(questions: Questions) -> Callable[[ValueAnswer, Draw], None]:
+    """A check that the answer says of fresh lists of names what the host's own doctor found."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for names in questions(draw):
+            found, expected = answer.ask(names), truth(names)
+            if type(found) is not dict or found != expected:
+                raise CheckFailedError(_told(names, found, expected))
+
+    return run
+
+
+def _told(names: list[str], found: Any, expected: dict[str, str]) -> str:
+    known = explained_value(found, names, MISCONCEPTIONS)
+    if isinstance(found, dict) and found.items() > expected.items():  # others differ between worker and host
+        known = "All findings came back: return those whose names are in the list, and no other."
+    elif not known and isinstance(found, dict) and set(found) == set(expected):
+        known = "The values are not of the machine that checked. An answer runs there, so it has to ask again."
+    return f"For {names} the answer is {_short(found)}; expected {_short(expected)}. {known}".rstrip()
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def single(draw: Draw) -> list[list[str]]:
+    """Every name alone, in random order."""
+    return [[name] for name in draw.sample(NAMES, len(NAMES))]
+
+
+def several(draw: Draw) -> list[list[str]]:
+    """Some names together."""
+    return [draw.sample(NAMES, count) for count in (2, 3)]
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Ask the doctor",
+    kind=Kind.VALUE,
+    entry_point="ask_doctor",
+    points=2,
+    setup="import torch\nfrom course_lib.doctor import doctor\n",
+    wall_s=30,
+    hints=(
+        "`doctor()` returns a report, and the report has a tuple called `findings`. Show one of them in a cell of its "
+        "own: which of its fields do you need?",
+        "Start with an empty dict, go through the findings one by one, and keep those whose name was asked for.",
+        "A dict comprehension does it in one line: the name before the colon, `found` after it, and behind the loop a "
+        "condition with `in names`.",
+    ),
+    checks=(
+        Check("one finding at a time", "one finding", 0.6, reports(single)),
+        Check("several findings at once", "several findings", 0.6, reports(several)),
+    ),
+)

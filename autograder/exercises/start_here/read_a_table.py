@@ -1,0 +1,134 @@
+"""Exercise 00.2: read the table of a small torch.fx graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.value import ValueAnswer
+
+Row = dict[str, Any]
+"""One line of the table: {"node": str, "op": str, "calls": str, "arguments": str, "users": int}."""
+
+FUNCTIONS = ("relu", "tanh", "neg", "exp")
+MODULES = ("dense", "norm", "gate")
+PARTS = ("leaf_module", "two_users", "dead")
+
+
+def small_table(draw: Draw, extra: int = 0) -> list[Row]:
+    """A table with one leaf module, one node with two users and one that is dead: five nodes and ``extra`` more.
+
+    The roles fall to nodes by chance: now the input has two users, now the leaf module or a function.
+    """
+    kinds = draw.sample(["module", "method", *["function"] * (1 + extra)], 3 + extra)
+    names = ["x", *(_name(draw, kind, i) for i, kind in enumerate(kinds)), "output"]
+    dead = draw.integer(1, len(names) - 2)
+    chain = [name for i, name in enumerate(names) if i != dead]
+    reads = {name: [chain[i]] for i, name in enumerate(chain[1:])}  # each reads the one before
+    twice = chain[draw.integer(0, dead - 1)]
+    reads[names[dead]] = [twice]
+    return [_row(name, ["placeholder", *kinds, "output"][i], reads) for i, name in enumerate(names)]
+
+
+def _name(draw: Draw, kind: str, number: int) -> str:
+    return f"{draw.choice({'module': MODULES, 'method': ('view', 'contiguous'), 'function': FUNCTIONS}[kind])}_{number}"
+
+
+def _row(name: str, kind: str, reads: dict[str, list[str]]) -> Row:
+    op = kind if kind in ("placeholder", "output") else f"call_{kind}"
+    called = name.rsplit("_", 1)[0]
+    users = sum(name in read for read in reads.values())
+    return {
+        "node": name,
+        "op": op,
+        "calls": f"Linear ({called})" if kind == "module" else called,
+        "arguments": ", ".join(reads.get(name, [])),
+        "users": users,
+    }
+
+
+def truth(rows: list[Row], part: str) -> str:
+    """The one node that is asked for, found by who reads whom."""
+    readers = {r["node"]: sum(r["node"] in s["arguments"].split(", ") for s in rows) for r in rows}
+    if part == "leaf_module":
+        return str(next(r["node"] for r in rows if r["op"] == "call_module"))
+    if part == "two_users":
+        return next(name for name, count in readers.items() if count == 2)
+    return next(name for name, count in readers.items() if count == 0 and name != "output")
+
+
+SAYS = {
+    "leaf_module": "A leaf module is called by a node whose op is call_module.",
+    "two_users": "The column users counts the nodes that read a result.",
+    "dead": "Dead is a node whose result nobody reads; the output is what all others are for.",
+}
+MISCONCEPTIONS = {
+    "leaf_module": (
+        Misconception(
+            lambda rows: next(r["calls"] for r in rows if r["op"] == "call_module"),
+            "That is what the node calls; its own name stands in the column node.",
+        ),
+        Misconception(
+            lambda rows: next(r["node"] for r in rows if r["op"] == "call_function"),
+            "That node calls a function, which has no parameters and is no module.",
+        ),
+    ),
+    "two_users": (
+        Misconception(
+            lambda rows: rows[[r["users"] for r in rows].index(2) + 1]["node"],
+            "That is the next line: the count stands in the line of the node that is read.",
+        ),
+    ),
+    "dead": (
+        Misconception(
+            lambda rows: rows[-1]["node"],
+            "The output has no users, and yet it is not dead: it is what the graph returns.",
+        ),
+    ),
+}
+
+
+def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], None]:
+    """A check that the answer's entry ``part`` is right for tables with so many more nodes than five."""
+
+    def run(answer: ValueAnswer, draw: Draw) -> None:
+        for extra in extras:
+            rows = small_table(draw, extra)
+            found, expected = answer.ask(rows), truth(rows, part)
+            if not isinstance(found, dict) or part not in found:
+                raise CheckFailedError(f"read_table returned {found!r:.120}; expected a dict with {', '.join(PARTS)}.")
+            if found[part] != expected:
+                says = explained_value(found[part], rows, MISCONCEPTIONS[part]) or SAYS[part]
+                raise CheckFailedError(
+                    f"In a table of {len(rows)} nodes {part} is {found[part]!r:.60}; expected {expected!r}. {says}"
+                )
+
+    return run
+
+
+FIVE = (0,) * 6
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Read a table",
+    kind=Kind.VALUE,
+    entry_point="read_table",
+    points=3,
+    wall_s=20,
+    hints=(
+        "Everything that is asked stands in two columns: `op` and `users`. Which one answers which question?",
+        "Write one loop, or one `next(...)`, a question: go through the rows and take the name in column `node` of the "
+        "row that fits.",
+        "Nobody reads a dead node, so its `users` is 0. That is true of one other row, too, which you must leave out.",
+    ),
+    checks=(
+        Check("the leaf module, in tables of five nodes", "leaf module", 0.5, finds("leaf_module", FIVE)),
+        Check("the node with two users, in tables of five nodes", "two users", 0.6, finds("two_users", FIVE)),
+        Check("the dead node, in tables of five nodes", "dead nodes", 0.7, finds("dead", FIVE)),
+    ),
+)

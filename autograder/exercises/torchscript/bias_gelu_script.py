@@ -1,0 +1,196 @@
+"""Exercise 03.4: bias and GELU in TorchScript, forward and backward, each in one fusion group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host import comparison
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.archive import ArchiveAnswer, groups, outside
+from autograder.host.kinds.callable import Case, Reply
+from autograder.host.kinds.misconceptions import Misconception, explained
+
+Tensor = torch.Tensor
+Run = Callable[[ArchiveAnswer, Draw], None]
+FORWARD, BACKWARD = "bias_gelu", "bias_gelu_backward"
+REDUCTIONS = {"aten::sum", "aten::sum_to_size", "aten::size", "aten::dim", "aten::len", "aten::mean"}
+"""What may run outside the backward's group: the bias gradient is a sum over rows, and asks for their number."""
+REDUCTIONS |= {"aten::reshape", "aten::view", "aten::flatten", "aten::append", "aten::__getitem__", "aten::slice"}
+REDUCTIONS |= {"aten::__range_length", "aten::__derive_index", "aten::sub", "aten::gt", "aten::list"}
+
+
+def gelu(h: Tensor) -> Tensor:
+    """The tanh formula."""
+    return 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+
+
+def forward(x: Tensor, bias: Tensor) -> Tensor:
+    """What `bias_gelu` computes."""
+    return gelu(x + bias)
+
+
+def backward(grad: Tensor, x: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+    """What `bias_gelu_backward` computes: the gradients by x and by the bias."""
+    leaves = [x.detach().clone().requires_grad_(), bias.detach().clone().requires_grad_()]
+    return torch.autograd.grad(forward(*leaves), leaves, grad)
+
+
+def _gradients(grad: Tensor, x: Tensor, bias: Tensor, slope: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+    by_x = slope(x + bias) * grad
+    return by_x, by_x.sum_to_size(bias.shape)
+
+
+def _slope(h: Tensor, cubic: float = 3 * 0.044715, inner: float = 1.0) -> Tensor:
+    t = torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3))
+    return 0.5 * (1 + t) + inner * 0.5 * h * (1 - t * t) * math.sqrt(2 / math.pi) * (1 + cubic * h * h)
+
+
+MISCONCEPTIONS = {
+    FORWARD: (
+        Misconception(
+            lambda x, b: torch.nn.functional.gelu(x + b), "This is the erf form of GELU; the task is its tanh formula."
+        ),
+        Misconception(lambda x, b: gelu(x) + b, "The bias was added after the activation; it belongs inside."),
+        Misconception(
+            lambda x, b: 0.5 * (x + b) * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + b))),
+            "The cubic term is missing: the argument of tanh is sqrt(2/pi) * (h + 0.044715 * h**3).",
+        ),
+    ),
+    BACKWARD: (
+        Misconception(
+            lambda g, x, b: (backward(g, x, b)[0],) * 2,
+            "The bias gradient was not summed: one bias is added to every row, so its gradient is a sum over all rows.",
+        ),
+        Misconception(
+            lambda g, x, b: (backward(g, x, b)[0], backward(g, x, b)[0].sum(0)),
+            "The bias gradient was summed over the first dimension only; sum over all but the last.",
+        ),
+        Misconception(
+            lambda g, x, b: _gradients(g, x, b, lambda h: _slope(h, inner=0.0)),
+            "Product rule: h stands before the bracket and inside tanh; the second term is missing.",
+        ),
+        Misconception(
+            lambda g, x, b: _gradients(g, x, b, lambda h: _slope(h, cubic=0.044715)),
+            "The derivative of 0.044715 * h**3 is 3 * 0.044715 * h**2; the 3 is missing.",
+        ),
+        Misconception(
+            lambda g, x, b: _gradients(torch.ones_like(g), x, b, _slope),
+            "Chain rule: the incoming gradient `grad` has to be multiplied in.",
+        ),
+    ),
+}
+
+
+def operands(draw: Draw, *shape: int) -> tuple[Tensor, Tensor]:
+    """An x of this shape and a bias for its last dimension."""
+    return draw.normal(*shape), draw.normal(shape[-1])
+
+
+def forwards(shapes: Sequence[tuple[int, ...]]) -> Callable[[Draw], list[Case]]:
+    """Calls of the forward function."""
+    return lambda draw: [Case(operands(draw, *s), label=f"for x of shape {s}") for s in shapes]
+
+
+def backwards(shapes: Sequence[tuple[int, ...]]) -> Callable[[Draw], list[Case]]:
+    """Calls of the backward function."""
+    return lambda draw: [Case((draw.normal(*s), *operands(draw, *s)), label=f"for x of shape {s}") for s in shapes]
+
+
+def agrees(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
+    """A check that the scripted function equals its formula, several calls in a row on one load."""
+    reference: Callable[..., Any] = forward if name == FORWARD else backward
+    names = {FORWARD: ("the output",), BACKWARD: ("the gradient by x", "the gradient by the bias")}[name]
+
+    def run(answer: ArchiveAnswer, draw: Draw) -> None:
+        calls = cases(draw)
+        for outputs, case in zip(answer.run(answer.function(name), calls), calls, strict=True):
+            try:
+                _require(outputs, case, reference, names)
+            except CheckFailedError as error:
+                reply = Reply(outputs, len(names) > 1, (), (), ())
+                said = explained(reply, case, names, MISCONCEPTIONS[name])
+                raise CheckFailedError(f"{name}: {said or error}") from None
+
+    return run
+
+
+def _require(outputs: tuple[Tensor, ...], case: Case, reference: Callable[..., Any], names: Sequence[str]) -> None:
+    eagers, truths = reference(*case.args), reference(*[a.double() for a in case.args])
+    pairs = zip(_several(truths), _several(eagers), strict=True)
+    if len(outputs) != len(names):
+        raise CheckFailedError(f"it returned {len(outputs)} tensors; expected {len(names)}: {', '.join(names)}.")
+    for actual, (truth, eager), what in zip(outputs, pairs, names, strict=True):
+        comparison.require_close(actual, truth, eager, what, case.where)
+
+
+def _several(result: Any) -> tuple[Tensor, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
+    """A check that for each call, on a fresh load, one group holds all the arithmetic, and that its numbers are right.
+
+    Only the sum over rows may run outside.
+    """
+    allowed = REDUCTIONS if name == BACKWARD else set()
+
+    def run(answer: ArchiveAnswer, draw: Draw) -> None:
+        archive = answer.function(name)
+        for case in cases(draw):
+            graph = answer.optimised(archive, [case])
+            found, alone = groups(graph), [kind for kind in outside(graph) if kind not in allowed]
+            answer.counted[f"groups_{name.removeprefix('bias_gelu_')}"] = len(found)
+            if len(found) != 1 or alone:
+                listed = ", ".join(alone) or "nothing"
+                raise CheckFailedError(
+                    f"{name} runs as {len(found)} fusion groups, and alone outside of them: {listed}{case.where}. "
+                    "One group should hold everything elementwise: no branches on sizes, no matrix product, no copies."
+                )
+            if not _holds_both(found[0]):
+                raise CheckFailedError(f"{name} has a group of {', '.join(found[0])}: that is not add and GELU.")
+        agrees(name, cases)(answer, draw)
+
+    return run
+
+
+def _holds_both(group: tuple[str, ...]) -> bool:
+    return "aten::add" in group and bool({"aten::tanh", "aten::gelu"} & set(group))
+
+
+SETUP = """\
+import math
+import torch
+from torch import nn
+from torch.nn import functional as F
+"""
+SMALL = [(4, 8), (3, 5)]
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Bias and GELU in one group",
+    kind=Kind.ARCHIVE,
+    entry_point=FORWARD,
+    points=15,
+    setup=SETUP,
+    masked=("course_lib.kernels", "course_lib.fusion"),  # they hold bias and GELU with their derivative
+    checks=(
+        Check("the output is GELU of x + bias", "values", 2, agrees(FORWARD, forwards(SMALL))),
+        Check("both gradients, of a matrix", "gradients", 3, agrees(BACKWARD, backwards(SMALL))),
+        Check("the forward is one group", "one group", 2.5, one_group(FORWARD, forwards([(4, 8)]))),
+        Check("the backward's arithmetic is one group", "one group", 1.5, one_group(BACKWARD, backwards([(4, 8)]))),
+    ),
+    hints=(
+        "Look at the formula of the section above with h = x + bias; the backward needs its derivative by h, "
+        "multiplied by grad, and then summed over rows for the bias.",
+        "Name t = tanh(...) first. The slope is 0.5 * (1 + t), plus 0.5 * h times the derivative of t by h. "
+        "Both functions take tensors only, so no annotation is needed but that of the returned tuple.",
+        "The derivative of tanh(u) is (1 - t * t) * du/dh, with du/dh = 0.79788456 * (1 + 3 * 0.044715 * h * h). "
+        "sum_to_size(bias.shape) sums over whatever the bias was broadcast along.",
+    ),
+)

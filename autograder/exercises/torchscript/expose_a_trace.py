@@ -1,0 +1,143 @@
+"""Exercise 03.3: a pair of inputs that shows that a trace is wrong, without any error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, Exercise, Kind
+from autograder.host.kinds.counterexample import Trial, disproves
+from autograder.host.kinds.decoded import Inputs
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A program that a trace gets wrong, with one number in it."""
+
+    source: str  # of the function `program`, with {limit} in it
+    decision: Callable[[torch.Tensor, int], Any]  # what is frozen: alike for two inputs, the trace is right for both
+    question: str  # completes "both inputs ..."
+
+
+TRAPS: Mapping[str, Trap] = {
+    "normalise": Trap(
+        """
+def program(x):
+    if x.abs().max() > {limit}:
+        x = x / x.abs().max()
+    return x
+""",
+        lambda x, limit: bool(x.abs().max() > limit),
+        "are on the same side of the limit",
+    ),
+    "average_even": Trap(
+        """
+def program(x):
+    if x.shape[0] % {limit} == 0:
+        return x.sum(0) / x.shape[0]
+    return x.sum(0)
+""",
+        lambda x, limit: x.shape[0] % limit == 0,
+        "have a number of rows that the limit divides, or both have not",
+    ),
+    "halve": Trap(
+        """
+def program(x):
+    times = 0
+    while x.abs().sum() > {limit} and times < 20:
+        x = x / 2
+        times += 1
+    return x
+""",
+        lambda x, limit: next((n for n in range(20) if x.abs().sum() / 2**n <= limit), 20),
+        "are halved equally often",
+    ),
+}
+_TEXT = """
+import warnings
+import torch
+
+{source}
+
+def reference(example, later):
+    return program(later)
+
+
+def right(example, later):
+    return torch.jit.script(program)(later)
+
+
+def wrong(example, later):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.jit.trace(program, (example,), check_trace=False)(later)
+"""
+
+
+def trial(name: str, limit: int, accepts: Callable[[Inputs], str] | None = None) -> Trial:
+    """The program ``name`` with this limit: eager is true, script is right, the trace of the example is wrong."""
+    trap = TRAPS[name]
+    return Trial(
+        f"`{name}` with limit {limit}",
+        _TEXT.format(source=trap.source.format(limit=limit)),
+        {"program": name, "limit": limit},
+        accepts=lambda inputs: _form(inputs) or (accepts(inputs) if accepts else ""),
+        explain=lambda inputs: _explained(inputs, trap, limit),
+        wrong="the trace",
+        right="the scripted program",
+    )
+
+
+def _form(inputs: Inputs) -> str:
+    pair = inputs.value
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return "Return a pair: the example to trace with, and the input for later."
+    if not all(isinstance(t, torch.Tensor) and t.dtype is torch.float32 and t.dim() == 2 and t.numel() for t in pair):
+        return "Both inputs should be float32 matrices with at least one element."
+    return ""
+
+
+def _explained(inputs: Inputs, trap: Trap, limit: int) -> str:
+    """What was likely thought by somebody whose pair shows nothing."""
+    example, later = inputs.value
+    if example.shape == later.shape and torch.equal(example, later):
+        return "Both inputs are the same: a trace is right for the input that it was made with."
+    if trap.decision(example, limit) == trap.decision(later, limit):
+        return f"The trace keeps what its example decided, and here both inputs {trap.question}: the same way is right."
+    return "The two ways give the same numbers here; choose numbers for which they do not."
+
+
+def limits(names: Sequence[str], low: int, high: int, rounds: int = 1) -> Callable[[Draw], list[Trial]]:
+    """Each program ``rounds`` times, with a limit of its own."""
+    return lambda draw: [trial(name, draw.integer(low, high)) for name in names for _ in range(rounds)]
+
+
+def _visible(name: str) -> Check:
+    return Check(f"`{name}` is exposed", name, 1.6, disproves(limits([name], 2, 4)))
+
+
+SETUP = """\
+import torch
+from torch import nn
+"""
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Expose a trace",
+    kind=Kind.COUNTEREXAMPLE,
+    entry_point="expose",
+    points=8,
+    setup=SETUP,
+    checks=tuple(map(_visible, TRAPS)),
+    hints=(
+        "Which question does each program ask about its input? A trace asks it once, of the example.",
+        "Take an example for which the answer is yes and a later input for which it is no. Keep dtype and rank.",
+        "For `normalise`: torch.full((2, 3), limit - 1.0) and torch.full((2, 3), limit + 1.0). For `average_even` "
+        "change the number of rows, for `halve` the size of the numbers.",
+    ),
+)

@@ -1,0 +1,183 @@
+"""Exercise 03.2: a module with an optional argument, keyword options and a list for state, made scriptable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host import comparison
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.archive import ArchiveAnswer
+from autograder.host.kinds.callable import Case
+from autograder.host.kinds.misconceptions import Misconception
+
+Tensor = torch.Tensor
+State = dict[str, Tensor]
+
+
+@dataclass
+class Recall:
+    """What the module computes, on a state dict: the mean of the last ``depth`` values."""
+
+    state: State
+    depth: int
+    past: list[Tensor] = field(default_factory=list)
+    trims: bool = True
+    remembers: bool = True
+    masks: bool = True
+    scales: bool = True
+
+    def __call__(self, x: Tensor, mask: Tensor | None = None, *, scale: float = 1.0, fresh: bool = False) -> Tensor:
+        """One call; ``fresh`` forgets what came before."""
+        value = F.linear(x, self.state["dense.weight"].to(x.dtype), self.state["dense.bias"].to(x.dtype))
+        value = value * scale if self.scales else value
+        if mask is not None and self.masks:
+            value = value * mask
+        if fresh or not self.remembers:
+            self.past = []
+        self.past.append(value)
+        if self.trims:
+            self.past = self.past[-self.depth :]
+        total = self.past[0]
+        for earlier in self.past[1:]:
+            total = total + earlier
+        return total / len(self.past)
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        lambda state, depth: Recall(state, depth, remembers=False),
+        "The list is forgotten between calls: keep it in `self`, with its type declared in the class.",
+    ),
+    Misconception(
+        lambda state, depth: Recall(state, depth, trims=False),
+        "The list grows for ever: after `append`, keep its last `depth` entries only.",
+    ),
+    Misconception(
+        lambda state, depth: Recall(state, depth, masks=False),
+        "The mask is ignored. Was the module traced without one? A trace keeps the way that its example took.",
+    ),
+    Misconception(
+        lambda state, depth: Recall(state, depth, scales=False),
+        "`scale` is ignored: make it an argument of its own, with its type and default.",
+    ),
+)
+
+
+def fresh_state(draw: Draw, width: int) -> State:
+    """Weights that the student's module did not draw itself."""
+    return {"dense.weight": draw.normal(width, width), "dense.bias": draw.normal(width)}
+
+
+Calls = Callable[[Draw, int], Sequence[Case]]
+
+
+def agrees(sequences: Sequence[tuple[int, int, Calls]]) -> Callable[[ArchiveAnswer, Draw], None]:
+    """A check that the scripted module, once saved and loaded, gives what the eager one does, call after call.
+
+    Each of ``sequences`` is a width, a depth, and the calls made one after the other on one loaded module.
+    """
+
+    def run(answer: ArchiveAnswer, draw: Draw) -> None:
+        for width, depth, made in sequences:
+            state, calls = fresh_state(draw, width), made(draw, width)
+            outputs = answer.run(answer.module([width, depth], state), calls)
+            _require(outputs, calls, state, depth)
+
+    return run
+
+
+def _require(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: State, depth: int) -> None:
+    truth, eager = Recall(state, depth), Recall(state, depth)
+    for number, (found, case) in enumerate(zip(outputs, calls, strict=True), 1):
+        expected, exact = eager(*case.args, **case.kwargs), truth(*_double(case.args), **case.kwargs)
+        if len(found) != 1:
+            raise CheckFailedError(f"Call {number} returned {len(found)} tensors; expected one.")
+        try:
+            comparison.require_close(found[0], exact, expected, f"the output of call {number} in a row", case.where)
+        except CheckFailedError as error:
+            raise CheckFailedError(_explained(outputs, calls, state, depth) or str(error)) from None
+
+
+def _double(args: Sequence[Any]) -> list[Any]:
+    return [a.double() if isinstance(a, Tensor) else a for a in args]
+
+
+def _explained(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: State, depth: int) -> str:
+    """The sentence of the first misconception that gives all of these outputs."""
+    for misconception in MISCONCEPTIONS:
+        wrong = misconception.formula(state, depth)
+        predicted = [wrong(*case.args, **case.kwargs) for case in calls]
+        pairs = zip(outputs, predicted, strict=True)
+        if all(len(f) == 1 and f[0].shape == p.shape and torch.allclose(f[0], p, atol=1e-5) for f, p in pairs):
+            return misconception.says
+    return ""
+
+
+def plain(draw: Draw, width: int) -> list[Case]:
+    """The same argument alone, more often than the list is long."""
+    return [Case((draw.normal(2, width),), label="without mask and options") for _ in range(5)]
+
+
+def masked(draw: Draw, width: int) -> list[Case]:
+    """A mask in every call."""
+    masks = [(draw.normal(2, width) > 0).float() for _ in range(4)]
+    return [Case((draw.normal(2, width), mask), label="with a mask") for mask in masks]
+
+
+def optional(draw: Draw, width: int) -> list[Case]:
+    """A mask in every second call, by place, by name, and as None."""
+    x = [draw.normal(3, width) for _ in range(4)]
+    mask = (draw.normal(3, width) > 0).float()
+    return [
+        Case((x[0],), label="without a mask"),
+        Case((x[1], mask), label="with a mask after a call without one"),
+        Case((x[2], None), label="with None for the mask"),
+        Case((x[3],), {"mask": mask}, label="with a mask by name"),
+    ]
+
+
+def scaled(draw: Draw, width: int) -> list[Case]:
+    """Another scale in each call, and none in the last."""
+    scales: list[dict[str, float]] = [{"scale": 0.5}, {"scale": float(draw.integer(2, 9))}, {}]
+    return [Case((draw.normal(2, width),), scale, label=f"with {scale or 'no option'}") for scale in scales]
+
+
+def forgetting(draw: Draw, width: int) -> list[Case]:
+    """``fresh`` in the middle of a row."""
+    flags: list[dict[str, bool]] = [{}, {}, {"fresh": True}, {}, {"fresh": False}]
+    return [Case((draw.normal(2, width),), flag, label=f"with {flag or 'no option'}") for flag in flags]
+
+
+SETUP = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+"""
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Make it scriptable",
+    kind=Kind.ARCHIVE,
+    entry_point="make_recall",
+    points=10,
+    setup=SETUP,
+    checks=(  # a depth of 1 asks for nothing to be remembered
+        Check("it is scripted, saved, loaded, and remembers", "state", 3, agrees([(4, 3, plain)])),
+        Check("masks", "options", 1.5, agrees([(4, 1, masked)])),
+        Check("scales", "options", 1.5, agrees([(4, 1, scaled)])),
+    ),
+    hints=(
+        "Script the module as it is and read the last lines of the message: it complains about one thing at a time.",
+        "TorchScript wants a type for everything that is no Tensor: `torch.Tensor | None = None` for the mask, "
+        "`scale: float = 1.0` and `fresh: bool = False` instead of **options, and the list's type in the class body.",
+        "`past: list[torch.Tensor]` stands in the class body and `self.past = []` in __init__; instead of `sum` over a "
+        "list, start from `torch.zeros_like(value)` and add in a `for` loop.",
+    ),
+)

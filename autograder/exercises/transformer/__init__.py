@@ -1,0 +1,1 @@
+"""Exercises of lesson 01: a Transformer layer from its parts."""

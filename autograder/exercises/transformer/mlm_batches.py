@@ -1,0 +1,188 @@
+"""Exercise 01.4: hide tokens for a masked language model, and its loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.checks.function_checks import agrees, gradients_agree
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import CallableAnswer, Case
+from autograder.host.kinds.misconceptions import Misconception
+
+IGNORED = -100
+SELECTED, MASKED, REPLACED = 0.15, 0.8, 0.1
+SIGMAS = 6.0
+LETTERS, MASK, PADDING = 50, 50, 51
+"""Tokens below `LETTERS` are text."""
+
+
+def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The mean cross-entropy over tokens that are asked for; 0 if there are none."""
+    total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+    return total / (labels != IGNORED).sum().clamp(min=1)
+
+
+def _over_everything(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return loss(logits, labels) * (labels != IGNORED).sum() / labels.numel()
+
+
+def _summed(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return loss(logits, labels) * (labels != IGNORED).sum()
+
+
+def _per_row(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return torch.stack([loss(a[None], b[None]) for a, b in zip(logits, labels, strict=True)]).mean()
+
+
+def _probabilities(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return loss(logits.softmax(-1), labels)
+
+
+MISCONCEPTIONS = (
+    Misconception(_over_everything, "The sum is divided by all tokens; divide it by those that are asked for."),
+    Misconception(_summed, "The losses are summed; take their mean over the tokens that are asked for."),
+    Misconception(_per_row, "Each row is averaged for itself; average over all tokens that are asked for at once."),
+    Misconception(_probabilities, "cross_entropy takes logits and does the softmax itself; here it came twice."),
+)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What came of one call: the tokens as they were, as the model sees them, and what it should say."""
+
+    tokens: torch.Tensor
+    hidden: torch.Tensor
+    labels: torch.Tensor
+
+    @property
+    def selected(self) -> torch.Tensor:
+        """Where something is asked."""
+        return self.labels != IGNORED
+
+
+def text(draw: Draw, rows: int, length: int) -> torch.Tensor:
+    """Random letters, each row padded at its end by up to a quarter of its length."""
+    letters = (draw.normal(rows, length, dtype=torch.float64) * 1e6).long() % LETTERS
+    ends = torch.tensor([length - draw.integer(0, length // 4) for _ in range(rows)])
+    return torch.where(torch.arange(length) < ends[:, None], letters, PADDING)
+
+
+def hide(answer: CallableAnswer, tokens: torch.Tensor, seed: int) -> Batch:
+    """Call the student's function and hold its result against what is always true of one, whatever the rates."""
+    case = Case((tokens, seed), {"letters": LETTERS, "mask": MASK, "padding": PADDING})
+    reply = answer.call(case)
+    if reply.mutated:
+        raise CheckFailedError("mask_tokens wrote into the tokens it was given; work on a clone.")
+    if len(reply.outputs) != 2:
+        raise CheckFailedError(f"mask_tokens returned {len(reply.outputs)} outputs; expected two: hidden, labels.")
+    for name, tensor in zip(("hidden", "labels"), reply.outputs, strict=True):
+        if tensor.shape != tokens.shape or tensor.dtype != torch.int64:
+            raise CheckFailedError(
+                f"{name} is a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}; expected "
+                f"{tuple(tokens.shape)} and int64, as the tokens."
+            )
+    batch = Batch(tokens, *reply.outputs)
+    # before anybody counts or indexes by them: an answer may hold any 64 bits
+    foreign = (batch.hidden < 0) | (batch.hidden >= LETTERS) & (batch.hidden != MASK) & (batch.hidden != PADDING)
+    if bool(foreign.any()):
+        raise CheckFailedError("hidden holds a number that is neither a letter nor mask nor padding.")
+    if bool((batch.labels[batch.selected] != tokens[batch.selected]).any()):
+        raise CheckFailedError("A label is neither -100 nor the token that stood there before it was hidden.")
+    if int((tokens != PADDING).sum()) >= 500 and not 0 < int(batch.selected.sum()) < 0.9 * tokens.numel():
+        share = float(batch.selected.double().mean())
+        raise CheckFailedError(f"labels ask for a share of {share:.2f} of the tokens; expected about 0.15.")
+    return batch
+
+
+def _elsewhere_untouched(answer: CallableAnswer, draw: Draw) -> None:
+    for rows, length in ((32, 40), (64, 33)):
+        batch = hide(answer, text(draw, rows, length), draw.integer(0, 10**6))
+        if bool((batch.hidden != batch.tokens)[~batch.selected].any()):
+            raise CheckFailedError("A token changed that is not asked for: where the label is -100 it must stay.")
+
+
+def require_share(found: int, of: int, share: float, what: str) -> None:
+    """Raise `CheckFailedError` unless ``found`` of ``of`` is what a share gives by chance, within six deviations."""
+    spread = math.sqrt(of * share * (1 - share))
+    if abs(found - of * share) > SIGMAS * spread + 1:
+        raise CheckFailedError(f"{what} a share of {found / max(of, 1):.3f}; expected {share:.3f}.")
+
+
+def _shares(answer: CallableAnswer, draw: Draw) -> None:
+    batch = hide(answer, text(draw, 512, 128), draw.integer(0, 10**6))
+    letters = batch.tokens < LETTERS
+    asked = int((batch.selected & letters).sum())
+    masked = int((batch.selected & (batch.hidden == MASK)).sum())
+    if masked == asked > 0:
+        raise CheckFailedError(
+            "Every selected token is behind the mask; of 100 only 80 should be, 10 become a random letter, 10 stay. "
+            "The model never sees a mask in use, so it must not learn that only masks matter."
+        )
+    require_share(asked, int(letters.sum()), SELECTED, "Selected is")
+    require_share(masked, asked, MASKED, "Of the selected tokens, behind the mask is")
+    changed = batch.selected & (batch.hidden != MASK) & (batch.hidden != batch.tokens)
+    by_another = REPLACED * (1 - 1 / LETTERS)  # a random letter may be the one that stood there
+    require_share(int(changed.sum()), asked, by_another, "Of the selected tokens, another letter is")
+    counts = torch.bincount(batch.hidden[changed], minlength=LETTERS)
+    for letter in (0, draw.integer(1, LETTERS - 2), LETTERS - 1):
+        require_share(int(counts[letter]), int(changed.sum()), 1 / LETTERS, f"Of the random letters, {letter} is")
+    half = int(counts[: LETTERS // 2].sum())
+    require_share(half, int(changed.sum()), 0.5, "Of the random letters, the lower half of the alphabet is")
+
+
+def loss_cases(draw: Draw, batch: Batch) -> Iterator[Case]:
+    """Logits for a batch, in two precisions."""
+    for dtype in (torch.float64, torch.float32):
+        logits = draw.normal(*batch.labels.shape, LETTERS, dtype=dtype, scale=3.0)
+        yield Case((logits, batch.labels), label=f"in {str(dtype).removeprefix('torch.')}")
+
+
+def _labels(draw: Draw, rows: int, length: int) -> torch.Tensor:
+    tokens = text(draw, rows, length)
+    return torch.where(draw.keep(rows, length, probability=0.3) & (tokens != PADDING), tokens, IGNORED)
+
+
+def _loss(answer: CallableAnswer, draw: Draw) -> None:
+    """Labels of the grader's own, so that wrong shares cost nothing here; what makes them must work all the same."""
+    tokens = text(draw, 16, 40)
+    hide(answer, tokens, draw.integer(0, 10**6))
+    batch = Batch(tokens, tokens, _labels(draw, 16, 40))
+
+    def cases(draw: Draw) -> Iterator[Case]:
+        return loss_cases(draw, batch)
+
+    function: Any = answer.function("masked_loss")
+    agrees(loss, cases, ("the loss",), MISCONCEPTIONS)(function, draw)
+    gradients_agree(loss, cases, ("the loss",), ("the logits",))(function, draw)
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Hide tokens, and the loss of guessing them",
+    kind=Kind.CALLABLE,
+    entry_point="mask_tokens",
+    points=10,
+    setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    masked=("course_lib.training",),
+    wall_s=60,
+    checks=(
+        Check("tokens that are not asked for stay", "untouched tokens", 1.4, _elsewhere_untouched),
+        Check("15 of 100 selected; of these 80 masked, 10 replaced, 10 kept", "shares", 2.6, _shares),
+        Check("the loss looks at selected tokens only", "loss", 2, _loss),
+    ),
+    hints=(
+        "Three independent questions for each token: is it selected, what is its fate, which letter would replace it?",
+        "Draw three tensors of the shape of `tokens` from one generator: two with torch.rand, one with torch.randint. "
+        "Comparisons with 0.15, 0.8 and 0.9 make masks of them, and torch.where does the rest.",
+        "`selected = (torch.rand(tokens.shape, generator=generator) < 0.15) & (tokens != padding)`, then "
+        "`labels = torch.where(selected, tokens, -100)`.",
+    ),
+)

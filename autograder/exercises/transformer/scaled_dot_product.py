@@ -1,0 +1,218 @@
+"""Exercise 01.1: scaled dot-product attention, by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host import comparison
+from autograder.host.checks.function_checks import agrees, gradients_agree
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.callable import CallableAnswer, Case, Reply
+from autograder.host.kinds.misconceptions import Misconception
+
+NAMES = ("context", "probabilities")
+
+
+def reference(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The eager formula without dropout.
+
+    query (batch, heads, q, size), key and value (batch, heads, k, size), mask (broadcastable to batch, heads, q, k),
+    True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows that may
+    attend to nothing are zero.
+    """
+    return _attention(query, key, value, mask, scale=1 / math.sqrt(query.shape[-1]), dim=-1)
+
+
+def _attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, *, scale: float, dim: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) * scale
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    probabilities = torch.softmax(scores, dim=dim)
+    if mask is not None:
+        probabilities = torch.where(mask, probabilities, 0.0)
+    return torch.einsum("bhqk,bhkd->bhqd", probabilities, value), probabilities
+
+
+MISCONCEPTIONS = (
+    Misconception(
+        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1.0, dim=-1),
+        "The scores are not scaled; divide query @ key.transpose(-1, -2) by sqrt(head_size) before softmax.",
+    ),
+    Misconception(
+        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1 / q.shape[-1], dim=-1),
+        "The scores are divided by head_size; divide them by its square root.",
+    ),
+    Misconception(
+        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1 / math.sqrt(q.shape[-1]), dim=-2),
+        "Softmax runs over the queries, so columns sum to 1; it should run over the keys, the last dimension.",
+    ),
+    Misconception(
+        lambda q, k, v, mask: _attention(q, k, v, ~mask, scale=1 / math.sqrt(q.shape[-1]), dim=-1),
+        "The mask is the wrong way round: True means that a position may be attended to.",
+    ),
+)
+
+
+def inputs(
+    draw: Draw, q: int, k: int, size: int, *, batch: int = 2, heads: int = 3, dtype: torch.dtype = torch.float32
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Random query, key and value."""
+    return (
+        draw.normal(batch, heads, q, size, dtype=dtype),
+        draw.normal(batch, heads, k, size, dtype=dtype),
+        draw.normal(batch, heads, k, size, dtype=dtype),
+    )
+
+
+def attendable(draw: Draw, *shape: int) -> torch.Tensor:
+    """A random mask in which every row may attend to something."""
+    mask = draw.keep(*shape)
+    mask[..., 0] = True
+    return mask
+
+
+def consistent(reply: Reply, case: Case) -> tuple[torch.Tensor, torch.Tensor]:
+    """Check what holds for every attention whatever its scale; returns context and probabilities.
+
+    Rows sum to 1, larger scores get larger shares, and context is the weighted sum of values. So a check on masks
+    does not also punish a wrong scale, and zeros or uniform rows still fail.
+    """
+    query, key, value, mask = (*case.args, None)[:4]
+    context, probabilities = _two(reply)
+    scores = query.double() @ key.double().transpose(-1, -2)
+    comparison.require_form(probabilities, scores.to(query.dtype), "probabilities")
+    allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand(scores.shape)
+    shares = probabilities.double()
+    if bool((shares[~allowed] != 0).any()):
+        raise CheckFailedError(
+            f"A masked position has probability {float(shares[~allowed].abs().max()):.2g}; expected exactly 0. "
+            "In the mask True means: may attend."
+        )
+    if not bool(((shares >= 0) & (shares <= 1)).all()):
+        raise CheckFailedError(f"probabilities hold numbers outside 0 to 1{case.where}; softmax gives none.")
+    sums, ones = shares.sum(-1).to(query.dtype), allowed.any(-1).double()
+    told = "the sum of a row of probabilities"
+    comparison.require_rounded(sums, ones, dtype=query.dtype, scale=1.0, what=told, where=case.where)
+    _require_monotone(shares, scores, allowed)
+    comparison.require_rounded(
+        context,
+        shares @ value.double(),
+        dtype=query.dtype,
+        scale=float(value.double().abs().max()) if value.numel() else 1.0,
+        what="context, compared with probabilities @ value,",
+        where=case.where,
+    )
+    return context, probabilities
+
+
+def _two(reply: Reply) -> tuple[torch.Tensor, torch.Tensor]:
+    if len(reply.outputs) != 2:
+        raise CheckFailedError(
+            f"The function returned {len(reply.outputs)} output(s); return the two tensors (context, probabilities)."
+        )
+    return reply.outputs[0], reply.outputs[1]
+
+
+def _require_monotone(shares: torch.Tensor, scores: torch.Tensor, allowed: torch.Tensor) -> None:
+    """Logarithms of probabilities are scores times one positive factor plus one number a row."""
+    logs, weights = torch.log(shares.clamp_min(1e-300)), (allowed & (shares > 0)).double()
+    count = weights.sum(-1, keepdim=True).clamp_min(1)
+    logs = (logs - (logs * weights).sum(-1, keepdim=True) / count) * weights
+    scores = (scores - (scores * weights).sum(-1, keepdim=True) / count) * weights
+    slope = float((logs * scores).sum() / (scores * scores).sum().clamp_min(1e-30))
+    spread = float(scores.abs().max())
+    if slope <= 0 or float((logs - slope * scores).abs().max()) > 1e-2 * max(slope * spread, 1.0):
+        raise CheckFailedError(
+            "probabilities are not a softmax of the scores query @ key.transpose(-1, -2), at any scale."
+        )
+
+
+def _small(draw: Draw) -> Iterator[Case]:
+    yield Case(inputs(draw, 4, 6, 8), label="with 4 queries, 6 keys, head size 8")
+    yield Case(inputs(draw, 5, 5, 16, dtype=torch.float64), label="in float64")
+    yield Case((*inputs(draw, 6, 7, 8), attendable(draw, 2, 1, 6, 7)), label="with a mask of shape (2, 1, 6, 7)")
+
+
+def _scale_is_inverse_root(answer: CallableAnswer, draw: Draw) -> None:
+    for size in (4, 64):
+        case = Case(inputs(draw, 3, 5, size, dtype=torch.float64))
+        _, probabilities = consistent(answer.call(case), case)
+        query, key, _ = case.args
+        scores = query @ key.transpose(-1, -2)
+        logs = torch.log(probabilities)
+        rise = scores.max(-1).values - scores.min(-1).values
+        found = float(((logs.max(-1).values - logs.min(-1).values) / rise).median())
+        if not abs(found * math.sqrt(size) - 1) <= 1e-6:  # NaN is not right either
+            named = {
+                1.0: "no scale at all",
+                1 / size: "1/head_size",
+                math.sqrt(size): "a product instead of a quotient",
+            }
+            nearest = next((text for factor, text in named.items() if abs(found / factor - 1) < 1e-6), f"{found:.4g}")
+            raise CheckFailedError(
+                f"At head size {size} the scores are scaled by {nearest}; "
+                f"expected 1/sqrt(head_size) = {1 / math.sqrt(size):.4g}."
+            )
+
+
+def _masks_hide(answer: CallableAnswer, draw: Draw) -> None:
+    q, k, v = inputs(draw, 5, 7, 8)
+    masks: list[Any] = [attendable(draw, 2, 1, 1, 7), attendable(draw, 2, 3, 5, 7)]
+    for mask in masks:
+        case = Case((q, k, v, mask), label=f"with a mask of shape {tuple(mask.shape)}")
+        consistent(answer.call(case), case)
+
+
+def _gradient_cases(draw: Draw) -> Iterator[Case]:
+    yield Case(inputs(draw, 3, 4, 8, dtype=torch.float64), label="in float64")
+    yield Case((*inputs(draw, 3, 4, 8), attendable(draw, 2, 3, 3, 4)), label="with a mask")
+
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Scaled dot-product attention",
+    kind=Kind.CALLABLE,
+    entry_point="scaled_dot_product",
+    points=10,
+    setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    masked=("course_lib.models",),
+    wall_s=30,
+    hints=(
+        "Write the shapes of query, key and value on paper first. Which two of their dimensions must meet in a matrix "
+        "product, so that one number comes out for each pair of a query and a key?",
+        "Five steps: scores, scale, mask, softmax over the keys, weighted sum of the values. A position that is masked "
+        "must have probability 0, which a very negative score gives, except in a row that is masked throughout.",
+        "`scores.masked_fill(~mask, lowest)` before softmax and a second `masked_fill` with 0.0 after it. The scale is "
+        "one division by `math.sqrt` of the last dimension, and dropout acts on the probabilities.",
+    ),
+    checks=(
+        Check(
+            "context and probabilities equal the fp64 reference",
+            "values",
+            2,
+            agrees(reference, _small, NAMES, MISCONCEPTIONS),
+        ),
+        Check("scores are scaled by 1/sqrt(head_size)", "scale", 1.5, _scale_is_inverse_root),
+        Check("masked positions get probability 0", "masks", 1.5, _masks_hide),
+        Check(
+            "gradients reach query, key and value",
+            "gradients",
+            1,
+            gradients_agree(reference, _gradient_cases, NAMES, ("query", "key", "value")),
+        ),
+    ),
+)

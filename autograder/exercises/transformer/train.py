@@ -1,0 +1,245 @@
+"""Exercise 01.5: train a masked language model, and write down for TensorBoard how it went."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import torch
+from torch.nn import functional as F
+
+from autograder.exercises.lessons import exercise_id
+from autograder.host.checks.event_files import Events, Points, read_events
+from autograder.host.draw import Draw
+from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.module import FOLDER, Build, Description, ModuleAnswer
+from course_lib.models import MaskedLanguageModel, TransformerConfig
+
+LETTERS, DIALECTS = 24, 4
+MASK = LETTERS
+STEPS, BATCH, LENGTH, HELD_OUT = 64, 32, 16, 256
+SIZES = {
+    "hidden_size": 32,
+    "num_heads": 2,
+    "intermediate_size": 64,
+    "num_layers": 1,
+    "vocab_size": LETTERS + 1,
+    "max_positions": LENGTH,
+    "dropout": 0.0,
+}
+LEAST_STEPS = 50
+CLEARLY_NATS = 0.1  # of loss below the baseline, so that no luck gets there
+IGNORED = -100
+LARGEST_SEED = 10**6
+
+
+@dataclass(frozen=True)
+class Text:
+    """A made-up language: each row is written in one of four alphabets, drawn afresh, so nobody can know it by heart.
+
+    How often a letter occurs says nothing about a hidden one; which letters stand around it says nearly all.
+    """
+
+    hidden: torch.Tensor  # (steps, batch, length)
+    labels: torch.Tensor
+    held_out_hidden: torch.Tensor  # (rows, length)
+    held_out_labels: torch.Tensor
+
+    @classmethod
+    def drawn(cls, draw: Draw) -> Text:
+        """Rows to learn from, and others of the same language."""
+        rows = STEPS * BATCH + HELD_OUT
+        alphabets = torch.tensor(draw.sample(range(LETTERS), LETTERS)).view(DIALECTS, -1)
+        uniform = draw.normal(rows, LENGTH + 1, dtype=torch.float64).mul(1e6).long().abs()
+        dialects, places = uniform[:, 0] % DIALECTS, uniform[:, 1:] % alphabets.shape[1]
+        tokens = alphabets[dialects].gather(1, places)
+        labels = torch.where(draw.keep(rows, LENGTH, probability=0.15), tokens, IGNORED)
+        hidden = torch.where(labels == IGNORED, tokens, MASK)
+        shape = (STEPS, BATCH, LENGTH)
+        return cls(
+            hidden[:-HELD_OUT].reshape(shape),
+            labels[:-HELD_OUT].reshape(shape),
+            hidden[-HELD_OUT:],
+            labels[-HELD_OUT:],
+        )
+
+    def unigram_nats(self) -> float:
+        """The held-out loss of guessing by how often each letter was asked for in training."""
+        asked = self.labels[self.labels != IGNORED]
+        shares = torch.bincount(asked, minlength=LETTERS).double() / len(asked)
+        return -float(shares.log()[self.held_out_labels[self.held_out_labels != IGNORED]].mean())
+
+
+def model_loss(state: Mapping[str, torch.Tensor], hidden: torch.Tensor, labels: torch.Tensor) -> float:
+    """The loss of our own model with these weights, computed here: what the answer says of it is not asked."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        model = MaskedLanguageModel(TransformerConfig(**SIZES)).eval()  # type: ignore[arg-type]
+        model.load_state_dict(dict(state))
+        logits = model(hidden)
+        return float(F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of the student's function: what it trained on, and what came back."""
+
+    text: Text
+    seed: int
+    state: Mapping[str, torch.Tensor]
+    written: Events | CheckFailedError
+
+    @property
+    def events(self) -> Events:
+        """What it wrote for TensorBoard; raises `CheckFailedError` where that is nothing."""
+        if isinstance(self.written, CheckFailedError):
+            raise self.written
+        return self.written
+
+
+def trained(answer: ModuleAnswer, text: Text, seed: int) -> Description:
+    """Have the student's function train; the weights must be those of the model that was asked for."""
+    found = answer.describe(
+        Build((text.hidden, text.labels), {"seed": seed, "folder": FOLDER, "sizes": SIZES}), training=False
+    )
+    with torch.random.fork_rng(devices=[]):
+        expected = MaskedLanguageModel(TransformerConfig(**SIZES)).state_dict()  # type: ignore[arg-type]
+    for name, value in expected.items():
+        given = found.parameters.get(name)
+        if given is None or given.shape != value.shape or given.dtype != value.dtype:
+            raise CheckFailedError(
+                f"The model that was returned has no `{name}` of shape {tuple(value.shape)}; return the trained "
+                "MaskedLanguageModel(TransformerConfig(**sizes))."
+            )
+        if not bool(torch.isfinite(given).all()):
+            raise CheckFailedError(f"`{name}` is not finite after training; lower the learning rate.")
+    return replace(found, parameters={name: found.parameters[name] for name in expected})
+
+
+_runs: weakref.WeakKeyDictionary[ModuleAnswer, Run | CheckFailedError] = weakref.WeakKeyDictionary()
+
+
+def one_run(answer: ModuleAnswer, draw: Draw) -> Run:
+    """The run that all checks look at, made by the first of them, since training takes time.
+
+    Raises `CheckFailedError` in each of them if it gave no weights.
+    """
+    if answer not in _runs:
+        try:
+            _runs[answer] = _first_run(answer, draw)
+        except CheckFailedError as error:
+            _runs[answer] = error
+    run = _runs[answer]
+    if isinstance(run, CheckFailedError):
+        raise run
+    return run
+
+
+def _first_run(answer: ModuleAnswer, draw: Draw) -> Run:
+    text, seed = Text.drawn(draw), draw.integer(0, LARGEST_SEED)
+    found = trained(answer, text, seed)
+    written: Events | CheckFailedError
+    try:
+        written = read_events(answer.clean, found.files)
+    except CheckFailedError as error:
+        written = error
+    return Run(text, seed, found.parameters, written)
+
+
+def _scalars(answer: ModuleAnswer, draw: Draw) -> None:
+    scalars = one_run(answer, draw).events.scalars
+    if len(scalars) < 2:
+        raise CheckFailedError(
+            f"The event file has the scalars {', '.join(scalars) or 'none'}; two at least are asked for, such as the "
+            "loss and the length of the gradient."
+        )
+    for tag, points in scalars.items():
+        steps = [step for step, _ in points]
+        if len(points) > 1 and len(set(steps)) == 1:
+            raise CheckFailedError(
+                f"All points of `{tag}` have the step {steps[0]}; give add_scalar the step as third."
+            )
+        if any(later <= earlier for earlier, later in pairwise(steps)):
+            raise CheckFailedError(f"The steps of `{tag}` do not rise from point to point.")
+    full = [tag for tag, points in scalars.items() if len(points) >= LEAST_STEPS]
+    if len(full) < 2:
+        raise CheckFailedError(
+            f"{len(full)} scalars have {LEAST_STEPS} points or more; two are asked for, written after every step."
+        )
+
+
+def _graph(answer: ModuleAnswer, draw: Draw) -> None:
+    nodes = one_run(answer, draw).events.graph_nodes
+    if nodes < 10:
+        raise CheckFailedError(
+            f"The event file holds a graph of {nodes} nodes; add the model's with writer.add_graph(model, one_batch)."
+        )
+
+
+def _logged_loss(answer: ModuleAnswer, draw: Draw) -> None:
+    """Some scalar is the loss of this run: as an untrained model's in the first step, as the trained one's in the last.
+
+    The first is known, and the last is computed here from the weights.
+    """
+    run = one_run(answer, draw)
+    untrained = math.log(SIZES["vocab_size"])
+    last = model_loss(run.state, run.text.hidden[-10:].flatten(0, 1), run.text.labels[-10:].flatten(0, 1))
+    if not any(_describes(points, untrained, last) for points in run.events.scalars.values()):
+        raise CheckFailedError(
+            f"No scalar is the training loss: it begins near {untrained:.1f}, the loss of an even guess, and ends near "
+            f"{last:.1f}, which is what the returned model gets on the last batches."
+        )
+
+
+def _describes(points: Points, first: float, last: float) -> bool:
+    if len(points) < LEAST_STEPS:
+        return False
+    values = [value for _, value in points]
+    return abs(values[0] - first) < 0.5 and abs(sum(values[-10:]) / 10 - last) < 0.4
+
+
+def _learns(answer: ModuleAnswer, draw: Draw) -> None:
+    run = one_run(answer, draw)
+    found = model_loss(run.state, run.text.hidden[-10:].flatten(0, 1), run.text.labels[-10:].flatten(0, 1))
+    baseline = run.text.unigram_nats()
+    if not found < baseline - CLEARLY_NATS:
+        raise CheckFailedError(
+            f"On the batches it learned from last, the model loses {found:.2f} nats a token; guessing by how often a "
+            f"letter occurs loses {baseline:.2f}. Does every step zero the gradients, go backward and step? A learning "
+            "rate of about 0.01 suits so few steps."
+        )
+
+
+SETUP = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.tensorboard import SummaryWriter
+from course_lib.models import MaskedLanguageModel, TransformerConfig
+"""
+
+EXERCISE = Exercise(
+    id=exercise_id(__name__),
+    title="Train, and write down how it went",
+    kind=Kind.MODULE,
+    entry_point="train",
+    points=12,
+    setup=SETUP,
+    masked=("course_lib.training",),
+    wall_s=180,
+    checks=(
+        Check("two scalars with rising steps", "scalars", 2, _scalars),
+        Check("the model's graph", "graph", 1.2, _graph),
+        Check("a scalar that is the training loss", "logged loss", 2, _logged_loss),
+        Check("the model learned", "learning", 2, _learns),
+    ),
+    hints=(
+        "Five lines make a step: logits, loss, zero_grad, backward, step. What must be made once, before the loop?",
+        "Seed, model, AdamW; then a `SummaryWriter` of the folder, in a `with`, around add_graph and the loop over the "
+        "zipped batches. `enumerate` counts the steps, from 1.",
+        "`add_scalar` takes a tag, a number and the step, so the loss needs `.item()`. The length of the gradient is "
+        "what `clip_grad_norm_` returns, after backward and with a limit of 1.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Ready-made checks, which exercises build from a few lines."""

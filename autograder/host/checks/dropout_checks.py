@@ -1,0 +1,140 @@
+"""Checks of graphs in which something falls out: the mask is read off the output, and everything follows from it.
+
+Which elements fall out is the graph's own affair; how many, by what the others are multiplied, and that the backward
+pass uses the same mask is not. Inputs are chosen so that an element of the output is zero exactly where it fell out.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autograder.host import comparison
+from autograder.host.artifacts import Artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import Reply
+from autograder.host.kinds.graph import GraphAnswer
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError
+from autograder.host.traced import Program, Traced, traced
+
+SIGMAS = 6.0  # a right rate is outside once in a hundred million gradings
+
+
+@dataclass(frozen=True)
+class Dropping:
+    """A program that drops out, and the formula of its output once it is known what fell out.
+
+    ``inputs(draw)`` gives inputs on which a zero in the columns behind the first means that the element fell out. The
+    first column of the first input is zero: whether it fell out shows neither in the output nor in its own gradient
+    here. ``formula(module, inputs, factors)`` takes what each element is multiplied with.
+    """
+
+    program: Program
+    p: float
+    inputs: Callable[[Draw], tuple[torch.Tensor, ...]]
+    formula: Callable[..., torch.Tensor]
+
+
+def drops(cases: Sequence[Dropping], operator: str, *, gradients: bool = False) -> Callable[[GraphAnswer, Draw], None]:
+    """A check that each program becomes one call of ``operator`` that drops out as the program does."""
+
+    def run(answer: GraphAnswer, draw: Draw) -> None:
+        share_among(cases, lambda case: _require_dropping(answer, case, operator, draw, gradients))
+
+    return run
+
+
+def _require_dropping(answer: GraphAnswer, case: Dropping, operator: str, draw: Draw, gradients: bool) -> None:
+    source = traced(case.program, draw)
+    artifact = answer.transform(source)
+    if artifact.count(operator) != 1:
+        raise CheckFailedError(
+            f"In the program {case.program.name} the result calls {operator} {artifact.count(operator)} times; "
+            "expected once."
+        )
+    source.redraw(draw)
+    fresh, inputs = artifact.with_tensors(source.tensors), case.inputs(draw)
+    kept = [_mask_of_one_run(answer, case, source, fresh, inputs, draw, gradients) for _ in range(2)]
+    if torch.equal(*kept):
+        raise CheckFailedError(f"In the program {case.program.name} two runs drop the same elements.")
+
+
+def _mask_of_one_run(
+    answer: GraphAnswer,
+    case: Dropping,
+    source: Traced,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+    draw: Draw,
+    gradients: bool,
+) -> torch.Tensor:
+    where = f" in the program {case.program.name} while training"
+    expected = case.formula(source.module, inputs, torch.ones_like(inputs[0]))
+    cotangents = [draw.normal(*expected.shape)] if gradients else []
+    try:
+        reply = answer.run(artifact, inputs, cotangents=cotangents, training=True)
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
+    if len(reply.outputs) != 1:
+        raise CheckFailedError(f"The transformed graph has {len(reply.outputs)} outputs{where}; expected 1.")
+    output = reply.outputs[0]
+    comparison.require_form(output, expected, "the output")
+    kept = output != 0
+    kept[..., 0] = True
+    _require_rate(kept[..., 1:], case, where)
+    factors = kept.to(inputs[0].dtype) / (1 - case.p)
+    _require_formula(case, source, reply, inputs, factors, cotangents, where)
+    return kept
+
+
+def _require_rate(kept: torch.Tensor, case: Dropping, where: str) -> None:
+    dropped, count = 1 - float(kept.double().mean()), kept.numel()
+    if dropped == 0:
+        raise CheckFailedError(
+            f"Nothing falls out{where}, where p is {case.p:g}. Hand on whether dropout is in training, too."
+        )
+    if abs(dropped - case.p) > SIGMAS * math.sqrt(case.p * (1 - case.p) / count):
+        raise CheckFailedError(
+            f"A share of {dropped:.2f} falls out{where}, where p is {case.p:g}. Hand on the program's own p."
+        )
+
+
+def _require_formula(
+    case: Dropping,
+    source: Traced,
+    reply: Reply,
+    inputs: tuple[torch.Tensor, ...],
+    factors: torch.Tensor,
+    cotangents: list[torch.Tensor],
+    where: str,
+) -> None:
+    truth, truths = _formula(case, copy.deepcopy(source.module).double(), inputs, factors, cotangents, torch.float64)
+    eager, eagers = _formula(case, source.module, inputs, factors, cotangents, inputs[0].dtype)
+    comparison.require_close(reply.outputs[0], truth, eager, "the output", where)
+    for i, (found, exact, plain) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
+        if found is None:
+            raise CheckFailedError(f"An input has no gradient{where}.")
+        if i == 0 and found.shape == plain.shape:
+            found, exact, plain = found[..., 1:], exact[..., 1:], plain[..., 1:]
+        comparison.require_close(found, exact, plain, "the gradient by an input, with the output's mask,", where)
+
+
+def _formula(
+    case: Dropping,
+    module: Any,
+    inputs: tuple[torch.Tensor, ...],
+    factors: torch.Tensor,
+    cotangents: list[torch.Tensor],
+    dtype: torch.dtype,
+) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+    leaves = [i.detach().to(dtype).requires_grad_(bool(cotangents)) for i in inputs]
+    output = case.formula(module, leaves, factors.to(dtype))
+    gradients = torch.autograd.grad(output, leaves, [c.to(dtype) for c in cotangents]) if cotangents else ()
+    return output.detach(), gradients

@@ -1,0 +1,177 @@
+"""Checks of passes that tidy a graph: how many calls are left, what they call, and that the meaning stays.
+
+`kinds.graph` holds a fusion against its operator; here the operators are the program's own. The host counts in
+the graph that came back, and what it counted means the same on fresh inputs and fresh weights, twice in a row: a
+constant that a program writes to is right only once.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import fx
+
+from autograder.host import comparison
+from autograder.host.artifacts import Artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import CallableAnswer, Case, Reply, as_tuple
+from autograder.host.kinds.graph import GraphAnswer, require_equal
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError
+from autograder.host.traced import Program, Traced, draw_inputs, traced
+
+
+@dataclass(frozen=True)
+class WrongTurn:
+    """A rewrite that people take for the right one, recognised by what its result computes or calls."""
+
+    says: str
+    computes: Callable[..., object] | None = None  # the function that the wrong result equals
+    calls: int | None = None  # the number of calls that the wrong result is left with
+    of_module: Callable[[fx.GraphModule], Callable[..., object]] | None = None  # the same, made of the program
+    refused: str = ""  # part of the sentence with which the wrong result is refused as a graph
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """A program, and what a right pass leaves of it."""
+
+    program: Program
+    calls: int  # nodes that call something
+    counts: Mapping[str, int] = field(default_factory=dict)  # target as data, such as "torch.neg", to number of nodes
+    expected: Callable[[], Callable[..., object]] | None = None  # builds what the result computes; the program if None
+    at_least: int | None = None  # calls that are still right, where fewer than ``calls`` are
+    tensors: int | None = None  # parameters and buffers that are left, where they are to be counted
+    wrong_turns: tuple[WrongTurn, ...] = ()
+
+
+Run = Callable[[GraphAnswer, Draw], None]
+
+
+def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False) -> Run:
+    """A check that every program is left with the right calls and computes what it must; its points are shared."""
+
+    def run(answer: GraphAnswer, draw: Draw) -> None:
+        share_among(cases, lambda case: _require_rewritten(answer, case, draw, gradients))
+
+    return run
+
+
+def _require_rewritten(answer: GraphAnswer, case: Rewriting, draw: Draw, gradients: bool) -> None:
+    source = traced(case.program, draw)
+    artifact = _transformed(answer, source, case)
+    if case.program.folds:
+        fresh = artifact
+    else:
+        source.redraw(draw)  # so that weights which the pass copied into the graph are the wrong ones
+        fresh = artifact.with_tensors(source.tensors)
+    expected = replace(source, module=replace(case.program, build=case.expected).trace()) if case.expected else source
+    for specs in (case.program.inputs, *case.program.others):
+        inputs = draw_inputs(specs, draw)
+        try:
+            first = require_equal(answer, expected, fresh, inputs, draw, gradients)
+        except CheckFailedError as error:
+            turned = _turned(answer, case, source.module, fresh, inputs)
+            raise CheckFailedError(turned or f"{error}{_because(case)}") from None
+        if not gradients:
+            _require_repeatable(answer, first, inputs, case)
+    _require_calls(artifact, case)
+
+
+def _transformed(answer: GraphAnswer, source: Traced, case: Rewriting) -> Artifact:
+    try:
+        return answer.transform(source)
+    except CheckFailedError as error:
+        for turn in case.wrong_turns:
+            if turn.refused and turn.refused in str(error):
+                raise CheckFailedError(f"In the program {case.program.name}: {turn.says}") from None
+        raise
+
+
+def _require_calls(artifact: Artifact, case: Rewriting) -> None:
+    name, found = case.program.name, artifact.calls()
+    counted = {target: sum(n["target"] == target for n in artifact.graph["nodes"]) for target in case.counts}
+    least = case.calls if case.at_least is None else case.at_least
+    if case.tensors is not None and len(artifact.tensors) != case.tensors:
+        raise CheckFailedError(
+            f"In the program {name} the result holds {len(artifact.tensors)} parameters and buffers; {case.tensors} "
+            f"are right.{_because(case)}"
+        )
+    if least <= found <= case.calls and counted == dict(case.counts):
+        return
+    for turn in case.wrong_turns:
+        if turn.calls == found:
+            raise CheckFailedError(f"In the program {name}: {turn.says}")
+    for target, number in counted.items():
+        if number != case.counts[target]:
+            raise CheckFailedError(
+                f"In the program {name} the result calls {target} {_times(number)}; expected "
+                f"{_times(case.counts[target])}.{_because(case)}"
+            )
+    raise CheckFailedError(
+        f"In the program {name} the result makes {found} calls; {case.calls} are right.{_because(case)}"
+    )
+
+
+def _because(case: Rewriting) -> str:
+    return f" {case.program.reason}" if case.program.reason else ""
+
+
+def _turned(
+    answer: GraphAnswer,
+    case: Rewriting,
+    module: fx.GraphModule,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+) -> str:
+    """The sentence of the wrong turn that computes what the result does; empty if none does."""
+    for turn in case.wrong_turns:
+        if turn.of_module is not None:
+            plain, precise = map(turn.of_module, (copy.deepcopy(module), copy.deepcopy(module).double()))
+        elif turn.computes is not None:
+            plain = precise = turn.computes
+        else:
+            continue
+        if _computes(answer, plain, precise, artifact, inputs):
+            return f"In the program {case.program.name}: {turn.says}"
+    return ""
+
+
+def _computes(
+    answer: GraphAnswer,
+    plain: Callable[..., object],
+    precise: Callable[..., object],
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+) -> bool:
+    try:
+        found = answer.run(artifact, inputs).outputs
+        eagers, truths = as_tuple(plain(*[i.clone() for i in inputs])), as_tuple(precise(*[i.double() for i in inputs]))
+        for actual, truth, eager in zip(found, truths, eagers, strict=True):
+            comparison.require_close(actual, truth.detach(), eager.detach(), "")
+    except (AnswerFailedError, CheckFailedError, RuntimeError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _require_repeatable(answer: GraphAnswer, first: Reply, inputs: tuple[torch.Tensor, ...], case: Rewriting) -> None:
+    """Run what is loaded once more: a buffer that the first run wrote to now holds something else."""
+    again = CallableAnswer(answer.clean).call(Case(inputs))
+    if case.program.training or all(map(_same, again.outputs, first.outputs)):
+        return
+    raise CheckFailedError(
+        f"In the program {case.program.name} the result gives something else when it is called a second time: it "
+        "writes to a tensor that it keeps. A constant that somebody writes to may not be computed beforehand."
+    )
+
+
+def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return left.shape == right.shape and torch.equal(left.nan_to_num(), right.nan_to_num())
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

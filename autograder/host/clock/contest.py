@@ -1,0 +1,183 @@
+"""The speed of one exercise's answer: what is put under the clock, and what the record says about it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autograder.host import shared_inputs
+from autograder.host.artifacts import Artifact
+from autograder.host.clock.cuda_memory import DeviceMemory
+from autograder.host.clock.memory import HostMemory, Memory, Problem
+from autograder.host.clock.side import Side
+from autograder.host.clock.trial import Job, Plan, Trial, run_trial
+from autograder.host.clock.verdict import assess, enough
+from autograder.host.draw import Draw
+from autograder.host.kinds.callable import as_tuple
+from autograder.host.records import SpeedRecord, SpeedVerdict
+from autograder.host.sandbox import Sandbox
+from autograder.host.session import Session
+from autograder.host.speed import Speed
+from autograder.host.traced import Traced, traced
+from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
+from course_lib.timing.environment import environment
+from course_lib.timing.summaries import median_interval
+
+SHARE_OF_DEVICE = 16  # of its free memory, what one round takes: both sides, private copies and fp64 need the rest
+SHOWN = Plan(max_pairs=15, budget_s=0.3, window_us=600.0, tries=1)
+"""For a CPU, whose ratio is shown and earns nothing: an interval soon, not a verdict."""
+SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing about a GPU."
+
+
+@dataclass(frozen=True)
+class Contest:
+    """An answer and its baseline, ready to be put under the clock as often as needed.
+
+    ``artifact`` is a graph that the host rebuilt, or None where the student's own function is called, which
+    ``student`` makes a session for.
+    """
+
+    speed: Speed
+    program: Traced
+    sandbox: Sandbox
+    wall_s: float
+    draw: Draw
+    artifact: Artifact | None = None
+    student: Callable[[], Session] | None = None
+    device: str = "cpu"
+
+    def trial(self, plan: Plan) -> Trial:
+        """One trial in fresh processes."""
+        with self._side(self._candidate) as candidate, self._side(self._baseline) as baseline:
+            return run_trial(candidate, baseline, self.job(), plan)
+
+    def control(self, pairs: int) -> Trial:
+        """The baseline against itself, in two fresh processes."""
+        with self._side(self._baseline) as first, self._side(self._baseline) as second:
+            return run_trial(first, second, self.job(), Plan(max_pairs=pairs))
+
+    def job(self) -> Job:
+        """Fresh inputs from a generator that nobody else can seed, and the program itself as the reference."""
+        generator = torch.Generator(self.device).manual_seed(self.draw.integer(0, 2**63 - 1))
+        program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(self.device))
+
+        def draw() -> Problem:
+            empty = (torch.empty(s.shape, dtype=s.dtype, device=self.device) for s in self._inputs)
+            return tuple(t.normal_(generator=generator) for t in empty)
+
+        def reference(problem: Problem) -> Problem:
+            return tuple(t.detach() for t in as_tuple(program.reference(*problem)))
+
+        if self.device == "cpu":
+            return Job(draw, reference)
+        return Job(draw, reference, most_bytes=torch.cuda.mem_get_info()[0] // SHARE_OF_DEVICE)
+
+    @property
+    def _inputs(self) -> Any:
+        return self.program.program.inputs
+
+    @contextlib.contextmanager
+    def _side(self, make: Callable[[], Side]) -> Iterator[Side]:
+        side = make()
+        try:
+            yield side
+        finally:
+            side.close()
+
+    def _baseline(self) -> Side:
+        return self._of_graph(Artifact(self.program.graph, self.program.tensors))
+
+    def _candidate(self) -> Side:
+        if self.artifact is not None:
+            return self._of_graph(self.artifact)
+        assert self.student is not None, "either a graph or a student's function"
+        session, into = self.student(), self.speed.into
+        return Side(session, self._forms(), into=into, is_strict=True, is_clean=False, memory=self._memory)
+
+    def _of_graph(self, artifact: Artifact) -> Side:
+        load = {"mode": "rebuilt", "graph": artifact.graph, "paths": list(artifact.tensors), "training": False}
+        tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
+        session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
+        return Side(session, self._forms(), is_strict=self.student is not None, memory=self._memory)
+
+    def _memory(self, forms: Sequence[torch.Tensor]) -> Memory:
+        if self.device == "cpu":
+            return HostMemory(forms)
+        problems = len(forms) // len(self._forms())
+        return DeviceMemory(forms, [torch.zeros(s.shape, dtype=s.dtype) for s in self._inputs] * problems)
+
+    def _forms(self) -> list[torch.Tensor]:
+        problem = [torch.zeros(s.shape, dtype=s.dtype) for s in self._inputs]
+        return [t.detach() for t in as_tuple(self.program.reference(*problem))]
+
+
+def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer: Any) -> Contest:
+    """A contest over the exercise's program, with parameters of this grading."""
+    return Contest(speed, traced(speed.program, draw), sandbox, wall_s, draw, **answer)
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other grading of this installation measures; the lock is on this file, and goes with its holder."""
+    descriptor = os.open(__file__, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def measure(of: Contest) -> tuple[SpeedRecord, float]:
+    """Judge by the rule of `clock_verdict`; returns what to write down and the share of the points it earns."""
+    thresholds = of.speed.thresholds
+    with one_at_a_time():
+        found = problems(of.device)
+        result = assess(lambda: of.trial(Plan(enough=enough(thresholds))), of.control, thresholds, found)
+    verdict = SpeedVerdict(str(result.verdict))
+    return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result.share
+
+
+def problems(device: str) -> tuple[str, ...]:
+    """What is wrong with the GPU before any worker of a contest is on it; not yet run on CUDA."""
+    if device == "cpu":
+        return ()
+    torch.cuda.init()  # only a process that uses a GPU is told about it
+    return environment().problems
+
+
+def show(of: Contest) -> SpeedRecord:
+    """Measure a ratio and its interval, for the student to see; it earns nothing."""
+    trial = of.trial(SHOWN)
+    decision = decide_speedup(trial.pairs, of.speed.thresholds.passing)
+    return _record(of, decision, trial, SpeedVerdict.SHOWN, 1, ())
+
+
+def _record(
+    of: Contest, decision: Decision, trial: Trial, verdict: SpeedVerdict, attempts: int, flags: tuple[str, ...]
+) -> SpeedRecord:
+    low, high = median_interval([p.ratio for p in trial.pairs], CONFIDENCE)
+    shown = verdict is SpeedVerdict.SHOWN
+    return SpeedRecord(
+        verdict=verdict,
+        reason=SHOWN_ONLY if shown else decision.reason,
+        ratio=trial.ratio if shown else decision.ratio,
+        ratio_low=low if shown else decision.ratio_low,
+        ratio_high=high if shown else decision.ratio_high,
+        pairs=len(trial.pairs) if shown else decision.pairs,
+        attempts=attempts,
+        answer_us=trial.answer_us,
+        baseline_us=trial.baseline_us,
+        passing=of.speed.thresholds.passing,
+        full=of.speed.thresholds.full,
+        ideal=of.speed.ideal_ratio,
+        device=of.device,
+        flags=flags,
+    )

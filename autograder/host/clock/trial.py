@@ -1,0 +1,220 @@
+"""A trial: an answer against its baseline, in pairs of timed rounds on fresh inputs, every output verified.
+
+Both work on the same inputs, drawn for this pair, one right after the other and in an order drawn by lot. The size of a
+round follows from the baseline alone, so an answer that is slow while it warms up changes nothing. On a machine where
+the baseline's rounds scatter, a pair holds several rounds of either side, and the quickest counts: a round that another
+program interrupted says nothing about the answer.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from autograder.host.clock.memory import Problem
+from autograder.host.clock.priority import ahead
+from autograder.host.clock.side import Side, Window, net_us, problems_for
+from course_lib.fusion.error_rule import ROUNDINGS, deviation
+from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
+from course_lib.timing.sequential import least_pairs
+
+WINDOW_US = 2_000.0  # a round of the baseline is at least so long: scheduling and messages are then small beside it
+MOST_PROBLEMS = 1024
+WARM_UPS = 3
+LEAST_PAIRS = least_pairs(ALPHA)
+ALONE = 5  # groups of rounds of the baseline, before an answer is loaded and after it is gone
+STEADY = 0.1  # spread of the baseline's rounds up to which one round a side makes a pair
+MOST_EMPTY = 0.3  # of a quick round of the baseline, what is taken for the cost of an empty one
+TRIES = 5  # rounds a side, of which the quickest counts, on a machine that is less steady
+
+
+class WrongTimedOutputError(Exception):
+    """A timed round gave outputs that are wrong, or that changed after the reply; the message is for the student."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What both sides do: ``draw`` makes the inputs of one problem, ``reference`` its outputs in the inputs' dtype."""
+
+    draw: Callable[[], Problem]
+    reference: Callable[[Problem], Problem]
+    most_bytes: int = 64 << 20  # of a round's inputs and outputs together
+
+
+@dataclass(frozen=True)
+class Plan:
+    """When a trial ends: as soon as ``enough`` says so, after ``max_pairs``, or after ``budget_s``.
+
+    ``tries`` is the number of rounds a side in each pair, 0 for as many as the machine needs.
+    """
+
+    max_pairs: int = 200
+    budget_s: float = 20.0
+    window_us: float = WINDOW_US
+    tries: int = 0
+    enough: Callable[[Sequence[Pair]], bool] = lambda pairs: False
+
+
+@dataclass
+class Trial:
+    """The pairs of one trial, times net of an empty round's, in microseconds a round."""
+
+    problems: int  # a round
+    pairs: list[Pair] = field(default_factory=list)
+    empty_us: float = 0.0
+    tries: int = 1  # rounds of either side in a pair, of which the quickest counts
+    bare_us: float = 0.0  # of a round without outputs to copy, for an answer that writes them where they belong
+    undisturbed: bool = False  # whether the system let the trial come before all other programs
+    alone_us: float = 0.0  # a round of the baseline while no student code was alive, the slower of before and after
+
+    @property
+    def ratio(self) -> float:
+        """The median of the pairs' ratios."""
+        return statistics.median(p.ratio for p in self.pairs)
+
+    @property
+    def answer_us(self) -> float:
+        """The median time of one problem."""
+        return statistics.median(p.candidate_us for p in self.pairs) / self.problems
+
+    @property
+    def baseline_us(self) -> float:
+        """The median time of one problem for the baseline."""
+        return statistics.median(p.baseline_us for p in self.pairs) / self.problems
+
+    @property
+    def disturbance(self) -> float:
+        """How many times as long the baseline took beside the answer as alone; 1 where that was not asked."""
+        return self.baseline_us * self.problems / self.alone_us if self.alone_us else 1.0
+
+
+def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
+    """Time pairs until the plan is fulfilled, at least as many as a verdict takes.
+
+    Raises `WrongTimedOutputError`, and what the session of either side raises. An answer that takes too long meets the
+    time limit of its session; it does not get fewer pairs.
+    """
+    with ahead() as first:
+        first.take(baseline.session.worker_pid)
+        trial = _calibrated(candidate, baseline, job, plan)
+        if first.raised:
+            first.take(candidate.session.worker_pid)
+        trial.undisturbed = bool(first.raised)
+        _take_pairs(trial, candidate, baseline, job, plan)
+        if not candidate.is_clean:
+            candidate.close()
+            trial.alone_us = max(trial.alone_us, _alone_us(trial, baseline, job))
+    return trial
+
+
+def _calibrated(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
+    """A trial without pairs: what follows from the baseline, before the answer has run at all."""
+    trial = Trial(_size(baseline, job, plan.window_us))
+    baseline.open(trial.problems)
+    needed, usual_us = _usual(trial, baseline, job)
+    trial.tries = plan.tries or needed
+    # measured in a bad moment it would make up a speedup: subtracting too little only moves ratios towards 1
+    most_us = MOST_EMPTY * usual_us
+    trial.empty_us = trial.bare_us = min(baseline.empty_us(_drawn(job, trial)), most_us)
+    if candidate.into:
+        trial.bare_us = min(baseline.empty_us(_drawn(job, trial), bare=True), trial.empty_us)
+    if not candidate.is_clean:
+        trial.alone_us = _alone_us(trial, baseline, job)
+    return trial
+
+
+def _take_pairs(trial: Trial, candidate: Side, baseline: Side, job: Job, plan: Plan) -> None:
+    candidate.open(trial.problems)
+    for _ in range(WARM_UPS):
+        _pair(candidate, baseline, job, trial)
+    end_s = time.monotonic() + plan.budget_s
+    while len(trial.pairs) < LEAST_PAIRS or (len(trial.pairs) < plan.max_pairs and time.monotonic() < end_s):
+        trial.pairs.append(_pair(candidate, baseline, job, trial))
+        if plan.enough(trial.pairs):
+            break
+
+
+def _alone_us(trial: Trial, baseline: Side, job: Job) -> float:
+    """The median over some rounds of the baseline while no answer is alive, of each group the quickest."""
+    groups = [[baseline.window(_drawn(job, trial)).time_us for _ in range(trial.tries)] for _ in range(ALONE)]
+    return net_us(statistics.median(min(group) for group in groups), trial.empty_us)
+
+
+def _usual(trial: Trial, baseline: Side, job: Job) -> tuple[int, float]:
+    """How many rounds a pair needs on this machine now, and how long a quick round of the baseline takes."""
+    times_us = [baseline.window(_drawn(job, trial)).time_us for _ in range(LEAST_PAIRS)]
+    return (1 if ratio_noise(times_us) <= STEADY else TRIES), min(times_us)
+
+
+def _drawn(job: Job, trial: Trial) -> list[Problem]:
+    return [job.draw() for _ in range(trial.problems)]
+
+
+def _size(baseline: Side, job: Job, window_us: float) -> int:
+    """How many problems make a round of the baseline long enough."""
+    baseline.open(1)
+    problems = [job.draw()]
+    times_us = [baseline.window(problems).time_us for _ in range(2 * WARM_UPS)][WARM_UPS:]
+    one_us = net_us(min(times_us), baseline.empty_us(problems))
+    bytes_each = sum(t.nbytes for t in (*problems[0], *baseline.forms))
+    return problems_for(window_us, one_us, max(1, min(MOST_PROBLEMS, job.most_bytes // max(bytes_each, 1))))
+
+
+def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:
+    """Rounds of both sides in turn, each on inputs of its own, until every side had its tries."""
+    times_us: dict[int, list[float]] = {id(candidate): [], id(baseline): []}
+    for _ in range(trial.tries):
+        problems = _drawn(job, trial)
+        sides = [candidate, baseline]
+        if random.SystemRandom().random() < 0.5:
+            sides.reverse()
+        windows = {id(side): side.window(problems) for side in sides}
+        _require_all_right(problems, windows[id(candidate)], job)
+        for side, window in windows.items():
+            times_us[side].append(window.time_us)
+    return Pair(
+        net_us(min(times_us[id(candidate)]), trial.bare_us), net_us(min(times_us[id(baseline)]), trial.empty_us)
+    )
+
+
+def _require_all_right(problems: Sequence[Problem], window: Window, job: Job) -> None:
+    if window.wrote_late:
+        raise WrongTimedOutputError(
+            "In a timed call the output was still being written after the function had returned; "
+            "finish all work, also that of threads and streams, before returning."
+        )
+    if window.wrote_inputs:
+        raise WrongTimedOutputError(
+            "In a timed call the function wrote into its inputs; use out-of-place operators (add, not add_)."
+        )
+    for problem, outputs in zip(problems, window.outputs, strict=True):
+        _require_right(problem, outputs, job)
+
+
+def _require_right(problem: Problem, outputs: Problem, job: Job) -> None:
+    """Hold timed outputs to the rule of the checks; what is far within it is seen without PyTorch's own error."""
+    truths = job.reference(tuple(t.double() if t.is_floating_point() else t for t in problem))
+    eagers: Problem | None = None
+    for i, (actual, truth) in enumerate(zip(outputs, truths, strict=True)):
+        if _well_within(actual, truth):
+            continue
+        eagers = eagers or job.reference(problem)
+        found = deviation(actual, truth, eagers[i])
+        if not found.within_bound:
+            raise WrongTimedOutputError(
+                f"In a timed call the output is {found}: each timed call has fresh inputs, "
+                "and its result has to be right as well."
+            )
+
+
+def _well_within(actual: torch.Tensor, truth: torch.Tensor) -> bool:
+    if not actual.is_floating_point() or not actual.numel():
+        return False
+    largest = float(truth.abs().max())
+    error = float((actual.double() - truth).abs_().max())  # NaN where either has one, and then nothing is said here
+    return error <= ROUNDINGS.get(actual.dtype, 4.0) * torch.finfo(actual.dtype).eps * largest < float("inf")

@@ -1,0 +1,168 @@
+"""From trials to a verdict: attempts in fresh processes, a control where the machine may be at fault, thresholds.
+
+- PASS stands at once, unless another attempt had failed; FAIL stands when two of three attempts fail.
+- ENVIRONMENT blames the machine, so a control has to agree: the baseline against itself, in two clean workers. If
+  that is steady, the scatter is the answer's own doing and the verdict is INCONCLUSIVE. So no answer gets its share
+  left out of the marks by being erratic.
+- INCONCLUSIVE is never an excuse either: it earns what its median ratio is worth, and a person is told.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from autograder.host.clock.trial import Trial
+from autograder.host.speed import PASSING_SHARE, Thresholds
+from course_lib.timing.decisions import (
+    ALPHA,
+    CORRELATION_ERRORS,
+    CORRELATION_LIMIT,
+    GUARD,
+    NOISE_LIMIT,
+    Decision,
+    Pair,
+    Verdict,
+    decide_speedup,
+    ratio_noise,
+)
+from course_lib.timing.sequential import SignTest
+from course_lib.timing.summaries import neighbour_correlation
+
+ATTEMPTS = 3
+TO_FAIL = 2
+TOO_GOOD = "faster than memory allows"
+DISTURBED = "the baseline was slower beside the answer"
+DISTURBANCE_LIMIT = 1.25  # baseline beside the answer over baseline alone, before and after
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What all attempts together came to."""
+
+    passing: Decision  # is the answer as fast as the passing ratio asks?
+    full: Decision  # as the full ratio asks?
+    trial: Trial  # the one that decided
+    attempts: int
+    flags: tuple[str, ...] = ()  # sentences for the person who looks at it
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the answer is fast enough to pass."""
+        return self.passing.verdict
+
+    @property
+    def share(self) -> float:
+        """The part of the measured points that it earns; nothing where a person has to look first."""
+        if self.suspicious:
+            return 0.0
+        return 1.0 if _counts(self.full) else PASSING_SHARE if _counts(self.passing) else 0.0
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the ratio is beyond the roofline, or the baseline was slowed down."""
+        return any(flag.startswith((TOO_GOOD, DISTURBED)) for flag in self.flags)
+
+
+def enough(thresholds: Thresholds) -> Callable[[Sequence[Pair]], bool]:
+    """Say when more pairs would change no verdict: both ratios are decided."""
+    tests = [SignTest(cut=t * (1 - GUARD), alpha=ALPHA) for t in (thresholds.passing, thresholds.full)]
+
+    def decided(pairs: Sequence[Pair]) -> bool:
+        if len(pairs) == 1:
+            tests[:] = [SignTest(cut=test.cut, alpha=ALPHA) for test in tests]
+        for test in tests:
+            test.add(pairs[-1].ratio)
+        return all(test.side for test in tests)
+
+    return decided
+
+
+def assess(
+    attempt: Callable[[], Trial], control: Callable[[int], Trial], thresholds: Thresholds, problems: Sequence[str] = ()
+) -> Assessment:
+    """Attempt until both ratios are settled, at most three times; each attempt has processes of its own.
+
+    ``control`` takes so many pairs of the baseline against itself. ``problems`` says what is wrong with the machine, if
+    that is known; then nothing is blamed on the answer.
+    """
+    passing: list[Decision] = []
+    full: list[Decision] = []
+    trials: list[Trial] = []
+    for _ in range(ATTEMPTS):
+        trials.append(attempt())
+        pairs = trials[-1].pairs
+        mine = [decide_speedup(pairs, t, problems=problems) for t in (thresholds.passing, thresholds.full)]
+        if not problems and any(d.verdict is Verdict.ENVIRONMENT for d in mine) and is_steady(control(len(pairs))):
+            mine = [_own_doing(d) for d in mine]
+        passing.append(mine[0])
+        full.append(mine[1])
+        if settled(passing) is not None and settled(full) is not None:
+            break
+    stands = (_outcome(passing), _outcome(full))
+    return Assessment(*stands, trials[-1], len(trials), tuple(_flags(*stands, trials, thresholds)))
+
+
+def settled(decisions: Sequence[Decision]) -> Decision | None:
+    """The decision that stands already, whatever comes: the first PASS, or two that agree."""
+    passes = [d for d in decisions if d.verdict is Verdict.PASS]
+    fails = [d for d in decisions if d.verdict is Verdict.FAIL]
+    if len(fails) >= TO_FAIL:
+        return fails[-1]
+    if passes and (not fails or len(passes) >= TO_FAIL):
+        return passes[-1]
+    return None
+
+
+def _outcome(decisions: Sequence[Decision]) -> Decision:
+    """What stands after all attempts: what is settled, else one that says that it is not."""
+    stands = settled(decisions)
+    if stands is not None:
+        return stands
+    blamed = [d for d in decisions if d.verdict is Verdict.ENVIRONMENT]
+    undecided = [d for d in decisions if d.verdict is Verdict.INCONCLUSIVE]
+    if blamed and not undecided:
+        return blamed[-1]
+    last = (undecided or list(decisions))[-1]
+    middle = statistics.median(d.ratio for d in decisions)
+    reason = f"{middle:.2f} times as fast over {len(decisions)} attempts that do not agree on {last.threshold:.2f}."
+    return dataclasses.replace(last, verdict=Verdict.INCONCLUSIVE, ratio=middle, reason=reason)
+
+
+def _own_doing(decision: Decision) -> Decision:
+    if decision.verdict is not Verdict.ENVIRONMENT:
+        return decision
+    reason = (
+        f"{decision.ratio:.2f} times as fast, but the answer's own times scatter too much to say more, "
+        "while the baseline's are steady on this machine."
+    )
+    return dataclasses.replace(decision, verdict=Verdict.INCONCLUSIVE, reason=reason)
+
+
+def is_steady(control: Trial) -> bool:
+    """Whether the baseline against itself scatters little, and each pair says something new."""
+    ratios = [p.ratio for p in control.pairs]
+    limit = max(CORRELATION_LIMIT, CORRELATION_ERRORS / math.sqrt(len(ratios)))
+    return ratio_noise(ratios) <= NOISE_LIMIT and abs(neighbour_correlation(ratios)) <= limit
+
+
+def _counts(decision: Decision) -> bool:
+    on_its_median = decision.verdict is Verdict.INCONCLUSIVE and decision.ratio >= decision.cut
+    return decision.verdict is Verdict.PASS or on_its_median
+
+
+def _flags(passing: Decision, full: Decision, trials: Sequence[Trial], thresholds: Thresholds) -> Iterable[str]:
+    if passing.ratio > thresholds.too_good:
+        yield (
+            f"{TOO_GOOD}: {passing.ratio:.2f} times as fast, where moving the bytes alone allows "
+            f"{thresholds.ideal_ratio:.2f}; look at the answer before it earns anything"
+        )
+    slowed = [t.disturbance for t in trials if t.disturbance > DISTURBANCE_LIMIT]
+    if 2 * len(slowed) > len(trials):
+        yield f"{DISTURBED} than alone, {max(slowed):.2f} times; look at what the answer does between its calls"
+    for decision in (passing, full):
+        if decision.verdict is Verdict.INCONCLUSIVE:
+            yield f"at the boundary: {decision.reason.rstrip('.')}"

@@ -1,0 +1,53 @@
+"""Hold an output against its reference by the error rule of `course_lib.fusion.error_rule`, in words for students.
+
+As exact as eager PyTorch at the same precision: a sum in another order passes, and one precision lower fails.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.host.exercise import CheckFailedError
+from course_lib.fusion.error_rule import ROUNDINGS, deviation
+
+
+def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> None:
+    """Raise `CheckFailedError` unless shape and dtype are as expected."""
+    if actual.shape != expected.shape:
+        raise CheckFailedError(f"{what} has shape {tuple(actual.shape)}; expected {tuple(expected.shape)}.")
+    if actual.dtype != expected.dtype:
+        raise CheckFailedError(f"{what} has dtype {actual.dtype}; expected {expected.dtype}, the dtype of the inputs.")
+
+
+def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor, what: str, where: str = "") -> None:
+    """Raise `CheckFailedError` unless form and values are as the error rule asks; ``where`` describes the inputs."""
+    require_form(actual, eager, what)
+    found = deviation(actual, truth, eager)
+    if found.within_bound:
+        return
+    if torch.isnan(actual).any() and not torch.isnan(truth).any():
+        raise CheckFailedError(f"{what} contains NaN{where}, where the reference is finite.")
+    raise CheckFailedError(
+        f"{what} is off by {found.error:.2g}{where}: {found.error / found.rounding:,.0f} units of rounding, "
+        f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}."
+    )
+
+
+def require_rounded(
+    actual: torch.Tensor, truth: torch.Tensor, *, dtype: torch.dtype, scale: float, what: str, where: str = ""
+) -> None:
+    """Raise `CheckFailedError` unless ``actual`` is ``truth``, in fp64, up to some roundings at magnitude ``scale``.
+
+    For what follows from the answer's own outputs, such as a product with one of them: `require_close` would take
+    eager's error from numbers that the answer chose, and wild ones allow anything. ``dtype`` and ``scale``, the size of
+    what is added up, are to come from the host's inputs.
+    """
+    require_form(actual, truth.to(dtype), what)
+    rounding = torch.finfo(dtype).eps * scale
+    error = float((actual.double() - truth).abs().max()) if truth.numel() else 0.0
+    allowed = ROUNDINGS[dtype]
+    if not error <= allowed * rounding:  # also where either is NaN
+        raise CheckFailedError(
+            f"{what} is off by {error:.2g}{where}: {error / rounding:,.0f} units of rounding, where {allowed:,.0f} "
+            f"are allowed at {str(dtype).removeprefix('torch.')}."
+        )

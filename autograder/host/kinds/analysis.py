@@ -1,0 +1,117 @@
+"""Answers that read programs: the host's program is made in the worker, the answer says what it sees, as plain data.
+
+The host makes the same program and knows what is there to be seen.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds import analysis_programs
+from autograder.host.point_shares import share_among
+from autograder.host.session import Session
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One program: which function of `analysis_programs` makes it, with which arguments, and what to call it."""
+
+    make: str
+    arguments: Mapping[str, Any]
+    name: str  # completes "For ..."
+
+
+class AnalysisAnswer:
+    """Asks the student's function about one program at a time."""
+
+    def __init__(self, student: Session) -> None:
+        self._student = student
+
+    def ask(self, asked: Asked) -> Any:
+        """What the function gives, as plain data; a graph comes as rows of name, op, target and names it reads."""
+        text = inspect.getsource(analysis_programs)
+        body = {"text": text, "make": asked.make, "arguments": dict(asked.arguments)}
+        reply, _ = self._student.call(body)
+        if set(reply.body) != {"value"}:
+            raise MalformedAnswerError("The worker sent a reply of another form.")
+        return reply.body["value"]
+
+
+@dataclass(frozen=True)
+class Belief:
+    """A wrong way to see it, and what to say to who gives just what it gives."""
+
+    sees: Callable[..., Any]
+    says: str
+
+
+def sees(
+    truth: Callable[..., Any], programs: Callable[[Draw], Sequence[Asked]], beliefs: Sequence[Belief] = ()
+) -> Callable[[AnalysisAnswer, Draw], None]:
+    """A check that the answer sees in every program what ``truth`` does; its points are shared equally.
+
+    ``truth`` and the beliefs are called with what the program's maker gives.
+    """
+
+    def run(answer: AnalysisAnswer, draw: Draw) -> None:
+        share_among(programs(draw), lambda asked: _require_seen(answer, asked, truth, beliefs))
+
+    return run
+
+
+def _require_seen(answer: AnalysisAnswer, asked: Asked, truth: Callable[..., Any], beliefs: Sequence[Belief]) -> None:
+    found, expected = answer.ask(asked), truth(*_made(asked))
+    if not same(found, expected):
+        said = next((b.says for b in beliefs if same(found, b.sees(*_made(asked)))), "")
+        raise CheckFailedError(f"For {asked.name}: {said or difference(found, expected)}")
+
+
+def _made(asked: Asked) -> tuple[Any, ...]:
+    made: tuple[Any, ...] = getattr(analysis_programs, asked.make)(**asked.arguments)
+    return made
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Equal, and of equal types all the way down; True is not 1 here."""
+    if type(found) is not type(expected):
+        return False
+    if isinstance(found, dict):
+        return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in found)
+    if isinstance(found, list):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    return bool(found == expected)
+
+
+def difference(found: Any, expected: Any) -> str:
+    """Where the two differ first, in words."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        missing, extra = [k for k in expected if k not in found], [k for k in found if k not in expected]
+        if missing or extra:
+            return (
+                " and ".join(
+                    [f"{', '.join(missing[:3])} is missing"] * bool(missing)
+                    + [f"{', '.join(extra[:3])} does not belong there"] * bool(extra)
+                )
+                + "."
+            )
+        key = next(key for key in expected if not same(found[key], expected[key]))
+        return f"{key} is {_short(found[key])}; expected {_short(expected[key])}."
+    if isinstance(found, str) and isinstance(expected, str):
+        lines = zip([*found.splitlines(), ""], [*expected.splitlines(), ""], strict=False)
+        at, (mine, right) = next((i, pair) for i, pair in enumerate(lines, 1) if pair[0] != pair[1] or not all(pair))
+        return f"line {at} is {_short(mine)}; expected {_short(right)}."
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        at = next(i for i, pair in enumerate(zip(found, expected, strict=True)) if not same(*pair))
+        return f"entry {at} is {_short(found[at])}; expected {_short(expected[at])}."
+    return f"the result is {_short(found)}; expected {_short(expected)}."
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 160 else text[:157] + "..."

@@ -1,0 +1,211 @@
+"""Answers whose graph is graded: a function is captured in its worker, and what crosses is the graph, as data.
+
+Nothing that the worker says about a capture is believed. The host rebuilds the graph from the allow-list, counts in it
+what is to be counted, and runs it in a clean worker on inputs that the function never saw: a graph that is right there
+holds the whole function, so that it was captured in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from autograder.host import comparison
+from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import (
+    Case,
+    Reference,
+    Reply,
+    as_tuple,
+    placed,
+    promoted,
+    read_reply,
+    require_outputs,
+)
+from autograder.host.kinds.graph import GraphAnswer
+from autograder.host.kinds.misconceptions import Misconception, explained
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError
+from autograder.protocol import Message
+from course_lib.graph.data_targets import INPLACE_OPERATORS, functions
+
+MAX_NODES = 600
+Tensors = Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What to capture, and what it must be: the graph has to give the reference's results on every case.
+
+    ``member`` names a function in the dict that the entry point returns, where it returns one. ``example`` draws the
+    inputs to capture with, ``cases`` those to run with; sizes may differ in the dimensions that ``dynamic`` lists for
+    each input.
+    """
+
+    reference: Reference
+    example: Callable[[Draw], Tensors]
+    cases: Callable[[Draw], Iterable[Case]]
+    names: Sequence[str] = ("the output",)
+    member: str = ""
+    how: str = "dynamo"  # or "dispatch": see `autograder.worker.kinds.captured`
+    dynamic: Sequence[Sequence[int]] = ()
+    misconceptions: Sequence[Misconception] = ()
+
+    @property
+    def told(self) -> str:
+        """The start of a sentence about it."""
+        return f"`{self.member}`: " if self.member else ""
+
+
+@dataclass
+class CapturedAnswer(GraphAnswer):
+    """Captures the student's functions in one worker; graphs run in one that never saw the student's code.
+
+    A graph is asked for once: whatever it is, it has to be right on the inputs of all checks.
+    """
+
+    _captured: dict[str, Artifact] = field(default_factory=dict)
+
+    def capture(
+        self, inputs: Tensors, *, member: str = "", how: str = "dynamo", dynamic: Sequence[Sequence[int]] = ()
+    ) -> Artifact:
+        """The graph that the function gives for ``inputs``, checked and rebuilt by the host."""
+        body = {"do": "capture", "member": member, "how": how, "dynamic": [list(dims) for dims in dynamic]}
+        key = repr((body, [(i.shape, i.stride(), i.dtype) for i in inputs]))
+        if key not in self._captured:
+            reply, _ = self.student.call(body, list(inputs))
+            self._captured[key] = _read(reply, member)
+        return self._captured[key]
+
+    def ask(self, question: Any, *, member: str = "") -> Any:
+        """Plain data that a function of the answer gives for plain data."""
+        reply, _ = self.student.call({"do": "ask", "member": member, "question": question})
+        if set(reply.body) != {"value"}:
+            raise MalformedAnswerError("The worker sent a reply of another form.")
+        return reply.body["value"]
+
+    def call(self, case: Case, *, member: str = "") -> Reply:
+        """What a function of the answer gives when it is called and not captured."""
+        tensors: list[torch.Tensor] = []
+        args = [placed(a, tensors) for a in case.args]
+        body = {"do": "call", "member": member, "args": args, "kwargs": {}, "wrt": [], "cotangents": []}
+        message, mutated = self.student.call(body, tensors)
+        return read_reply(message, mutated, 0)
+
+
+def _read(reply: Message, member: str) -> Artifact:
+    try:
+        return read_artifact(reply, max_nodes=MAX_NODES)
+    except ArtifactRefusedError as error:
+        raise CheckFailedError(f"{f'`{member}`: ' if member else ''}{error}") from None
+
+
+def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
+    """A check that each function is captured as one graph which gives the reference's results.
+
+    Its points are shared equally among the functions. With ``gradients`` those by every floating input are asked for.
+    """
+
+    def run(answer: CapturedAnswer, draw: Draw) -> None:
+        share_among(
+            wanted,
+            lambda each: require_captured(answer, each, draw, gradients=gradients),
+            noun="functions",
+            where=lambda each: each.told,
+        )
+
+    return run
+
+
+def require_captured(answer: CapturedAnswer, wanted: Captured, draw: Draw, *, gradients: bool = False) -> Artifact:
+    """Capture, and hold the graph against the reference on every case; returns the graph."""
+    example = wanted.example(draw)
+    artifact = answer.capture(example, member=wanted.member, how=wanted.how, dynamic=wanted.dynamic)
+    require_inputs(artifact, len(example), wanted.told)
+    for case in wanted.cases(draw):
+        require_right(answer, artifact, wanted, case, draw, gradients=gradients)
+    return artifact
+
+
+def require_inputs(artifact: Artifact, count: int, told: str = "") -> None:
+    """Raise `CheckFailedError` unless the graph takes ``count`` inputs."""
+    found = sum(n["op"] == "placeholder" for n in artifact.graph["nodes"])
+    if found != count:
+        raise CheckFailedError(f"{told}the captured graph takes {found} inputs; expected {count}.")
+
+
+def require_right(
+    answer: CapturedAnswer, artifact: Artifact, wanted: Captured, case: Case, draw: Draw, *, gradients: bool = False
+) -> Reply:
+    """Run a graph on one case in the clean worker and compare it with the reference, in words for the student."""
+    inputs = list(case.args)
+    outputs = as_tuple(wanted.reference(*_leaves(inputs, False)))
+    cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in outputs] if gradients else []
+    try:
+        reply = answer.run(artifact, inputs, cotangents=cotangents)
+    except AnswerFailedError as error:
+        raise CheckFailedError(
+            f"{wanted.told}the captured graph does not run{case.where}: {_shorter(error.message)}"
+        ) from None
+    try:
+        require_outputs(reply, case, wanted.reference, wanted.names)
+    except CheckFailedError as error:
+        why = explained(reply, case, wanted.names, wanted.misconceptions)
+        raise CheckFailedError(f"{wanted.told}{why or f'in the captured graph {error}'}") from None
+    if reply.mutated:
+        raise CheckFailedError(f"{wanted.told}the captured graph writes into its input number {reply.mutated[0]}.")
+    if gradients:
+        _require_gradients(reply, wanted, case, cotangents)
+    return reply
+
+
+def _require_gradients(reply: Reply, wanted: Captured, case: Case, cotangents: Tensors) -> None:
+    truths = _gradients(wanted.reference, promoted(case).args, [c.double() for c in cotangents])
+    eagers = _gradients(wanted.reference, case.args, cotangents)
+    for number, (found, truth, eager) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
+        if found is None:
+            raise CheckFailedError(f"{wanted.told}no gradient reaches input number {number}{case.where}.")
+        comparison.require_close(found, truth, eager, f"{wanted.told}the gradient by input {number}", case.where)
+
+
+def _gradients(reference: Reference, inputs: Tensors, cotangents: Tensors) -> tuple[torch.Tensor, ...]:
+    leaves = _leaves(inputs, True)
+    return torch.autograd.grad(as_tuple(reference(*leaves)), leaves, list(cotangents))
+
+
+def _leaves(inputs: Tensors, gradients: bool) -> list[torch.Tensor]:
+    return [i.detach().clone().requires_grad_(gradients and i.is_floating_point()) for i in inputs]
+
+
+def _shorter(message: str) -> str:
+    return message if len(message) <= 300 else message[:300] + "…"
+
+
+def operators(artifact: Artifact) -> list[str]:
+    """The names of all that the graph calls, in order."""
+    return [n["target"] for n in artifact.graph["nodes"] if n["op"].startswith("call_")]
+
+
+def writing(artifact: Artifact) -> list[str]:
+    """Which of them write into a tensor that they are given."""
+    return [name for name in operators(artifact) if _writes(name)]
+
+
+def _writes(name: str) -> bool:
+    schema = getattr(functions().get(name), "_schema", None)
+    if schema is not None:
+        return bool(schema.is_mutable)
+    library, _, last = name.rpartition(".")
+    return last in INPLACE_OPERATORS if library == "operator" else last.endswith("_")
+
+
+def outside(artifact: Artifact, allowed: Collection[str]) -> list[str]:
+    """The operators of the graph, without their overload, that are not among ``allowed``."""
+    packets = [".".join(n.split(".")[:4]) if n.startswith("torch.ops.") else n for n in operators(artifact)]
+    return [name for name in packets if name not in allowed]

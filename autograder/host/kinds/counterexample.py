@@ -1,0 +1,161 @@
+"""Answers that are counterexamples: inputs on which a wrong program gives something else, and a right one does not.
+
+The student's function returns inputs: tensors, plain data, programs that torch.fx can trace. They cross as data. Then
+three programs that we wrote run on them in a worker that never saw the student's code: the ``reference``, which says
+what is true, a ``right`` one, which must agree with it, and a ``wrong`` one, which must not. None of them may fail. So
+nothing that the answer claims is believed, and an input on which everything breaks proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.decoded import Inputs, Values, leaves, read_values, require_bounded
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError, Session
+from course_lib.fusion.error_rule import deviation
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A wrong program, its right version, and what the student is told of them.
+
+    ``text`` is Python that defines the functions ``reference``, ``right`` and ``wrong``. Each is called with the items
+    of the tuple that the student's function returned, or with what it returned if that is no tuple; programs among
+    them arrive as graph modules. Each gets inputs of its own, and the same random numbers. The result may be a tensor,
+    plain data, or a tuple, list or dict of them; a program that writes into its inputs should return those, too.
+    """
+
+    name: str  # completes "For ..."
+    text: str
+    question: Any = None  # plain data, with which the student's function is called
+    accepts: Callable[[Inputs], str] = lambda inputs: ""  # a sentence about inputs that do not count; empty if they do
+    explain: Callable[[Inputs], str] = lambda inputs: ""  # why the wrong program may have come off, where that is known
+    graphs: int = 0  # programs that the inputs may hold
+    max_elements: int = 1 << 16  # of all tensors together
+    max_number: float = 1e4  # magnitude of every number, in tensors and beside them
+    silent: bool = True  # the wrong result has to have the form of the right one, so that nobody would notice
+    wrong: str = "the wrong version"  # as messages call it
+    right: str = "the right version"
+
+
+class CounterexampleAnswer:
+    """Asks the student's function for inputs in one worker, and runs programs on them in another."""
+
+    def __init__(self, student: Session, clean: Session) -> None:
+        self._student, self._clean = student, clean
+        self._loaded = ""
+
+    def ask(self, trial: Trial) -> Inputs:
+        """The inputs that the student's function returns, checked; raises `CheckFailedError` for what cannot count."""
+        reply, _ = self._student.call({"question": trial.question})
+        if set(reply.body) != {"inputs", "graphs"}:
+            raise MalformedAnswerError("The worker sent a reply of another form.")
+        inputs = Inputs(read_values(reply.body["inputs"], reply.body["graphs"], reply.tensors))
+        require_bounded(inputs, graphs=trial.graphs, max_elements=trial.max_elements, max_number=trial.max_number)
+        if complaint := trial.accepts(inputs):
+            raise CheckFailedError(complaint)
+        return inputs
+
+    def run(self, trial: Trial, program: str, inputs: Inputs, seed: int, *, double: bool = False) -> Values:
+        """The result of the trial's function ``program`` on ``inputs``."""
+        if trial.text != self._loaded:
+            self._clean.reload({"mode": "trial", "parts": [{"name": "program", "text": trial.text}]}, ())
+            self._loaded = trial.text
+        body = {"program": program, "seed": seed, "double": double, **inputs.values.data}
+        reply, _ = self._clean.call(body, inputs.values.tensors)
+        if set(reply.body) != {"result", "graphs"}:
+            raise MalformedAnswerError("The worker sent a reply of another form.")
+        return read_values(reply.body["result"], reply.body["graphs"], reply.tensors)
+
+
+def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[CounterexampleAnswer, Draw], None]:
+    """A check that the answer is a counterexample to the wrong program of each trial; its points are shared equally."""
+
+    def run(answer: CounterexampleAnswer, draw: Draw) -> None:
+        share_among(trials(draw), lambda trial: _require_disproved(answer, trial, draw), noun="versions")
+
+    return run
+
+
+def _require_disproved(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
+    try:
+        _require_difference(answer, trial, draw)
+    except CheckFailedError as error:
+        raise CheckFailedError(f"For {trial.name}: {error}") from None
+
+
+def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
+    inputs, seed = answer.ask(trial), draw.integer(0, 2**31)
+    eager = _result(answer, trial, "reference", inputs, seed)
+    truth = _result(answer, trial, "reference", inputs, seed, double=True)
+    right = _result(answer, trial, "right", inputs, seed)
+    if difference(right, truth, eager):
+        raise CheckFailedError(
+            f"{trial.right} also differs on this input: {difference(right, truth, eager)} So it shows nothing about "
+            f"{trial.wrong}."
+        )
+    wrong = _result(answer, trial, "wrong", inputs, seed)
+    if trial.silent and (form := _form_differs(wrong, eager)):
+        raise CheckFailedError(
+            f"{trial.wrong} gives {form} on this input: anybody would notice. Find one on which only values differ."
+        )
+    if not difference(wrong, truth, eager):
+        hint = trial.explain(inputs) or "Find an input on which the step that it gets wrong makes a difference."
+        raise CheckFailedError(f"{trial.wrong} gives the same result on this input. {hint}")
+
+
+def _result(
+    answer: CounterexampleAnswer, trial: Trial, program: str, inputs: Inputs, seed: int, *, double: bool = False
+) -> Values:
+    try:
+        return answer.run(trial, program, inputs, seed, double=double)
+    except AnswerFailedError as error:
+        who = {"right": trial.right, "wrong": trial.wrong}.get(program, "the program itself")
+        raise CheckFailedError(f"{who} does not run on this input: {error.message}") from None
+
+
+def difference(actual: Values, truth: Values, eager: Values) -> str:
+    """A sentence about the first place where ``actual`` is not the reference by the error rule; empty if there is none.
+
+    ``truth`` is the reference in double precision, ``eager`` at the inputs' own.
+    """
+    if form := _form_differs(actual, eager):
+        return f"It gives {form}."
+    # in double precision a program may take another way and give another form: then eager alone says what is right
+    exact = truth if leaves(truth).keys() == leaves(eager).keys() else eager
+    for place, expected in leaves(eager).items():
+        found, precise = leaves(actual)[place], leaves(exact)[place]
+        if not isinstance(expected, torch.Tensor):
+            if found != expected:
+                return f"{place} is {found!r} where {expected!r} is right."
+        else:
+            same = isinstance(precise, torch.Tensor) and precise.shape == expected.shape
+            measured = deviation(found, (precise if same else expected).double(), expected)
+            if not measured.within_bound:
+                return f"{place} is {measured}."
+    return ""
+
+
+def _form_differs(actual: Values, expected: Values) -> str:
+    """What is given where something of another structure, shape or dtype is right; empty if the form is the same."""
+    found, wanted = leaves(actual), leaves(expected)
+    if found.keys() != wanted.keys():
+        return f"{', '.join(found) or 'nothing'} where {', '.join(wanted) or 'nothing'} is right"
+    for place, value in wanted.items():
+        if _form(found[place]) != _form(value):
+            return f"{place} as {_form(found[place])} where {_form(value)} is right"
+    return ""
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
+    return type(value).__name__

@@ -1,0 +1,174 @@
+"""Values that a worker sent: plain data with tensors and graphs in it, checked, and read into the host's own objects.
+
+For the form in which they cross, see `autograder.worker.kinds.counterexample`. A graph is looked up in the allow-list
+and rebuilt, as every graph that comes from a student; nothing of it runs here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from autograder.host import shared_inputs
+from autograder.host.artifacts import ArtifactRefusedError, read_artifact
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.exercise import CheckFailedError
+from autograder.protocol import Message, RawTensor
+from course_lib.graph import from_data
+
+MAX_VALUES = 2000
+MAX_DEPTH = 20
+MAX_TEXT = 1000
+MAX_NODES = 100
+MAX_GRAPHS = 8
+
+
+@dataclass(frozen=True)
+class Values:
+    """A value in two forms: as it crossed, and as Python objects."""
+
+    data: dict[str, Any]  # {"inputs": JSON, "graphs": [...]}, to be sent on
+    tensors: tuple[torch.Tensor, ...]
+    value: Any
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a student's function returned."""
+
+    values: Values
+
+    @property
+    def value(self) -> Any:
+        """The inputs as Python objects; programs among them are graph modules, which nobody may call in the host."""
+        return self.values.value
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The items of a tuple, or the one value."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
+    @property
+    def graphs(self) -> list[fx.GraphModule]:
+        """The programs among the inputs."""
+        return [leaf for leaf in leaves(self.values).values() if isinstance(leaf, fx.GraphModule)]
+
+
+def read_values(data: Any, graphs: Any, raws: Sequence[RawTensor]) -> Values:
+    """Read what a worker sent.
+
+    Raises `MalformedAnswerError` for a form that no worker sends, and `CheckFailedError` for a graph that holds what no
+    graph may.
+    """
+    tensors = tuple(map(shared_inputs.to_torch, raws))
+    if not isinstance(graphs, list) or len(graphs) > MAX_GRAPHS:
+        raise _malformed()
+    rebuilt = [_graph(entry, raws) for entry in graphs]
+    reader = _Reader(tensors, rebuilt)
+    return Values({"inputs": data, "graphs": graphs}, tensors, reader.read(data))
+
+
+def _graph(entry: Any, raws: Sequence[RawTensor]) -> fx.GraphModule:
+    if not isinstance(entry, dict) or set(entry) != {"graph", "tensors"} or not isinstance(entry["tensors"], dict):
+        raise _malformed()
+    numbers = entry["tensors"]
+    if not all(type(n) is int and 0 <= n < len(raws) for n in numbers.values()):
+        raise _malformed()
+    reply = Message(
+        {"graph": entry["graph"], "paths": list(numbers)}, tuple(raws[number] for number in numbers.values())
+    )
+    try:
+        artifact = read_artifact(reply, max_nodes=MAX_NODES)
+    except ArtifactRefusedError as error:
+        raise CheckFailedError(f"The program that was returned is refused: {error}") from None
+    return from_data(artifact.graph, artifact.tensors)
+
+
+class _Reader:
+    """Reads one value, counting its parts against one limit."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor], graphs: Sequence[fx.GraphModule]) -> None:
+        self._places = {"tensor": tensors, "graph": graphs}
+        self._count = 0
+
+    def read(self, data: Any, depth: int = 0) -> Any:
+        self._count += 1
+        if depth > MAX_DEPTH or self._count > MAX_VALUES:
+            raise CheckFailedError(
+                f"The answer has more than {MAX_VALUES} parts, or is nested deeper than {MAX_DEPTH}."
+            )
+        if data is None or type(data) in (bool, int, float):
+            return data
+        if type(data) is str:
+            if len(data) > MAX_TEXT:
+                raise CheckFailedError(f"The answer holds a text of {len(data):,} characters; {MAX_TEXT:,} are enough.")
+            return data
+        if type(data) is list:
+            return [self.read(item, depth + 1) for item in data]
+        if type(data) is not dict or len(data) != 1:
+            raise _malformed()
+        ((tag, content),) = data.items()
+        return self._tagged(tag, content, depth)
+
+    def _tagged(self, tag: str, content: Any, depth: int) -> Any:
+        if tag in self._places and type(content) is int and 0 <= content < len(self._places[tag]):
+            return self._places[tag][content]
+        if tag == "tuple" and type(content) is list:
+            return tuple(self.read(item, depth + 1) for item in content)
+        if tag == "dict" and type(content) is dict:
+            return {key: self.read(item, depth + 1) for key, item in content.items()}
+        if tag == "float" and content in ("nan", "inf", "-inf"):
+            return float(content)
+        raise _malformed()
+
+
+def leaves(values: Values) -> dict[str, Any]:
+    """Tensors, graphs and plain values by their place, such as ``the result[0]``."""
+    return dict(_leaves(values.value, "the result"))
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            yield from _leaves(item, f"{place}[{i}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{place}[{key!r}]")
+    else:
+        yield place, value
+
+
+def require_bounded(inputs: Inputs, *, graphs: int, max_elements: int, max_number: float) -> None:
+    """Raise `CheckFailedError` for inputs that are too many, too large or not finite, and programs not asked for."""
+    plain = [leaf for leaf in leaves(inputs.values).values() if not isinstance(leaf, torch.Tensor)]
+    if len(inputs.graphs) > graphs:
+        asked = f"{graphs} are asked for" if graphs else "none is asked for"
+        raise CheckFailedError(f"The answer holds {len(inputs.graphs)} programs where {asked}.")
+    elements = sum(t.numel() for t in inputs.values.tensors)
+    if elements > max_elements:
+        raise CheckFailedError(
+            f"The answer has {elements:,} elements of tensors; at most {max_elements:,} may be used."
+        )
+    for value in (*inputs.values.tensors, *plain):  # parameters of programs among them
+        numbers = value if isinstance(value, torch.Tensor) else torch.tensor(_number(value), dtype=torch.float64)
+        if numbers.is_complex():
+            raise CheckFailedError("The answer holds complex numbers; use real ones.")
+        if not bool(torch.isfinite(numbers).all()):
+            raise CheckFailedError("The answer holds NaN or infinity; find an input of ordinary numbers.")
+        if numbers.numel() and float(numbers.double().abs().max()) > max_number:
+            raise CheckFailedError(f"The answer holds a number larger than {max_number:g}; smaller ones are enough.")
+
+
+def _number(value: Any) -> float:
+    if type(value) is int:
+        return math.inf if abs(value) > 1e300 else float(value)
+    return value if type(value) is float else 0.0
+
+
+def _malformed() -> MalformedAnswerError:
+    return MalformedAnswerError("The worker sent a reply of another form.")

@@ -1,0 +1,220 @@
+"""Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from autograder.host import comparison, shared_inputs
+from autograder.host.artifacts import Artifact, ArtifactRefusedError, dead_calls, read_artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import CallableAnswer, Case, Reply, as_tuple
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError, Session
+from autograder.host.traced import Program, Traced, draw_inputs, traced
+
+
+@dataclass
+class GraphAnswer:
+    """Calls the student's pass in one worker, and runs what it returned in one that never saw the student's code."""
+
+    student: Session
+    clean: Session
+    counted: dict[str, float] = field(default_factory=dict)
+    _held: _Held | None = field(default=None, init=False, repr=False)
+
+    def transform(self, program: Traced) -> Artifact:
+        """The graph that the pass makes of ``program``, checked and rebuilt by the host."""
+        body = {
+            "graph": program.graph,
+            "paths": list(program.tensors),
+            "inputs": [
+                {"shape": list(s.shape), "dtype": str(s.dtype).removeprefix("torch.")} for s in program.program.inputs
+            ],
+        }
+        reply = self.student.call_with(body, [shared_inputs.to_raw(t) for t in program.tensors.values()])
+        try:
+            return read_artifact(reply, max_nodes=4 * len(program.graph["nodes"]) + 64)
+        except ArtifactRefusedError as error:
+            raise CheckFailedError(f"In the program {program.program.name}: {error}") from None
+
+    def run(
+        self,
+        artifact: Artifact,
+        inputs: Sequence[torch.Tensor],
+        *,
+        cotangents: Sequence[torch.Tensor] = (),
+        count: bool = False,
+        training: bool = False,
+    ) -> Reply:
+        """Run a rebuilt graph on ``inputs``, with ``cotangents`` also backward, with ``count`` counting its cost.
+
+        It runs in evaluation mode, with ``training`` in the modes that its modules came with.
+        """
+        self._hold(artifact, None if training else False)
+        wrt = range(len(inputs)) if cotangents else ()
+        return _RebuiltAnswer(self.clean).call(Case(tuple(inputs)), cotangents=cotangents, wrt=wrt, count=count)
+
+    def _hold(self, artifact: Artifact, training: bool | None) -> None:
+        """Have the clean worker rebuild the graph, unless it holds just that already."""
+        versions = [t._version for t in artifact.tensors.values()]
+        held, self._held = self._held, None
+        if (
+            held is None
+            or held.artifact is not artifact
+            or held.load is not self.clean.load
+            or (held.load["training"], held.versions) != (training, versions)
+        ):
+            load = {"mode": "rebuilt", "graph": artifact.graph, "paths": list(artifact.tensors), "training": training}
+            self.clean.reload(load, [shared_inputs.to_raw(t) for t in artifact.tensors.values()])
+            held = _Held(artifact, load, versions)
+        self._held = held
+
+
+class _RebuiltAnswer(CallableAnswer):
+    """Calls a rebuilt graph with its own tensors as the host sent them, whatever earlier calls wrote into them."""
+
+    def _body(self, case: Case) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        body, tensors = super()._body(case)
+        return {**body, "anew": True}, tensors
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What the clean worker was last given: a graph, and how often its tensors had been written to by then."""
+
+    artifact: Artifact
+    load: dict[str, Any]
+    versions: list[int]
+
+
+def rewrites(
+    programs: Sequence[Program], operator: str, *, gradients: bool = False
+) -> Callable[[GraphAnswer, Draw], None]:
+    """A check that every program is rewritten onto ``operator`` as often as it must be, and means the same afterwards.
+
+    Its points are shared equally among the programs.
+    """
+
+    def run(answer: GraphAnswer, draw: Draw) -> None:
+        share_among(programs, lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients))
+
+    return run
+
+
+def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw: Draw, gradients: bool) -> Artifact:
+    artifact = answer.transform(program)
+    found, wanted, name = artifact.count(operator), program.program.fused, program.program.name
+    if found < wanted:
+        raise CheckFailedError(
+            f"In the program {name} the result calls {operator} {_times(found)}; expected {_times(wanted)}."
+        )
+    if found > (program.program.at_most or wanted):
+        reason = f" {program.program.reason}" if program.program.reason else ""
+        raise CheckFailedError(
+            f"In the program {name} the result calls {operator} {_times(found)}; {_times(wanted)} is right.{reason}"
+        )
+    _require_fewer_calls(artifact, program)
+    if not program.program.folds:
+        program.redraw(draw)  # so that weights which the pass copied into the graph are the wrong ones
+    fresh = artifact.with_tensors(program.tensors)
+    for specs in (program.program.inputs, *program.program.others):
+        require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
+    return fresh
+
+
+def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
+    """Each fused call replaces two calls or more: one that stands beside what it should replace saves nothing."""
+    before = sum(n.op.startswith("call_") for n in program.module.graph.nodes)
+    enough = before - program.program.fused
+    if artifact.calls() > enough:
+        raise CheckFailedError(
+            f"In the program {program.program.name} the result makes {artifact.calls()} calls, the program {before}; "
+            f"at most {enough} should be left. Erase the nodes that the fused call replaces."
+        )
+    if len(artifact.dead) > len(dead_calls(program.module.graph)):
+        raise CheckFailedError(
+            f"In the program {program.program.name} nothing needs what node {artifact.dead[0]} of the result computes. "
+            "Erase the nodes that the fused call replaces."
+        )
+
+
+def require_equal(
+    answer: GraphAnswer,
+    program: Traced,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+    draw: Draw,
+    gradients: bool,
+) -> Reply:
+    """Run a rebuilt graph, and raise `CheckFailedError` unless it does what ``program`` does; returns what it gave."""
+    where = (
+        f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
+    )
+    eager_leaves, truth_leaves = _leaves(inputs, gradients), _leaves([i.double() for i in inputs], gradients)
+    eagers, truths = as_tuple(program.reference(*eager_leaves)), as_tuple(program.reference(*truth_leaves))
+    cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
+    try:
+        reply = answer.run(artifact, inputs, cotangents=cotangents, training=program.program.training)
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
+    if len(reply.outputs) != len(eagers):
+        raise CheckFailedError(
+            f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}."
+        )
+    for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
+        comparison.require_close(actual, truth.detach(), eager.detach(), "the output", where)
+    _require_same_mutation(reply, inputs, program, where)
+    if gradients:
+        eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents)
+        truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents])
+        for found, truth, eager in zip(reply.gradients, truth_grads, eager_grads, strict=True):
+            if found is None:
+                raise CheckFailedError(f"An input has no gradient{where}.")
+            comparison.require_close(found, truth, eager, "the gradient by an input", where)
+    return reply
+
+
+def _leaves(inputs: Sequence[torch.Tensor], gradients: bool) -> list[torch.Tensor]:
+    return [i.detach().clone().requires_grad_(gradients) for i in inputs]
+
+
+def _require_same_mutation(reply: Reply, inputs: Sequence[torch.Tensor], program: Traced, where: str) -> None:
+    if reply.mutated != program.mutated(inputs):
+        raise CheckFailedError(
+            f"The transformed graph writes into its inputs{where} where the program does not, or the reverse."
+        )
+
+
+def costs(
+    program: Program, operator: str, *, launches: int, minimum_bytes: Callable[[Sequence[torch.Tensor]], int]
+) -> Callable[[GraphAnswer, Draw], None]:
+    """A check that the rewritten program launches at most ``launches`` operators and moves the minimum of bytes.
+
+    The counts are made in the clean worker while it runs the rebuilt graph, and are shown in the report.
+    """
+
+    def run(answer: GraphAnswer, draw: Draw) -> None:
+        source = traced(program, draw)
+        artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
+        inputs = draw_inputs(program.inputs, draw)
+        cost = answer.run(artifact, inputs, count=True).cost
+        moved, least = cost["bytes_read"] + cost["bytes_written"], minimum_bytes(inputs)
+        answer.counted.update(
+            launches=cost["launches"], launches_minimum=launches, bytes_moved=moved, bytes_moved_minimum=least
+        )
+        if cost["launches"] > launches or moved > least:
+            raise CheckFailedError(
+                f"In the program {program.name} the result launches {cost['launches']} operators and moves "
+                f"{moved:,} bytes; {launches} and {least:,} are enough."
+            )
+
+    return run
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

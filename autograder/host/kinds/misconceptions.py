@@ -1,0 +1,47 @@
+"""Name a known misconception where it explains a wrong answer.
+
+A misconception is a wrong formula and a sentence: when an answer fails a check and does what the wrong formula does,
+the sentence is the message. So a student hears what was thought, not only that the numbers differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import Case, Reply, require_outputs
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong formula that people believe in."""
+
+    formula: Callable[..., Any]  # with the reference's arguments
+    says: str  # to the student: what was seen, what was expected, what to try
+
+
+def explained(reply: Reply, case: Case, names: Sequence[str], misconceptions: Sequence[Misconception]) -> str:
+    """The sentence of the first misconception that gives just this reply; empty if none does."""
+    return next((m.says for m in misconceptions if _gives(m, reply, case, names)), "")
+
+
+def _gives(misconception: Misconception, reply: Reply, case: Case, names: Sequence[str]) -> bool:
+    try:
+        require_outputs(reply, case, misconception.formula, names)
+    except (CheckFailedError, RuntimeError, TypeError):  # a wrong formula may not even run on every case
+        return False
+    return True
+
+
+def explained_value(found: Any, question: Any, misconceptions: Sequence[Misconception]) -> str:
+    """As `explained`, for answers that are plain data."""
+    for misconception in misconceptions:
+        try:
+            expected = misconception.formula(question)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            continue
+        if type(expected) is type(found) and expected == found:
+            return misconception.says
+    return ""

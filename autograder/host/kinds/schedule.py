@@ -1,0 +1,201 @@
+"""Answers that are schedules: the host's model is built, scheduled and traced in the worker, and the graph is graded.
+
+The host counts what the graph calls, knows every one of its tensors by its name in the state dict, puts other values
+into them, and holds the graph against the model itself. So a weight that was copied, renamed or forgotten shows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from autograder.host import shared_inputs
+from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds import schedule_models
+from autograder.host.kinds.graph import GraphAnswer, require_equal
+from autograder.host.point_shares import share_among
+from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
+
+BATCH, SEQUENCE, WIDTH = 2, 5, 8
+MAX_NODES = 600
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A model to schedule, and what has to be left of it.
+
+    ``counts`` names targets as a graph's data has them, such as "torch.nn.functional.linear" or, for a module,
+    "torch.nn.Linear"; an operator counts in any overload.
+    """
+
+    name: str  # completes "In the model ..."
+    arguments: Mapping[str, Any]  # of `schedule_models.Encoder`
+    counts: Mapping[str, int]
+    reason: str = ""  # why this is right, for the student
+    part: str = ""  # path of the part whose graph is meant; empty for the model
+    question: tuple[Any, ...] = ()  # what the answer is called with after the schedule
+    times: int = 1  # how often the answer is called
+    training: bool = False
+    switched: bool = False  # to `training` or evaluation only after the answer had the model in the other mode
+    leaves: tuple[str, ...] = ()
+    operator: str = ""  # where the answer only finds: onto what the places are fused
+    literals: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # operator to numbers that each call must have
+    says: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # target to wrong count to what was thought
+    launches: int | None = None  # operators that one run may launch
+
+
+@dataclass
+class ScheduleAnswer(GraphAnswer):
+    """Has the student's schedule applied in one worker, and runs what was built in another."""
+
+    def scheduled(self, model: Scheduled, state: Mapping[str, torch.Tensor]) -> Artifact:
+        """The graph of what the schedule builds, checked and rebuilt by the host."""
+        body = {
+            "text": inspect.getsource(schedule_models),
+            "arguments": dict(model.arguments),
+            "state": list(state),
+            "training": model.training,
+            "scheduled_in_training": model.training != model.switched,
+            "question": list(model.question),
+            "times": model.times,
+            "part": model.part,
+            "leaves": list(model.leaves),
+            "operator": model.operator,
+        }
+        reply = self.student.call_with(body, [shared_inputs.to_raw(t) for t in state.values()])
+        try:
+            return read_artifact(reply, max_nodes=MAX_NODES)
+        except ArtifactRefusedError as error:
+            raise CheckFailedError(f"In the model {model.name}: {error}") from None
+
+
+Run = Callable[[ScheduleAnswer, Draw], None]
+
+
+def schedules(models: Sequence[Scheduled], *, gradients: bool = False, together: bool = False) -> Run:
+    """A check that each model is left with the right calls and computes what it did; its points are shared equally.
+
+    With ``together`` there are points only if all are right, as where a model is to be left as it is.
+    """
+
+    def run(answer: ScheduleAnswer, draw: Draw) -> None:
+        share_among(
+            models,
+            lambda model: require_scheduled(answer, model, draw, gradients=gradients),
+            noun="models",
+            where=lambda model: f"In the model {model.name}: ",
+            together=together,
+        )
+
+    return run
+
+
+def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, gradients: bool = False) -> Artifact:
+    """Apply the schedule to one model with fresh weights, and raise `CheckFailedError` unless the result is right."""
+    encoder = schedule_models.Encoder(**model.arguments)
+    source = _source(model, encoder)
+    _redraw(encoder, draw)
+    artifact = answer.scheduled(model, encoder.state_dict())
+    _require_names(artifact, source, model)
+    _require_counts(artifact, model)
+    _redraw(encoder, draw)  # so that weights which were copied into the graph are the wrong ones
+    fresh = artifact.with_tensors(source.tensors)
+    if model.training and model.arguments.get("dropout"):
+        return fresh  # two dropouts are equal in what they are called with, which was counted
+    # in fp64, since a saturated softmax magnifies each rounding of fp32, and eager's own error tells little of others'
+    exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
+    cases = [draw_inputs(specs, draw) for specs in (source.program.inputs, *source.program.others)]
+    for inputs in cases:
+        require_equal(answer, source, fresh, inputs, draw, False)
+    for inputs in cases if gradients else ():
+        require_equal(answer, source, exact, tuple(i.double() for i in inputs), draw, True)
+    _require_launches(answer, fresh, source, model, draw)
+    return fresh
+
+
+def _require_launches(answer: ScheduleAnswer, artifact: Artifact, source: Traced, model: Scheduled, draw: Draw) -> None:
+    if model.launches is None:
+        return
+    found = answer.run(artifact, draw_inputs(source.program.inputs, draw), count=True).cost["launches"]
+    answer.counted.update(launches=found, launches_minimum=model.launches)
+    if found > model.launches:
+        raise CheckFailedError(
+            f"In the model {model.name} the result launches {found} operators; {model.launches} are enough."
+        )
+
+
+def _source(model: Scheduled, encoder: schedule_models.Encoder) -> Traced:
+    """The model, or the part that is meant, as a program to compare with; it shares the encoder's weights."""
+    part = encoder.get_submodule(model.part)
+    inputs, *others = [_inputs(model.part, sequence) for sequence in (SEQUENCE, 1)]
+    program = Program(model.name, lambda: part, inputs, 0, tuple(others), model.reason, training=model.training)
+    module = program.trace()
+    tensors = {name: tensor.detach() for name, tensor in part.state_dict(keep_vars=True).items()}
+    return Traced(
+        replace(program, name=f"{model.name}{f', part {model.part},' * bool(model.part)}"), module, {}, tensors
+    )
+
+
+def _inputs(part: str, sequence: int) -> tuple[TensorSpec, ...]:
+    hidden = TensorSpec((BATCH, sequence, WIDTH))
+    return (hidden, hidden) if part else (hidden, TensorSpec((BATCH, 1, 1, sequence)))
+
+
+def _redraw(encoder: schedule_models.Encoder, draw: Draw) -> None:
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.copy_(draw.normal(*parameter.shape))
+
+
+def _require_names(artifact: Artifact, source: Traced, model: Scheduled) -> None:
+    unknown = [name for name in artifact.tensors if name not in source.tensors]
+    if unknown:
+        raise CheckFailedError(
+            f"In the model {model.name} the result reads {', '.join(unknown[:3])}, which its state dict did not have: "
+            "a schedule keeps the parameters where they are, under their names."
+        )
+
+
+def _require_counts(artifact: Artifact, model: Scheduled) -> None:
+    calls = called(artifact)
+    for target, expected in model.counts.items():
+        found = sum(name == target or name.startswith(f"{target}.") for name, _ in calls)
+        if found != expected:
+            why = model.says.get(target, {}).get(found) or model.reason
+            raise CheckFailedError(
+                f"In the model {model.name} the result calls {target} {_times(found)}; expected {_times(expected)}."
+                + (f" {why}" if why else "")
+            )
+    for target, literals in model.literals.items():
+        for name, given in calls:
+            missing = [v for v in literals if not any(type(v) is type(g) and v == g for g in given)]
+            if name.startswith(target) and missing:
+                raise CheckFailedError(
+                    f"In the model {model.name} {target} is called with {', '.join(map(str, given)) or 'no numbers'}; "
+                    f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over."
+                    + (f" {model.reason}" if model.reason else "")
+                )
+
+
+def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
+    """What the graph calls, modules by their class, and the numbers and flags each call is given."""
+    modules = artifact.graph["modules"]
+    return [
+        (modules[n["target"]]["class"] if n["op"] == "call_module" else n["target"], _numbers(n))
+        for n in artifact.graph["nodes"]
+        if n["op"].startswith("call_")
+    ]
+
+
+def _numbers(node: Mapping[str, Any]) -> list[Any]:
+    return [value for value in (*node["args"], *node["kwargs"].values()) if type(value) in (bool, int, float)]
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,1 +1,0 @@
-"""What exercises are made of: checks on fresh inputs, answers to call, and the error rule."""

@@ -1,0 +1,43 @@
+"""Checks that ask about several cases: each case is worth an equal share of the check's points."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from autograder.host.exercise import CheckFailedError
+from autograder.host.session import AnswerFailedError
+
+Case = TypeVar("Case")
+
+
+def share_among(
+    cases: Sequence[Case],
+    require: Callable[[Case], object],
+    *,
+    noun: str = "programs",
+    where: Callable[[Case], str] | None = None,
+    together: bool = False,
+) -> None:
+    """Call ``require`` with every case; raise `CheckFailedError` with the first message if any raised one.
+
+    What the others earned is the error's share; with ``together`` there is none unless all are right. ``noun`` is what
+    the message calls the cases when there are several. With ``where``, an answer that raises on a case is only wrong
+    about that case, and ``where(case)`` begins the sentence about it; if it raises on all, its own error is raised.
+    """
+    wrong: list[str] = []
+    raised: list[AnswerFailedError] = []
+    for case in cases:
+        try:
+            require(case)
+        except CheckFailedError as error:
+            wrong.append(str(error))
+        except AnswerFailedError as error:
+            if where is None or error.fatal or error.unanswered or len(cases) == 1:
+                raise
+            raised.append(error)
+            wrong.append(f"{where(case)}{error.message}")
+    if raised and len(raised) == len(cases):
+        raise raised[0]
+    if wrong:
+        right = len(cases) - len(wrong)
+        counted = f" ({right} of {len(cases)} {noun} are right.)" if len(cases) > 1 else ""
+        raise CheckFailedError(wrong[0] + counted, share=0.0 if together else right / len(cases))

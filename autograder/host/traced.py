@@ -1,0 +1,111 @@
+"""Programs for passes: what a student's pass is given, and what its result is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.func import functional_call
+
+from autograder.host.draw import Draw
+from course_lib.graph import to_data
+
+
+class _WithBuffers(fx.Tracer):
+    proxy_buffer_attributes = True
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input's shape and dtype."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype = torch.float32
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that a pass transforms, and how often the result must call the fused operator.
+
+    ``build`` makes the function or module; the host traces it with torch.fx. ``inputs`` are those the pass may look
+    at; ``others`` are sizes that only checking uses, so that a size baked into the graph is seen.
+    """
+
+    name: str  # completes "in the program ..."
+    build: Callable[[], Callable[..., Any]]
+    inputs: tuple[TensorSpec, ...]
+    fused: int
+    others: tuple[tuple[TensorSpec, ...], ...] = ()
+    reason: str = ""  # why no more calls are right, for the student
+    at_most: int | None = None  # calls that are still right, where more than ``fused`` are
+    folds: bool = False  # whether a right pass makes new weights of the old ones
+    training: bool = False  # traced in training mode, and run as its modules and arguments say
+    buffers: bool = False  # reading a buffer is a node; else the tracer computes with it at once
+
+    def trace(self) -> fx.GraphModule:
+        """The program's graph."""
+        made = self.build()
+        root = made.train(self.training) if isinstance(made, nn.Module) else made
+        tracer = _WithBuffers() if self.buffers else fx.Tracer()
+        graph = tracer.trace(root)
+        return fx.GraphModule(tracer.root, graph)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A traced program with parameters of this grading, as data to send and as a module to compare with."""
+
+    program: Program
+    module: fx.GraphModule
+    graph: dict[str, Any]
+    tensors: dict[str, torch.Tensor]
+
+    def redraw(self, draw: Draw) -> None:
+        """Give every floating parameter a fresh value, here and in ``tensors``, which shares their memory."""
+        with torch.no_grad():
+            for parameter in self.module.parameters():
+                parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
+
+    def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
+        """Numbers of the inputs that the program itself writes to."""
+        copies = [i.clone() for i in inputs]
+        self._run(copies)
+        return tuple(
+            i for i, (now, before) in enumerate(zip(copies, inputs, strict=True)) if not torch.equal(now, before)
+        )
+
+    def reference(self, *inputs: torch.Tensor) -> Any:
+        """The program itself on private copies of ``inputs``, in fp64 when they are."""
+        return self._run([t.clone() if not t.requires_grad else t * 1 for t in inputs])
+
+    def _run(self, inputs: Sequence[torch.Tensor]) -> Any:
+        """Call it on ``inputs`` themselves, with private copies of its state: it may write to its buffers."""
+        in_fp64 = any(i.dtype is torch.float64 for i in inputs)
+        state = {
+            name: held.detach().to(torch.float64 if in_fp64 and held.is_floating_point() else held.dtype, copy=True)
+            for name, held in chain(self.module.named_parameters(), self.module.named_buffers())
+        }
+        return functional_call(self.module, state, tuple(inputs))
+
+
+def traced(program: Program, draw: Draw) -> Traced:
+    """Trace a program and give every floating parameter a fresh value."""
+    module = program.trace()
+    graph, tensors = to_data(module)
+    made = Traced(program, module, graph, dict(tensors))
+    made.redraw(draw)
+    return made
+
+
+def draw_inputs(specs: Sequence[TensorSpec], draw: Draw) -> tuple[torch.Tensor, ...]:
+    """Fresh random inputs of the given shapes and dtypes."""
+    return tuple(draw.normal(*spec.shape, dtype=spec.dtype) for spec in specs)
+
+
+def at(dtype: torch.dtype, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """The same shapes at another dtype."""
+    return tuple(replace(spec, dtype=dtype) for spec in specs)

@@ -1,0 +1,95 @@
+"""Read one member of the demonstration's class: a Python file with answers and the marks they must get.
+
+The file is text, divided by lines that begin with ``# %%``; nothing in it is run here.
+
+    # %% answer EXERCISE = MARKS          the text below is the answer cell, and must get these marks
+    # %% split                            the answer goes on in a second cell, as after splitting a cell in JupyterLab
+    # %% solution EXERCISE = MARKS        the answer cell is that of the notebook with solutions
+    # %% mistake EXERCISE = MARKS: NAME   the answer cell is that of the exercise's control of this name
+    # %% unanswered EXERCISE              the answer cell stays as it was released
+    # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `damage`
+
+What stands below a solution, a mistake or an unanswered cell is for people.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.known_answers import control, solution
+
+_MARK = "# %%"
+_MARKS = r"(?P<exercise>\d\d_\w+) = (?P<marks>\d+(\.\d+)?)"
+_ANSWER = re.compile(rf"(?P<how>answer|solution) {_MARKS}")
+_MISTAKE = re.compile(rf"(?P<how>mistake) {_MARKS}: (?P<name>.+)")
+_UNANSWERED = re.compile(r"unanswered (?P<exercise>\d\d_\w+)")
+_DO = re.compile(r"do (?P<assignment>\d\d_\w+) (?P<what>\w+)")
+
+
+class ClassFileError(ValueError):
+    """A file of the class is not written as it should be."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of the class."""
+
+    name: str
+    kind: str  # the folder: honest, mistaken or hostile
+    about: str  # what it does, what it must get, and why
+    answers: Mapping[str, tuple[str, ...]]  # an exercise's answer, in one cell or more
+    marks: Mapping[str, float]
+    damage: Mapping[str, tuple[str, ...]]  # what is done to an assignment's notebook
+
+
+def read_class(folder: Path) -> tuple[Member, ...]:
+    """All members, from ``folder/KIND/NAME.py``."""
+    return tuple(read_member(path) for path in sorted(folder.glob("*/*.py")))
+
+
+def read_member(path: Path) -> Member:
+    """One member; raises `ClassFileError` naming the line that is wrong."""
+    text = path.read_text(encoding="utf-8")
+    answers: dict[str, list[str]] = {}
+    marks: dict[str, float] = {}
+    damage: dict[str, list[str]] = {}
+    last = ""
+    for head, body in _parts(text):
+        if found := _ANSWER.fullmatch(head) or _MISTAKE.fullmatch(head):
+            last = found["exercise"]
+            answers[last], marks[last] = [_answer(path, found, body)], float(found["marks"])
+        elif found := _UNANSWERED.fullmatch(head):
+            marks[found["exercise"]], last = 0.0, ""
+        elif head == "split" and last:
+            answers[last].append(body)
+        elif found := _DO.fullmatch(head):
+            damage.setdefault(found["assignment"], []).append(found["what"])
+        else:
+            raise ClassFileError(f"{path.name}: '{_MARK} {head}' is none of the lines that such a file has.")
+    if not answers:
+        raise ClassFileError(f"{path.name}: holds no answer with marks, as '{_MARK} answer EXERCISE = MARKS'.")
+    about = ast.get_docstring(ast.parse(text)) or ""
+    return Member(path.stem, path.parent.name, about, _frozen(answers), marks, _frozen(damage))
+
+
+def _answer(path: Path, found: re.Match[str], body: str) -> str:
+    try:
+        if found["how"] == "mistake":
+            return control(found["exercise"], found["name"])
+        return solution(found["exercise"]) if found["how"] == "solution" else body
+    except LookupError as error:
+        raise ClassFileError(f"{path.name}: {error}") from error
+
+
+def _frozen(lists: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(values) for key, values in lists.items()}
+
+
+def _parts(text: str) -> list[tuple[str, str]]:
+    """The head and the text of each part; what stands before the first belongs to people."""
+    parts = re.split(rf"^{_MARK} *(.*)\n?", text, flags=re.MULTILINE)
+    return [(head.strip(), body.strip("\n")) for head, body in zip(parts[1::2], parts[2::2], strict=True)]

@@ -1,0 +1,164 @@
+"""A class is graded into the journal: nothing twice, errors of ours never, and everything after a restart."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from autograder.classroom.batch import (
+    HandedIn,
+    Journal,
+    LocalEngine,
+    fingerprint,
+    grade_class,
+    handed_in,
+    records_in,
+    secret_seed,
+)
+from autograder.exercises import find, of_assignment
+from autograder.host.records import GRADER_VERSION, ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+
+
+class FakeSandbox:
+    """Stands where a sandbox is passed on and never used."""
+
+    level, notes = 1, ()
+
+
+class CountedHandIn(HandedIn):
+    """A hand-in whose grading is counted instead of done."""
+
+    graded: list[str] = []  # noqa: RUF012 - shared on purpose
+    status = ExerciseStatus.GRADED
+
+    def grade(self, *, sandbox: object, seed: int) -> SubmissionRecord:
+        self.graded.append(self.student)
+        exercise = ExerciseRecord("x", "value", 0.0, 0.0, self.status)
+        return SubmissionRecord(self.assignment, self.student, self.sha256, SandboxRecord(1), (exercise,))
+
+
+class FailingHandIn(CountedHandIn):
+    """A hand-in that we fail to grade."""
+
+    status = ExerciseStatus.GRADER_ERROR
+
+
+@pytest.fixture
+def hand_ins(tmp_path: Path) -> list[CountedHandIn]:
+    CountedHandIn.graded.clear()
+    for name in "abcd":
+        (tmp_path / name).write_text(name)
+    return [CountedHandIn("05_fx", name, tmp_path / name) for name in "abcd"]
+
+
+def run(hand_ins: list, journal: Path) -> tuple:  # type: ignore[type-arg]
+    with Journal(journal) as opened:
+        done = grade_class(hand_ins, opened, engine=LocalEngine(FakeSandbox(), 2), seed=1)  # type: ignore[arg-type]
+    return [r.student for r in done.records], done.from_journal, len(done.unfinished)
+
+
+def test_every_hand_in_is_graded_once_and_found_again(hand_ins, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    assert run(hand_ins[:2], journal) == (["a", "b"], 0, 0)
+    assert run(hand_ins, journal) == (["a", "b", "c", "d"], 2, 0)
+    assert sorted(CountedHandIn.graded) == ["a", "b", "c", "d"]
+
+
+def test_a_changed_file_is_another_submission(hand_ins, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    run(hand_ins, journal)
+    (tmp_path / "a").write_text("better")
+    again = [dataclasses.replace(h) for h in hand_ins]
+    assert run(again, journal)[1] == 3
+    assert CountedHandIn.graded.count("a") == 2
+
+
+def test_an_error_of_ours_is_not_written_down_and_tried_again(hand_ins, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    failing = [FailingHandIn("05_fx", "a", tmp_path / "a"), *hand_ins[1:]]
+    assert run(failing, journal) == (["a", "b", "c", "d"], 0, 1)
+    assert {r.student for r in records_in(journal)} == {"b", "c", "d"}
+    assert run(hand_ins, journal) == (["a", "b", "c", "d"], 3, 0)
+
+
+class BrokenHandIn(HandedIn):
+    """A hand-in whose grading fails as no grading should."""
+
+    def grade(self, *, sandbox: object, seed: int) -> SubmissionRecord:
+        raise ZeroDivisionError("nobody expected this")
+
+
+def test_an_unexpected_error_is_one_hand_ins_and_everybody_else_is_graded(hand_ins, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    (tmp_path / "e").write_text("e")
+    mixed = [BrokenHandIn("05_fx_rewrite", "e", tmp_path / "e"), *hand_ins]
+    with Journal(journal) as opened:
+        done = grade_class(mixed, opened, engine=LocalEngine(FakeSandbox(), 1), seed=1)  # type: ignore[arg-type]
+    assert [r.student for r in records_in(journal)] == ["a", "b", "c", "d"]
+    (unfinished,) = done.unfinished
+    assert (unfinished.student, unfinished.max_points) == ("e", 0.0)
+    assert all("nobody expected this" in e.message for e in unfinished.exercises)
+
+
+def test_an_interruption_keeps_what_was_graded_and_stops_what_has_not_begun(hand_ins, tmp_path: Path) -> None:
+    def interrupt(record: SubmissionRecord) -> None:
+        raise KeyboardInterrupt
+
+    journal = tmp_path / "journal.jsonl"
+    with Journal(journal) as opened, pytest.raises(KeyboardInterrupt):
+        grade_class(hand_ins, opened, engine=LocalEngine(FakeSandbox(), 1), seed=1, on_record=interrupt)  # type: ignore[arg-type]
+    assert run(hand_ins, journal)[1] >= 1
+    assert len(list(records_in(journal))) == 4
+
+
+def test_grading_again_with_a_new_version_keeps_the_old_line(hand_ins, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    run(hand_ins, journal)
+    with Journal(journal) as opened:
+        for record in tuple(opened):
+            assert opened.append(dataclasses.replace(record, grader_version="9.9.9"))
+    versions = [record.grader_version for record in records_in(journal)]
+    assert versions == [GRADER_VERSION] * 4 + ["9.9.9"] * 4
+
+
+def test_what_was_handed_in_is_found_by_assignment_then_student(tmp_path: Path) -> None:
+    for student, assignment in (("b", "01_x"), ("a", "01_x"), ("a", "02_y"), ("a", "unknown")):
+        (tmp_path / student / assignment).mkdir(parents=True)
+    found = handed_in(tmp_path, ["02_y", "01_x"])
+    assert [(h.assignment, h.student) for h in found] == [("01_x", "a"), ("01_x", "b"), ("02_y", "a")]
+    assert found[0].path == tmp_path / "a" / "01_x" / "01_x.ipynb"
+    assert handed_in(tmp_path / "nowhere", ["01_x"]) == []
+
+
+def test_the_hash_is_that_of_the_file_and_never_follows_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("text")
+    (tmp_path / "link").symlink_to("real")
+    assert HandedIn("a", "s", tmp_path / "real").sha256 == hashlib.sha256(b"text").hexdigest()
+    assert HandedIn("a", "s", tmp_path / "link").sha256 != hashlib.sha256(b"text").hexdigest()
+
+
+def test_an_unreadable_hand_in_gets_zero_with_a_sentence_for_every_exercise(tmp_path: Path) -> None:
+    path = tmp_path / "05_fx_rewrite.ipynb"
+    for content, words in (("", "was not handed in"), ('{"cells": [', "not JSON"), ("[]", "not a notebook")):
+        path.write_text(content)
+        record = HandedIn("05_fx_rewrite", "s", path).grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
+        points = sum(find(name, hidden=True).points for name in of_assignment("05_fx_rewrite"))
+        assert (record.points, record.max_points) == (0.0, points)
+        assert all(words in e.message for e in record.exercises)
+        assert words in record.notes[-1]
+
+
+def test_a_seed_is_drawn_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "seed"
+    seed = secret_seed(path)
+    assert secret_seed(path) == seed
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert secret_seed(tmp_path / "other") != seed
+    assert [p.name for p in path.parent.iterdir()] == ["seed"]
+
+
+def test_a_fingerprint_tells_seeds_apart_and_does_not_hold_them() -> None:
+    assert fingerprint(1) != fingerprint(2)
+    assert fingerprint(1) == fingerprint(1)
+    assert len(fingerprint(2**62)) == 8

@@ -1,0 +1,238 @@
+"""What a learning platform gives and takes: uploads in one archive, a roster, a file of marks, and late penalties."""
+
+import csv
+import io
+import logging
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.classroom.nbgrader.canvas import CanvasExport
+from autograder.classroom.nbgrader.course import Course, open_course
+from autograder.classroom.nbgrader.late import DAY_S, LatePenalty
+from autograder.classroom.nbgrader.marks_csv import MarksExport
+from autograder.classroom.roster import RosterError, import_roster, read_roster
+from autograder.classroom.uploads import NotebookExtractor, UploadCollector
+from tests.architecture.source_tree import ROOT
+from tests.autograder.host.forked_command import fork_command
+
+NAME = "05_fx_rewrite"
+ROSTER = "id,first_name,last_name,email,lms_user_id\nada,Ada,L,a@x.org,1234\nbob,,,,77\ncleo,,,,\n"
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Path:
+    """What belongs to a course with a roster, made once."""
+    folder = tmp_path_factory.mktemp("course")
+    (folder / "roster.csv").write_text(ROSTER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_WORK", str(folder / "work"))
+        assert import_roster(open_course(), folder / "roster.csv") == 3
+    return folder / "work"
+
+
+@pytest.fixture
+def course(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course of this test's own."""
+    monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
+    shutil.copytree(work, tmp_path / "work")
+    return open_course()
+
+
+@pytest.fixture
+def log() -> logging.Logger:
+    logger = logging.getLogger("test_platforms")
+    logger.propagate = True
+    return logger
+
+
+def archive(folder: Path, members: dict[str, str | bytes]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(folder / "all.zip", "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, content in members.items():
+            opened.writestr(name, content)
+    return folder
+
+
+def unpacked(tmp_path: Path, members: dict[str, str | bytes], log: logging.Logger, **settings: int) -> dict[str, str]:
+    out = tmp_path / "out"
+    out.mkdir()
+    NotebookExtractor(log=log, **settings).extract(str(archive(tmp_path / "in", members)), str(out))
+    return {str(path.relative_to(out)): path.read_text() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def test_of_an_archive_only_notebooks_are_unpacked(tmp_path: Path, log: logging.Logger) -> None:
+    nested = io.BytesIO()
+    with zipfile.ZipFile(nested, "w") as inner:
+        inner.writestr("x.ipynb", "{}")
+    link = zipfile.ZipInfo("link.ipynb")
+    link.external_attr = 0o120777 << 16
+    members = {
+        "a_1_2_n.ipynb": "A",
+        "../evil.ipynb": "B",
+        "/abs.ipynb": "C",
+        "torch.py": "D",
+        "n.zip": nested.getvalue(),
+    }
+    assert unpacked(tmp_path, members, log) == {"a_1_2_n.ipynb": "A"}
+    assert not (tmp_path / "evil.ipynb").exists()
+    with zipfile.ZipFile(tmp_path / "in" / "all.zip", "a") as opened:
+        opened.writestr(link, "/etc/passwd")
+    NotebookExtractor(log=log).extract(str(tmp_path / "in"), str(tmp_path / "out"))
+    assert not (tmp_path / "out" / "link.ipynb").exists()
+
+
+def test_a_zip_bomb_costs_its_sender_the_notebook_and_nobody_else(tmp_path: Path, log: logging.Logger, caplog) -> None:
+    members = {"a_1_2_n.ipynb": b"0" * 5_000_000, "b_2_3_n.ipynb": "B"}
+    assert unpacked(tmp_path, members, log, member_bytes=1_000_000) == {"b_2_3_n.ipynb": "B"}
+    assert "'a_1_2_n.ipynb' has more than 1000000 bytes" in caplog.text
+
+
+def test_a_damaged_archive_is_said(tmp_path: Path, log: logging.Logger, caplog) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "all.zip").write_bytes(b"PK\x03\x04 and nothing after it")
+    NotebookExtractor(log=log).extract(str(tmp_path / "in"), str(tmp_path))
+    assert "download it again" in caplog.text
+
+
+def test_of_what_was_handed_in_twice_the_newest_stays(tmp_path: Path, log: logging.Logger) -> None:
+    members = {"a_1_2_n.ipynb": "old", "a_1_9_n-2.ipynb": "newest", "a_1_5_n-1.ipynb": "newer", "b_2_3_n.ipynb": "B"}
+    assert unpacked(tmp_path, members, log) == {"a_1_9_n-2.ipynb": "newest", "b_2_3_n.ipynb": "B"}
+
+
+@pytest.mark.parametrize(
+    ("path", "student"),
+    [
+        (f"/x/extracted/lada_1234_999_{NAME}.ipynb", "ada"),
+        (f"/x/extracted/lada_LATE_1234_999_{NAME}-1.ipynb", "ada"),
+        (f"/x/extracted/unknown_555_999_{NAME}.ipynb", "unknown"),
+        (f"/x/Ada L_77_assignsubmission_file_/{NAME}.ipynb", "bob"),
+        (f"/x/extracted/Ada L_77_assignsubmission_file_{NAME}.ipynb", "bob"),
+        (f"/x/cleo/{NAME}.ipynb", "cleo"),
+    ],
+)
+def test_a_platforms_file_name_is_understood(course: Course, log: logging.Logger, path: str, student: str) -> None:
+    collector = UploadCollector(log=log, db_url=course.api.coursedir.db_url)
+    assert collector.collect(path) == {"student_id": student, "file_id": NAME}
+    assert collector.collect(path) is None  # nbgrader would end the whole collection at a second one
+
+
+@pytest.mark.parametrize("folder", ["Bob_77_assignsubmission_file_", "bob"])
+def test_in_a_folder_of_ones_own_the_name_of_a_file_says_nothing_about_whose_it_is(
+    course: Course, log: logging.Logger, tmp_path: Path, folder: str
+) -> None:
+    path = f"/x/extracted/{folder}/lada_1234_9_{NAME}-7.ipynb"
+    collected = UploadCollector(log=log, db_url=course.api.coursedir.db_url).collect(path)
+    assert collected is not None
+    assert collected["student_id"] == "bob"
+    kept = unpacked(
+        tmp_path, {f"ada/lada_1234_8_{NAME}.ipynb": "hers", f"{folder}/lada_1234_9_{NAME}-7.ipynb": ""}, log
+    )
+    assert f"ada/lada_1234_8_{NAME}.ipynb" in kept
+
+
+def test_a_member_that_cannot_be_unpacked_leaves_the_others_alone(tmp_path: Path, log: logging.Logger, caplog) -> None:
+    folder = archive(tmp_path / "in", {"a_1_2_n.ipynb": "A" * 500, "b_2_3_n.ipynb": "B"})
+    content = bytearray((folder / "all.zip").read_bytes())
+    start = content.index(b"a_1_2_n.ipynb") + len("a_1_2_n.ipynb")
+    content[start : start + 4] = b"\xff\xff\xff\xff"
+    (folder / "all.zip").write_bytes(content)
+    (tmp_path / "out").mkdir()
+    NotebookExtractor(log=log).extract(str(folder), str(tmp_path / "out"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b_2_3_n.ipynb"]
+    assert "'a_1_2_n.ipynb' in the archive cannot be unpacked" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "...ipynb", "-rf/x.ipynb", "*/x.ipynb"])
+def test_a_name_that_cannot_be_a_students_is_left_out(log: logging.Logger, name: str) -> None:
+    assert UploadCollector(log=log).collect(f"/x/{name}") is None
+
+
+def test_zip_collect_brings_notebooks_into_submitted(course: Course, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "release" / NAME).mkdir(parents=True)
+    (work / "release" / NAME / f"{NAME}.ipynb").write_text("{}")
+    members = {f"lada_1234_9_{NAME}-1.ipynb": "new", f"lada_1234_8_{NAME}.ipynb": "old", f"b_77_3_{NAME}.ipynb": "B"}
+    archive(work / "downloaded" / NAME / "archive", members)
+    status, said = fork_command(["-m", "nbgrader", "zip_collect", NAME], ROOT, os.environ).finish()
+    assert status == 0, said
+    found = {path.parent.parent.name: path.read_text() for path in (work / "submitted").rglob("*.ipynb")}
+    assert found == {"ada": "new", "bob": "B"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name\nada\n", "has the column 'name'"),
+        ("email\na@x\n", "has no column id"),
+        ("id\nada\nada\n", "names 'ada' twice"),
+        ("id\n../evil\n", "Line 2"),
+        ("id,email\nada,a,b\n", "more cells than the first line"),
+        ("id,email\nada," + "x" * 200 + "\n", "more than 128 characters"),
+    ],
+)
+def test_a_roster_that_cannot_be_meant_is_refused_in_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(RosterError, match=words):
+        read_roster(tmp_path / "r.csv")
+
+
+def test_a_roster_out_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_bytes("\ufeffid,first_name\r\nada,Ada\r\n".encode())
+    assert read_roster(tmp_path / "r.csv") == {"ada": {"first_name": "Ada"}}
+
+
+def test_canvas_gets_a_row_for_each_student_that_it_knows(course: Course, tmp_path: Path, log, caplog) -> None:
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        gradebook.update_or_create_student("eve", first_name="=1+1", lms_user_id="5")
+        gradebook.add_assignment(NAME)
+        gradebook.add_submission(NAME, "ada")
+        plugin = CanvasExport(log=log)
+        plugin.to = str(tmp_path / "canvas.csv")
+        plugin.export(gradebook)
+    with (tmp_path / "canvas.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", NAME]
+    assert rows[1][0] == "    Points Possible"
+    assert [row[:2] + row[3:4] + row[5:] for row in rows[2:]] == [
+        ["L, Ada", "1234", "ada", "0"],
+        ["bob", "77", "bob", ""],
+        ["'=1+1", "5", "eve", ""],
+    ]
+    assert "cleo has no lms_user_id" in caplog.text
+
+
+def test_a_name_with_a_comma_or_a_formula_moves_no_mark(course: Course, tmp_path: Path) -> None:
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        gradebook.update_or_create_student("eve", first_name="=1+1", last_name="of here, there")
+        gradebook.add_assignment(NAME)
+        gradebook.add_submission(NAME, "ada")
+        MarksExport(assignment=[NAME], to=str(tmp_path / "grades.csv")).export(gradebook)
+    with (tmp_path / "grades.csv").open(newline="") as file:
+        rows = {row["student_id"]: row for row in csv.DictReader(file)}
+    assert set(rows) == {"ada", "bob", "cleo", "eve"}
+    assert (rows["eve"]["last_name"], rows["eve"]["first_name"]) == ("of here, there", "'=1+1")
+    assert {row["score"] for row in rows.values()} == {"0.0"}
+
+
+def test_whoever_has_no_name_is_called_by_the_id(course: Course) -> None:
+    with Gradebook(course.api.coursedir.db_url, "fusion-course") as gradebook:
+        names = {s.id: (s.last_name, s.first_name) for s in gradebook.students}
+    assert names == {"ada": ("L", "Ada"), "bob": ("bob", ""), "cleo": ("cleo", "")}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "penalty"),
+    [(0, None), (899, None), (901, 1.0), (DAY_S + 900, 1.0), (DAY_S + 901, 2.0), (30 * DAY_S, 5.0)],
+)
+def test_each_day_begun_costs_its_share_after_the_grace_up_to_the_limit(seconds: float, penalty: float | None) -> None:
+    plugin = LatePenalty(share_per_day=0.1, grace_s=900.0, most=0.5)
+    assert plugin.late_submission_penalty("ada", 10.0, seconds) == penalty
+
+
+def test_by_default_nothing_is_taken() -> None:
+    assert LatePenalty().late_submission_penalty("ada", 10.0, 10 * DAY_S) is None

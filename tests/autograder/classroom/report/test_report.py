@@ -1,0 +1,219 @@
+"""What reports say, what they must not say, and that no student's text gets out of its place."""
+
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sample_class import (
+    HOSTILE,
+    attention_exercise,
+    fusion_exercise,
+    sample_class,
+    submission,
+)
+
+from autograder.classroom.report import class_html, class_text, summarise, this_environment
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    ExerciseRecord,
+    ExerciseStatus,
+    SandboxRecord,
+    SpeedRecord,
+    SubmissionRecord,
+)
+from autograder.host.report import exercise_html, exercise_text
+from autograder.host.report.markup import Html, coded, element
+
+
+class Elements(HTMLParser):
+    """Collects tags and attribute names, as a browser would see them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def page() -> str:
+    summary = summarise(sample_class())
+    return class_html(summary, title=HOSTILE, environment=this_environment(("odd", HOSTILE)))
+
+
+@pytest.mark.parametrize("show_hidden", [False, True])
+def test_no_text_of_a_student_becomes_markup(show_hidden: bool) -> None:
+    check = CheckRecord(HOSTILE, HOSTILE, False, CheckStatus.FAILED, 0.0, 1.0, HOSTILE)
+    hidden = CheckRecord(HOSTILE, HOSTILE, True, CheckStatus.FAILED, 0.0, 1.0, HOSTILE)
+    record = ExerciseRecord(
+        HOSTILE, HOSTILE, 0.0, 2.0, ExerciseStatus.KILLED, HOSTILE, (check, hidden), {HOSTILE: 1.0}, {HOSTILE: 2.0}
+    )
+    seen = Elements(exercise_html(record, notes=[HOSTILE], show_hidden=show_hidden))
+    assert seen.tags <= {"div", "span", "strong", "table", "tr", "td"}
+    assert seen.attributes <= {"style", "aria-hidden"}
+    assert seen.open == []
+
+
+def test_the_class_page_holds_no_script_and_loads_nothing() -> None:
+    text = page()
+    seen = Elements(text)
+    assert not seen.tags & {"script", "img", "iframe", "object", "link", "form", "base"}
+    assert not {name for name in seen.attributes if name.startswith("on") or name == "src"}
+    assert "http" not in text.replace("http-equiv", "")
+    text.encode("utf-8")
+
+
+def test_a_terminal_gets_no_control_characters() -> None:
+    summary = summarise(sample_class())
+    texts = [class_text(summary, title="t", environment=this_environment(("odd", HOSTILE)))]
+    texts += [exercise_text(e, notes=[HOSTILE]) for r in sample_class() for e in r.exercises]
+    for text in texts:
+        assert not set(text) & {"\x1b", "\u202e", "\ud800", "\r", "\x07"}
+
+
+def test_plain_strings_are_escaped_and_html_is_kept() -> None:
+    assert element("p", "<b>", Html("<i></i>"), title='"') == '<p title="&quot;">&lt;b&gt;<i></i></p>'
+
+
+@pytest.mark.parametrize("show", [exercise_html, exercise_text])
+def test_hidden_checks_show_their_category_and_nothing_else(show: object) -> None:
+    record = attention_exercise(3)
+    assert callable(show)
+    shown, full = show(record), show(record, show_hidden=True)
+    assert "cases you have not seen" in shown
+    assert "fully masked row" not in shown
+    assert "4 times too small" not in shown
+    assert "fully masked row" in full
+
+
+def test_one_failed_check_fails_its_hidden_category() -> None:
+    assert "✗ failed" in exercise_text(attention_exercise(5)).splitlines()[-1]
+    assert "✗" not in exercise_text(attention_exercise(6))
+
+
+@pytest.mark.parametrize("show", [exercise_html, exercise_text])
+def test_counted_cost_stands_beside_its_minimum(show: object) -> None:
+    assert callable(show)
+    text = show(fusion_exercise(3, 8.0))
+    for part in ("launches", "minimum", "12,288", "4,096", "41.5 µs"):
+        assert part in text
+
+
+def test_what_was_not_assessed_shows_a_dash_and_not_a_zero() -> None:
+    (line,) = [x for x in exercise_text(fusion_exercise(1, 12.0)).splitlines() if " speed " in x]
+    assert line.split()[-1] == "–"
+
+
+def test_both_twins_say_the_same_about_the_class() -> None:
+    summary = summarise(sample_class())
+    environment = this_environment(("secret seed", "fingerprint 12ab"))
+    text = class_text(summary, title="t", environment=environment)
+    html = class_html(summary, title="t", environment=environment)
+    for part in ("mean", "not graded", "time limit", "fingerprint 12ab", "it is not JSON", "honest_5"):
+        assert part in text, part
+        assert part in html, part
+
+
+def test_a_summary_counts_what_was_handed_in() -> None:
+    summary = summarise(sample_class())
+    by_name = {student.name: student for student in summary.students}
+    assert (by_name["endless_loop"].points, by_name["endless_loop"].max_points) == (0.0, 22.0)
+    # our own failure takes no points away
+    assert by_name["honest_6"].percent == 100
+    assert sum(summary.bins) == len(summary.students) == 10
+    fully = next(e for e in summary.exercises if e.id == "01_scaled_dot_product")
+    assert (fully.full, fully.handed_in) == (3, 10)
+
+
+def test_a_second_record_of_the_same_submission_replaces_the_first() -> None:
+    first, second = submission("s", attention_exercise(1)), submission("s", attention_exercise(6))
+    assert summarise([first, second]).students[0].points == 10.0
+
+
+def test_what_needs_a_person_comes_in_order_of_urgency() -> None:
+    entries = summarise(sample_class()).attention
+    assert [e.urgency for e in entries] == sorted(e.urgency for e in entries)
+    assert {e.student for e in entries if e.urgency == 0} == {"honest_6", "not_json"}
+    assert any(e.student == "7 submissions" and "speed" in e.sentence for e in entries)
+
+
+def test_an_empty_class_still_makes_a_report() -> None:
+    summary = summarise([])
+    assert "0 students" in class_text(summary, title="t", environment=this_environment())
+    assert class_html(summary, title="t", environment=this_environment())
+
+
+SPEED = SpeedRecord(
+    verdict="pass",
+    reason="Measured on <b>a CPU</b>.",
+    ratio=1.48,
+    ratio_low=1.44,
+    ratio_high=1.53,
+    pairs=15,
+    attempts=1,
+    answer_us=246.0,
+    baseline_us=1364.0,
+    passing=1.3,
+    full=1.65,
+    ideal=2.0,
+    device="cpu",
+)
+
+
+@pytest.mark.parametrize("ratio", [0.01, 1.48, 400.0])
+def test_a_measured_speed_is_shown_with_its_interval_and_what_was_asked_for(ratio):
+    speed = replace(SPEED, ratio=ratio, ratio_low=0.9 * ratio, ratio_high=1.1 * ratio)
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=speed)
+    text, page = exercise_text(record), exercise_html(record)
+
+    for shown in (text, page):
+        assert f"{ratio:.2f} times as fast as the baseline (95 %: {0.9 * ratio:.2f} to {1.1 * ratio:.2f})" in shown
+        assert "fast enough" in shown
+        assert "1.3 passes, 1.65 earns all, 2 is what the fewest bytes allow" in shown
+        assert "246 µs a call against 1.36 ms, 15 pairs, cpu" in shown
+    assert "<b>a CPU" not in page
+    assert max(len(line) for line in text.splitlines()) <= 110
+
+
+def test_a_speed_that_is_only_shown_is_held_against_no_mark():
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=replace(SPEED, verdict="shown"))
+
+    for shown in (exercise_text(record), exercise_html(record)):
+        assert "shown, not graded" in shown
+        assert "2 is what the fewest bytes allow" in shown
+        assert "passes" not in shown
+        assert "earns all" not in shown
+
+
+def test_a_measured_speed_survives_the_journal():
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=replace(SPEED, flags=("look",)))
+    whole = SubmissionRecord("01", "somebody", "0" * 64, SandboxRecord(1), (record,))
+
+    assert SubmissionRecord.from_json(whole.to_json()) == whole
+
+
+def test_what_stands_between_backticks_is_code_and_a_lone_backtick_stays():
+    assert coded("`a < b` is `x`.") == "<code>a &lt; b</code> is <code>x</code>."
+    assert coded("one ` and <b>") == "one ` and &lt;b&gt;"
+
+
+def test_a_remark_is_quieter_than_what_went_wrong():
+    page = exercise_html(
+        ExerciseRecord("01_a", "value", 0, 4, ExerciseStatus.TIMED_OUT, "It stopped."), notes=["Later."]
+    )
+    shown = {text: page.split(text)[0].rpartition("<div ")[2] for text in ("It stopped.", "Later.")}
+    assert shown["It stopped."] != shown["Later."]

@@ -1,0 +1,94 @@
+"""Submitted notebooks are read as data, and the unreadable ones are refused with a sentence."""
+
+import json
+import os
+
+import pytest
+
+from autograder.classroom.submission import SubmissionError, answers_in, read_submission
+from autograder.host.grading import is_unanswered
+
+
+def cell(grade_id, source, cell_type="code"):
+    return {"cell_type": cell_type, "source": source, "metadata": {"nbgrader": {"grade_id": grade_id}}}
+
+
+def test_the_text_of_answer_cells_is_found_by_exercise():
+    notebook = {
+        "cells": [
+            cell("01_scaled_dot_product", ["a = 1\n", "b = 2"]),
+            cell("something_else", "c"),
+            {"source": "d"},
+            5,
+            None,
+        ]
+    }
+    assert answers_in(notebook) == ({"01_scaled_dot_product": "a = 1\nb = 2"}, ())
+
+
+def test_a_split_cell_is_joined_and_noted():
+    answers, notes = answers_in(
+        {
+            "cells": [
+                cell("04_read_a_graph", "a"),
+                cell("04_read_a_graph", "b"),
+                cell("04_read_a_graph", "c", "markdown"),
+            ]
+        }
+    )
+    assert answers == {"04_read_a_graph": "a\nb\nc"}
+    assert len(notes) == 2
+    assert "joined" in notes[0]
+
+
+@pytest.mark.parametrize(
+    "odd", [{"cells": [{"metadata": []}]}, {"cells": [{"metadata": {"nbgrader": "x"}}]}, {"cells": [cell(["x"], 1)]}]
+)
+def test_metadata_of_any_form_is_no_answer(odd):
+    assert answers_in(odd) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"not json", "not JSON"),
+        (b"[]", "no list of cells"),
+        (b'{"cells": 3}', "no list of cells"),
+        (b"[" * 100_000, "not JSON"),
+        (b"\xff\xfe\x00", "not JSON"),
+    ],
+)
+def test_a_file_that_is_no_notebook_is_refused(tmp_path, content, words):
+    path = tmp_path / "05_fx_rewrite.ipynb"
+    path.write_bytes(content)
+    with pytest.raises(SubmissionError, match=words):
+        read_submission(path)
+
+
+def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
+    (tmp_path / "secret").write_text(json.dumps({"cells": []}))
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    (tmp_path / "folder.ipynb").mkdir()
+    for name in ("link", "pipe", "folder", "missing"):
+        with pytest.raises(SubmissionError):
+            read_submission(tmp_path / f"{name}.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", True),
+        ("# only a comment\n", True),
+        ('def f(x):\n    """Doc."""\n    raise NotImplementedError("Write your answer here.")\n', True),
+        ("import torch\ndef f(x):\n    raise NotImplementedError\n", True),
+        ("def given(x):\n    return x + 1\n\ndef f(x):\n    raise NotImplementedError('Write it.')\n", True),
+        ("def f(x):\n    return x\n", False),
+        ("def f(x):\n    if x: return 1\n    raise NotImplementedError\n", False),
+        ("class f(M):\n    def __init__(self):\n        super().__init__()\n        raise NotImplementedError\n", True),
+        ("class f(M):\n    def __init__(self):\n        super().__init__()\n        self.x = 1\n", False),
+        ("def f(:\n", False),
+    ],
+)
+def test_an_untouched_answer_is_recognised_without_running_it(text, expected):
+    assert is_unanswered(text, "f") is expected

@@ -1,0 +1,146 @@
+"""What people likely think of Dynamo is named where it explains a wrong answer; what gives answers away is masked."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from tests.autograder.exercises.judged import judged, reference
+
+
+def said(exercise_id, *changes, hidden=False):
+    """All that the report says of the reference with some text in it replaced."""
+    record = judged(exercise_id, reference(exercise_id, *changes), hidden=hidden)
+    assert record.points < record.max_points
+    return "\n".join(c.message for c in record.checks)
+
+
+FIRST_LINE = "def count_graphs(steps):\n"
+EACH = "    steps = [part for s in steps for part in {parts}]\n"
+CALLS_IN_LINE = EACH.format(parts='(s["body"] if s["do"] == "call" else [s])')
+UNROLLED = EACH.format(parts='(s["body"] * s["times"] if s["do"] == "repeat" else [s])')
+SIZES_BREAK = EACH.format(
+    parts='{"append": [{"do": "print"}], "size_if": [{"do": "print"}, {"do": "compute"}]}.get(s["do"], [s])'
+)
+GRAPHS = [
+    ("empty graphs", ('"graphs": len(sizes)', '"graphs": 1 + sum(s["do"] in BEFORE for s in steps)'), "is no graph"),
+    ("calls in line", (FIRST_LINE, FIRST_LINE + CALLS_IN_LINE), "graphs of its own"),
+    ("a size breaks", (FIRST_LINE, FIRST_LINE + SIZES_BREAK), "guards the size"),
+    ("unrolled", (FIRST_LINE, FIRST_LINE + UNROLLED), "A loop with a break was unrolled"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), GRAPHS, ids=[g[0] for g in GRAPHS])
+def test_a_wrong_idea_of_graphs_is_named(name, change, words):
+    assert words in said("07_predict_graphs", change, hidden=name == "unrolled")
+
+
+GUARDS = [
+    ("True equals 1", ('type(value) is type(guard["value"]) and value', "value"), "asks for its type"),
+    (
+        "last failure",
+        ("for i, guard in enumerate(guards) if", "for i, guard in reversed(list(enumerate(guards))) if"),
+        "stops at the first",
+    ),
+    ("one entry", ('enumerate(question["entries"])', 'enumerate(question["entries"][:1])'), "goes on to the next"),
+    ("everything opened", ("if old not in (None, now[d])", "if d < 2"), "only those whose size has changed"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), GUARDS, ids=[g[0] for g in GUARDS])
+def test_a_wrong_idea_of_guards_is_named(name, change, words):
+    assert words in said("07_read_guards", change)
+
+
+def test_wrong_repairs_of_breaks_are_named():
+    text = said(
+        "07_remove_breaks",
+        ("h * 2, h.mean()", "h * 2, x.mean()"),
+        ("x / x.abs().max()", "x / x.max()"),
+        ("x.sum() > 0", "x > 0"),
+        ("dim=1, keepdim", "dim=0, keepdim"),
+        ("((x[..., 1:] + x[..., :-1]) / 2)", "x"),
+        ("(x.abs() > LIMIT)", "(x > LIMIT)"),
+    )
+    for words in (
+        "it was printed of h",
+        "largest magnitude",
+        "for each element",
+        "Columns",
+        "halves both ends",
+        "below -LIMIT",
+    ):
+        assert words in text
+
+
+def test_wrong_ways_to_tame_are_named():
+    text = said(
+        "07_tame_recompiles",
+        ("x = F.pad(x, (0, 0, 0, x.shape[0] % 2))", "x = x[: x.shape[0] // 2 * 2]"),
+        ("(weights[:, None] * x)", "(weights.flip(0)[:, None] * x)"),
+        ("0.9**step", "0.9 * step"),
+        ('[p for p in varied if p not in looped], "graphs": len(kinds)', 'varied, "graphs": len(calls)'),
+    )
+    for words in ("last row was dropped", "last row weighs most", "the step is a power", "loops over", "for each call"):
+        assert words in text
+
+
+BACKENDS = [
+    ("one list for ever", ("    graphs = []\n", "    graphs = KEPT\n"), "begin with an empty list"),
+    (
+        "only the last",
+        ("        graphs.append(", "        graphs[:] = []\n        graphs.append("),
+        "Only one was kept",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), BACKENDS, ids=[b[0] for b in BACKENDS])
+def test_a_wrong_idea_of_backends_is_named(name, change, words):
+    assert words in said("07_capture_backend", change, ("def collect", "KEPT = []\n\n\ndef collect"), hidden=True)
+
+
+def test_a_backend_that_dynamo_knows_already_is_told_to_reset():
+    outside = """
+graphs = []
+
+
+def keep(graph_module, example_inputs):
+    graphs.append((graph_module, [tuple(i.shape) for i in example_inputs]))
+    return graph_module.forward
+
+
+def collect(function, calls):
+    graphs.clear()
+    compiled = torch.compile(function, backend=keep)
+    return [compiled(*args, **kwargs) for args, kwargs in calls], list(graphs)
+"""
+    assert "Reset it first" in said("07_capture_backend", (reference("07_capture_backend"), outside), hidden=True)
+
+
+def test_wrong_repairs_of_captures_are_named():
+    text = said(
+        "07_break_dynamo",
+        ("x.tanh().sum(0)", "x.sum(0).tanh()"),
+        ("F.softplus(x)", "x.relu()"),
+        ("torch.where(x.sum() > 0", "torch.where(x > 0"),
+        ("torch.ones(4, 4)", "torch.ones(3, 4)"),
+    )
+    for words in ("tanh is taken of each row first", "not at zero", "for each element", "The loop ran over three rows"):
+        assert words in text
+
+
+@pytest.mark.parametrize("module", ["course_lib.capture", "course_lib.capture.dynamo", "course_lib.backends"])
+def test_what_collects_graphs_already_cannot_be_imported_in_the_worker(module):
+    answer = f"import {module}\n" + reference("07_capture_backend")
+    record = judged("07_capture_backend", answer, hidden=False, seed=3)
+    assert record.points == 0
+    assert "No module named" in record.message
+    importlib.import_module(module)  # it is there for everybody else
+
+
+def test_the_maker_of_programs_cannot_be_imported_where_they_are_to_be_predicted():
+    answer = "import course_lib.models.steps\n" + reference("07_predict_graphs")
+    record = judged("07_predict_graphs", answer, hidden=False, seed=3)
+    assert (record.points, "No module named" in record.message) == (0, True)

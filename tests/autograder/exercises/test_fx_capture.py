@@ -1,0 +1,61 @@
+"""A wrong reading of a graph hears what was probably thought."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from autograder.exercises.lessons import module_name
+from autograder.host.draw import Draw
+from autograder.host.kinds import analysis_programs
+from autograder.host.kinds.analysis import difference, same
+from tests.autograder.exercises.judged import judged, messages
+
+
+def told(exercise_id: str, control: str) -> dict[str, str]:
+    """What each check says to a control of the hidden part."""
+    answer = getattr(importlib.import_module(module_name(exercise_id, hidden=True)), control)
+    return messages(judged(exercise_id, answer, seed=3))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "control", "check", "says"),
+    [
+        ("04_custom_tracer", "BLOCKS", "three blocks", "whole blocks became one node"),
+        ("04_custom_tracer", "BY_PATH", "a part under another name", "control flow"),
+        ("04_shape_propagation", "TENSORS_ONLY", "tuples, numbers and None", "only tensors were described"),
+        ("04_cost_annotator", "ALL_ALIVE", "a residual over a long chain", "as if none were ever freed"),
+        ("04_render_graph", "BY_NAME", "nodes in order, by number", "called by their names"),
+        ("04_render_graph", "AS_WRITTEN", "keywords and methods", "sort them by name"),
+        ("04_choose_escape", "FREEZES", "arguments of the model itself", "freezes one branch"),
+        ("04_choose_escape", "GIVES_UP", "every place with every need", "is a smaller step"),
+    ],
+)
+def test_a_wrong_reading_hears_what_was_thought(exercise: str, control: str, check: str, says: str) -> None:
+    assert says in told(exercise, control)[check]
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "programs", "truth"),
+    [
+        ("04_shape_propagation", "plain", "shapes"),
+        ("04_cost_annotator", "products", "costs"),
+        ("04_render_graph", "simple", "rendered"),
+    ],
+)
+def test_another_seed_asks_about_another_graph(exercise_id: str, programs: str, truth: str) -> None:
+    module = importlib.import_module(module_name(exercise_id))
+    asked = [getattr(module, programs)(Draw(seed, "a"))[0] for seed in (1, 2)]
+    first, second = (getattr(module, truth)(*analysis_programs.graph(**each.arguments)) for each in asked)
+    assert not same(first, second)
+
+
+def test_a_difference_is_told_at_its_place() -> None:
+    assert not same({"a": True}, {"a": 1})
+    assert difference({"a": 1, "b": 2}, {"a": 1, "b": 3}) == "b is 2; expected 3."
+    assert difference({"a": 1}, {"a": 1, "b": 3}) == "b is missing."
+    assert difference([1, 2], [1, 3]) == "entry 1 is 2; expected 3."
+    assert difference("x\ny", "x\nz") == "line 2 is 'y'; expected 'z'."
+    assert difference("x", "x\nz") == "line 2 is ''; expected 'z'."
+    assert difference(None, 3) == "the result is None; expected 3."

@@ -1,0 +1,94 @@
+"""What people likely think of kernels and of generated code is named where it explains a wrong answer."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from autograder.exercises.programs.chains import LINES, counted, random_chain
+from autograder.exercises.programs.generated_code import loops_of, random_text
+from autograder.host.draw import Draw
+from tests.autograder.exercises.judged import judged, reference
+
+COUNT_STEPS = 'len([s for s in steps if s not in (*CALLS, "transpose", "keep", "unused", "break")])'
+KERNELS = [
+    ("one a step", ('int(kernels + waiting), "calls"', f'{COUNT_STEPS}, "calls"'), "for each step"),
+    ("sums cost", ("(product_last and", "(False and"), "takes bias or residual along"),
+    ("turned does not matter", ("and not turned ", ""), "neither kept nor lie transposed"),
+    (
+        "sums are calls",
+        ('"sort")', '"sort", "share")'),
+        "reduction was counted as a call",
+    ),
+    ("views cost", ('not in ("transpose", "keep")', 'not in ("keep",)'), "for a transpose"),
+    (
+        "breaks do not count",
+        (
+            "            waiting = turned = False\n",
+            '            turned = False\n            waiting = waiting and step == "break"\n',
+        ),
+        "across a graph break",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), KERNELS, ids=[k[0] for k in KERNELS])
+def test_a_wrong_idea_of_kernels_is_named(name, change, words):
+    change = [change]
+    if name == "breaks do not count":
+        change.append(("            kernels += waiting\n", '            kernels += waiting and step != "break"\n'))
+    record = judged("09_predict_kernels", reference("09_predict_kernels", *change), hidden=False)
+    assert record.points < record.max_points
+    assert words in "\n".join(check.message for check in record.checks)
+
+
+READS, MASKED = "sorted(set(re.findall(READ, block)))", "sorted(set(re.findall(READ, masked)))"
+FUNCTIONS = 're.findall(r"std::(\\w+)\\(", block)'
+REDUCTIONS = "[next(KINDS[kind] for kind in KINDS if kind in update) for update in updates]"
+STARTS = '["max" if "infinity" in start else "sum" for start in re.findall(r"float tmp_acc\\d+ = .*", block)]'
+READING = [
+    ("outer loops", ('(\\d+)L", block)]', '(\\d+)L", block)][:1]'), "Only the first loop"),
+    ("all pointers", (READS, r'sorted(set(re.findall(r"\w+_ptr\d+", block)))'), "Every pointer"),
+    ("a set", (FUNCTIONS, f"sorted(set({FUNCTIONS}))"), "were sorted"),
+    ("starts", (REDUCTIONS, STARTS), "starts with"),
+    ("every choice", (MASKED, f'{READS} if "?" in block else []'), "chooses between"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), READING, ids=[r[0] for r in READING])
+def test_a_wrong_reading_is_named(name, change, words):
+    record = judged("09_read_generated_code", reference("09_read_generated_code", change), hidden=False)
+    assert record.points < record.max_points
+    assert words in "\n".join(check.message for check in record.checks)
+
+
+@pytest.mark.parametrize("module", ["course_lib.models.chains", "course_lib.graph", "course_lib.graph.lowered"])
+def test_what_would_lower_the_program_cannot_be_imported_in_the_worker(module):
+    record = judged("09_predict_kernels", f"import {module}\n" + reference("09_predict_kernels"), hidden=False)
+    assert (record.points, "No module named" in record.message) == (0, True)
+    importlib.import_module(module)  # it is there for everybody else
+
+
+def test_two_transposes_undo_each_other():
+    assert counted(["product", "transpose", "transpose", "bias"]) == {"kernels": 0, "calls": 1}
+    assert counted(["product", "transpose", "bias"]) == {"kernels": 1, "calls": 1}
+    turned_for_good = reference(
+        "09_predict_kernels", ('turned = turned != (step == "transpose")', 'turned = turned or step == "transpose"')
+    )
+    assert judged("09_predict_kernels", turned_for_good).points < 8
+
+
+def test_fresh_programs_have_many_different_answers():
+    draw = Draw(7, "kernels")
+    answers = {tuple(counted(random_chain(draw, n)).values()) for n in (4, 6, 8, 10, 12, 14)}
+    assert len(answers) > 3
+    assert {step for _ in range(40) for step in random_chain(draw, 5)} == set(LINES)
+
+
+def test_what_there_is_to_read_is_what_was_written():
+    padded, shared = loops_of(random_text(Draw(3, "pad"), ("pad",), 1)), random_text(Draw(3, "share"), ("share",), 1)
+    assert (padded[0]["masked"], padded[0]["reductions"]) == (["in_ptr0"], [])
+    loops = loops_of(shared)
+    assert [loop["reductions"] for loop in loops if loop["reductions"]] == [["sum"]]
+    assert {name for loop in loops for name in loop["reads"]} & {name for loop in loops for name in loop["writes"]}

@@ -1,0 +1,260 @@
+"""Notebook 02: questions are what they should be, likely wrong answers are named, and luck is not enough."""
+
+import statistics
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from autograder.exercises import find
+from autograder.exercises.measuring import annotate as ranges
+from autograder.exercises.measuring import count_bytes_and_flops as counting
+from autograder.exercises.measuring import find_the_flaw as flaws
+from autograder.exercises.measuring import measure as measuring
+from autograder.exercises.measuring import read_a_trace as traces
+from autograder.exercises.quality.controls import controls
+from autograder.host.draw import Draw
+from autograder.host.judge import judge
+from autograder.host.sandbox import open_sandbox
+from course_lib.models import program_from_steps
+from course_lib.timing import Flaw, NoisyMachine
+from tests.autograder.exercises.judged import judged
+
+WINDOWS = (("gelu",), ("matmul", "softmax"))
+
+
+def reference(exercise_id: str) -> str:
+    return next(c.answer for c in controls(exercise_id) if c.name == "reference")
+
+
+def said(exercise_id: str, answer: str, *, hidden: bool = False) -> str:
+    """All messages of one grading of ``answer``."""
+    record = judged(exercise_id, answer, hidden=hidden, seed=5)
+    assert record.points < find(exercise_id).points
+    return " ".join(check.message for check in record.checks)
+
+
+@pytest.mark.parametrize("flaw", list(Flaw))
+def test_a_script_with_one_flaw_shows_that_one_and_measures_wrongly_on_any_device(flaw):
+    for seed in range(20):
+        for window in flaws.device(Draw(seed, "device")).run(flaws.script(WINDOWS, frozenset({flaw}))):
+            if flaw is Flaw.COMPILED or flaw is Flaw.CACHED:
+                assert window.flaws <= {flaw}
+            else:
+                assert window.flaws == {flaw}
+                assert flaws._is_off(window)
+
+
+def test_a_sound_script_is_sound_on_any_device():
+    for seed in range(50):
+        windows = flaws.device(Draw(seed, "device")).run(flaws.script(WINDOWS))
+        assert [window.programs for window in windows] == list(WINDOWS)
+        assert not any(window.flaws or flaws._is_off(window) for window in windows)
+
+
+def test_each_flaw_that_stays_is_named():
+    told = said("02_find_the_flaw", "def mend(script):\n    return script\n", hidden=True)
+    for flaw in Flaw:
+        assert flaws.SAYS[flaw] in told
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ("'sync'", "return a list of steps"),
+        ("['launch conv']", "it knows draw"),
+        ("script * 40", "are enough"),
+        ("[s for s in script if s != 'clock']", "it is meant to measure"),
+    ],
+)
+def test_what_is_no_script_is_answered_in_a_sentence(returned, words):
+    assert words in said("02_find_the_flaw", f"def mend(script):\n    return {returned}\n")
+
+
+MEASURERS = [
+    ("mean", "medians = {name: statistics.median(mine)", "medians = {name: statistics.fmean(mine)", "That is the mean"),
+    (
+        "deviation",
+        "statistics.median(abs(us - medians[name]) for us in times[name])",
+        "statistics.pstdev(times[name])",
+        "standard deviation",
+    ),
+    ("upside down", "medians[first] / medians[second]", "medians[second] / medians[first]", "upside down"),
+    (
+        "in blocks",
+        "return [name for pair in pairs for name in pair]",
+        "return sorted(name for pair in pairs for name in pair)",
+        "run the two in turns",
+    ),
+    ("too few", 'range(request["samples"])', 'range(request["samples"] - 1)', "each is to be run"),
+    ("no environment", "environment().to_json()", "{}", "environment().to_json()"),
+]
+
+
+@pytest.mark.parametrize(("name", "right", "wrong", "words"), MEASURERS, ids=[m[0] for m in MEASURERS])
+def test_a_likely_mistake_in_measuring_is_named(name, right, wrong, words):
+    answer = reference("02_measure")
+    assert answer.count(right) == 1
+    assert words in said("02_measure", answer.replace(right, wrong))
+
+
+def test_falling_into_step_with_the_machine_is_named():
+    pairs = '[random.sample([first, second], 2) for _ in range(request["samples"])]'
+    answer = reference("02_measure").replace(pairs, '[[first, second]] * request["samples"]')
+    assert "fall into step" in said("02_measure", answer, hidden=True)
+
+
+@pytest.mark.parametrize(
+    ("noise", "tolerance"),
+    [
+        ({}, 0.03),
+        ({"drift": 0.7}, 0.08),
+        ({"drift": 0.5, "bursts": 0.03}, 0.12),
+        ({"drift": -0.35, "bursts": 0.03}, 0.12),
+        ({"rhythm": 0.5}, 0.06),
+    ],
+    ids=str,
+)
+def test_a_right_order_practically_never_fails_by_bad_luck(noise, tolerance):
+    """400 machines, and half of the tolerance is left over."""
+    for seed in range(400):
+        draw = Draw(seed, "pairs")
+        order = [name for _ in range(measuring.SAMPLES) for name in draw.sample(["a", "b"], 2)]
+        times = NoisyMachine({"a": 150.0, "b": 100.0}, seed=seed, phase=seed % 4, **noise).run(order)
+        middle = {n: statistics.median(t for o, t in zip(order, times, strict=True) if o == n) for n in "ab"}
+        assert abs(middle["a"] / middle["b"] / 1.5 - 1) < 0.85 * tolerance, seed
+
+
+@pytest.mark.parametrize("family", [counting.views, counting.products, counting.five_operators, counting.chains])
+def test_the_formulas_agree_with_torch_where_torch_counts(family):
+    for question in family(Draw(3, "questions")):
+        program, inputs = program_from_steps(question.data)
+        with FlopCounterMode(display=False) as counter:
+            result = program(*inputs)
+        assert counter.get_total_flops() == question.flops, question.name
+        assert isinstance(result, torch.Tensor)
+
+
+COUNTERS = [
+    (
+        "views that cost",
+        "not all(t.untyped_storage().data_ptr() in held for t in writes)",
+        "True",
+        "A view moves nothing",
+    ),
+    ("half the FLOPs", "self.flops += 2 *", "self.flops +=", "an addition are two operations"),
+    ("elements", "numbers * tensor.element_size()", "numbers", "multiply by the bytes of one"),
+    ("written only", "(*reads.values(), *writes)", "writes", "what is read moves, too"),
+    ("no lists", "tree_leaves((args, kwargs))", "args", "come in lists"),
+    (
+        "twice",
+        "in (*reads.values(), *writes)",
+        "in (*[a for a in args if hasattr(a, 'numel')], *writes)",
+        "is read once",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "right", "wrong", "words"), COUNTERS, ids=[c[0] for c in COUNTERS])
+def test_a_likely_mistake_in_counting_is_named(name, right, wrong, words):
+    answer = reference("02_count_bytes_and_flops")
+    assert answer.count(right) == 1
+    assert words in said("02_count_bytes_and_flops", answer.replace(right, wrong))
+
+
+def test_mistakes_in_hidden_cases_of_counting_are_named():
+    answer = reference("02_count_bytes_and_flops")
+    for right, wrong, words in (
+        ("operator._schema.is_mutable or ", "", "in place is no view"),
+        ("size if stride else 1", "size", "is stored once"),
+        ("tensor.element_size()", "4", "taken for 4 bytes"),
+    ):
+        assert words in said("02_count_bytes_and_flops", answer.replace(right, wrong), hidden=True)
+
+
+@pytest.mark.parametrize("package", ["graph", "profiling", "fusion", "machine"])
+def test_what_counts_in_the_library_cannot_be_imported_by_an_answer(package):
+    exercise = find("02_count_bytes_and_flops")
+    answer = f"import course_lib.{package}\n\ndef count(question):\n    return {{}}\n"
+    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=5)
+    assert record.points == 0
+    assert f"course_lib.{package}" in record.message
+
+
+TRACES = [
+    ("host", 'e["cat"] == "kernel"', 'e["cat"] == "cpu_op"', "an operator on the host"),
+    ("calls", '+ kernel["dur"]\n        gap', "+ 1\n        gap", "add up durations"),
+    (
+        "start to start",
+        'reached = max(reached, kernel["ts"] + kernel["dur"])',
+        'reached = kernel["ts"]',
+        "start to start",
+    ),
+    ("all ranges", 'if busy < event["dur"] / 2:', "if True:", "Those are all ranges"),
+    ("the others", 'if busy < event["dur"] / 2:', 'if busy >= event["dur"] / 2:', "the other way round"),
+]
+
+
+@pytest.mark.parametrize(("name", "right", "wrong", "words"), TRACES, ids=[t[0] for t in TRACES])
+def test_a_likely_mistake_in_reading_a_trace_is_named(name, right, wrong, words):
+    answer = reference("02_read_a_trace")
+    assert answer.count(right) == 1
+    assert words in said("02_read_a_trace", answer.replace(right, wrong))
+
+
+def test_a_trace_has_ranges_of_both_kinds_and_its_answers_vary():
+    drawn = [traces.trace(Draw(seed, "trace"), 4) for seed in range(20)]
+    bound = [traces.truth(rows, "launch_bound") for rows in drawn]
+    assert {len(names) for names in bound} == {2}
+    assert len({traces.truth(rows, "top_kernel") for rows in drawn}) > 2
+    assert len({traces.truth(rows, "longest_gap_us") for rows in drawn}) > 10
+
+
+def test_no_two_kernels_share_the_most_time():
+    """Else a right answer could name the other one."""
+    for seed in range(1500):
+        rows = traces.trace(Draw(seed, "trace"), 3)
+        totals = sorted(traces._totals(traces.kernels_of(rows)).values())
+        assert totals[-1] > totals[-2], seed
+
+
+def test_with_two_streams_adding_up_durations_is_not_enough():
+    for seed in range(10):
+        rows = traces.trace(Draw(seed, "trace"), 4, streams=2)
+        found = [e for e in rows["traceEvents"] if e["cat"] == "gpu_user_annotation"]
+        added = {
+            e["name"]
+            for e in found
+            if sum(k["dur"] for k in traces.kernels_of(rows) if e["ts"] <= k["ts"] < e["ts"] + e["dur"]) < e["dur"] / 2
+        }
+        assert sorted(added) != traces.truth(rows, "launch_bound")
+
+
+LOGGERS = [
+    (
+        "open",
+        "finally:\n            log",
+        "except KeyError:\n            pass\n        else:\n            log",
+        "stays open",
+    ),
+    ("swallowed", 'if not part["catches"]:\n                    raise', "pass", "must not change what a program does"),
+    ("no ranges", 'log.append(f"begin {name}")\n        try', "log.append\n        try", "Line 1 of the log"),
+    ("goes on", "raise Failed\n", "pass\n", "nothing after it"),
+]
+
+
+@pytest.mark.parametrize(("name", "right", "wrong", "words"), LOGGERS, ids=[one[0] for one in LOGGERS])
+def test_a_likely_mistake_in_annotating_is_named(name, right, wrong, words):
+    answer = reference("02_annotate")
+    assert answer.count(right) == 1
+    assert words in said("02_annotate", answer.replace(right, wrong))
+
+
+def test_a_program_that_fails_does_so_once_and_what_catches_lies_around_it():
+    for seed in range(20):
+        part = ranges.program(Draw(seed, "program"), 3, failing=True, catching=True)
+        assert str(part).count("!") == 1
+        assert sum(p["catches"] for p in ranges._path_to_failure(part)) == 1
+        open_, caught = (ranges.expected_log(part, close=close) for close in (False, True))
+        assert len(caught) >= len(open_)
+        assert sum(line.startswith("begin ") for line in caught) == sum(line.startswith("end ") for line in caught)

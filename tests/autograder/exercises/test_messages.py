@@ -1,0 +1,127 @@
+"""Known misconceptions cost their share only, and are named."""
+
+import pytest
+
+from autograder.exercises import find
+from autograder.host.judge import judge
+from autograder.host.sandbox import open_sandbox
+
+ATTENTION = """
+def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
+    scores = query @ key.transpose(-1, -2) {scale}
+    if mask is not None:
+        scores = scores.masked_fill({mask}, -math.inf)
+    probabilities = torch.softmax(scores, {dim})
+    if mask is not None:
+        probabilities = probabilities.masked_fill(~mask, 0.0)
+    probabilities = F.dropout(probabilities, dropout_p)
+    return probabilities @ value, probabilities
+"""
+RIGHT = {"scale": "/ math.sqrt(query.shape[-1])", "mask": "~mask", "dim": "-1"}
+
+CASES = [
+    ("scale by d", {"scale": "/ query.shape[-1]"}, "scale", "1/head_size", "masks"),
+    ("no scale", {"scale": ""}, "scale", "no scale at all", "masks"),
+    ("mask the wrong way round", {"mask": "mask"}, "masks", "", "scale"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "category", "words", "still_right"), CASES, ids=[c[0] for c in CASES])
+def test_a_misconception_about_attention_is_named_and_other_checks_still_count(
+    name, change, category, words, still_right
+):
+    exercise = find("01_scaled_dot_product", hidden=True)
+    answer = ATTENTION.format(**(RIGHT | change))
+    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    first = next(c for c in record.checks if c.category == category)
+    assert first.status == "failed"
+    assert words in first.message
+    assert next(c for c in record.checks if c.category == still_right).status == "passed"
+    assert 0 < record.points < record.max_points
+
+
+NAMED = [
+    ("scale by d", "01_scaled_dot_product", RIGHT | {"scale": "/ query.shape[-1]"}, "values", "by its square root"),
+    ("no scale", "01_scaled_dot_product", RIGHT | {"scale": ""}, "values", "not scaled"),
+    ("softmax over queries", "01_scaled_dot_product", RIGHT | {"dim": "-2"}, "values", "runs over the queries"),
+]
+
+
+@pytest.mark.parametrize(("name", "exercise_id", "change", "category", "words"), NAMED, ids=[n[0] for n in NAMED])
+def test_a_wrong_formula_that_is_known_is_named_where_values_differ(name, exercise_id, change, category, words):
+    exercise = find(exercise_id)
+    parts = {"setup": exercise.setup, "answer": ATTENTION.format(**change)}
+    record = judge(exercise, parts, sandbox=open_sandbox(), seed=11)
+    assert words in next(c for c in record.checks if c.category == category).message
+
+
+GRAPH_READER = """
+def read_graph(rows):
+    reads = [name for row in rows for name in row["args"]]
+    return {
+        "two_users": [row["name"] for row in rows if reads.count(row["name"]) == 2],
+        "dead": [r["name"] for r in rows if r["name"] not in reads and r["op"] not in ("placeholder", "output")],
+        "longest_path": len(rows),
+    }
+"""
+
+
+def test_misconceptions_about_graphs_are_named():
+    exercise = find("04_read_a_graph", hidden=True)
+    record = judge(exercise, {"answer": GRAPH_READER}, sandbox=open_sandbox(), seed=11)
+    said = " ".join(c.message for c in record.checks)
+    assert "Each use was counted" in said
+    assert "read by dead nodes alone is dead, too" in said
+    assert "All nodes were counted" in said
+
+
+BROKEN = [
+    ("a syntax error", "def scaled_dot_product(:\n", "student_error", "SyntaxError"),
+    (
+        "another name",
+        "def attention(q, k, v):\n    return q\n",
+        "student_error",
+        "defines no function `scaled_dot_product`",
+    ),
+    (
+        "a name from another cell",
+        "def scaled_dot_product(*a, **k):\n    return helper(*a)\n",
+        "student_error",
+        "Only the set-up cell and the answer cell",
+    ),
+    ("exit", "import os\ndef scaled_dot_product(*a, **k):\n    os._exit(0)\n", "killed", "ended its own process"),
+    ("exit while loading", "raise SystemExit(0)\n", "student_error", "SystemExit"),
+    (
+        "memory",
+        "x = []\ndef scaled_dot_product(*a, **k):\n    while True: x.append(torch.empty(2**28))\n",
+        "out_of_memory",
+        "",
+    ),
+    (
+        "recursion",
+        "def scaled_dot_product(*a, **k):\n    return scaled_dot_product(*a)\n",
+        "student_error",
+        "RecursionError",
+    ),
+    ("a masked package", "from course_lib.models import TransformerLayer\n", "student_error", "course_lib.models"),
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "status", "words"), BROKEN, ids=[b[0] for b in BROKEN])
+def test_an_answer_that_cannot_run_earns_nothing_and_says_why(name, answer, status, words):
+    exercise = find("01_scaled_dot_product", hidden=True)
+    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    assert record.points == 0
+    assert record.status == status
+    assert words in record.message
+
+
+def test_an_endless_loop_ends_with_the_exercises_time():
+    from dataclasses import replace
+
+    exercise = replace(find("01_scaled_dot_product", hidden=True), wall_s=2.0)
+    answer = "def scaled_dot_product(*a, **k):\n    while True: pass\n"
+    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    assert record.points == 0
+    assert record.status == "timed_out"
+    assert "2 s" in record.message

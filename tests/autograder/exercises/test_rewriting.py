@@ -1,0 +1,121 @@
+"""The exercises of notebook 05: what was likely thought is said, and the library's own passes are out of reach."""
+
+from dataclasses import replace
+
+import pytest
+
+from autograder.exercises import find
+from autograder.exercises.registry import hidden_part
+from autograder.host.exercise import REFERENCE
+from autograder.host.judge import judge
+from autograder.host.sandbox import open_sandbox
+
+CYCLE, CLEAN, SHARE = "05_fix_the_self_cycle", "05_dead_code_and_constants", "05_common_subexpressions"
+FOLD, SILU, RMS, BREAK = "05_fold_affine", "05_bias_silu_pass", "05_scale_dropout_rms_norm_pass", "05_break_a_pass"
+
+SWAP = """
+def insert_tanh(gm):
+    for node in gm.graph.nodes:
+        if node.target is torch.relu:
+            node.target = torch.tanh
+    gm.recompile()
+    return gm
+"""
+ITSELF = """
+def insert_tanh(gm):
+    for node in gm.graph.nodes:
+        if node.target is torch.relu:
+            with gm.graph.inserting_after(node):
+                new = gm.graph.call_function(torch.tanh, (node,))
+            node.replace_all_uses_with(new)
+    gm.recompile()
+    return gm
+"""
+ONE_LEVEL = """
+def clean_up(gm):
+    for node in list(gm.graph.nodes):
+        if node.op.startswith("call") and not node.users and node.target != "add_":
+            gm.graph.erase_node(node)
+    gm.recompile()
+    return gm
+"""
+FORGETS_EPS = ("(norm.running_var + norm.eps)", "norm.running_var")
+FORGETS_SHIFT = ("linear.weight.detach() @ shift + ", "0 * linear.weight.detach().sum(1) + ")
+ONLY_LINEAR = """
+def fold_affine(gm):
+    for node in list(gm.graph.nodes):
+        if node.op == "call_module" and type(gm.get_submodule(node.target)) is nn.LayerNorm:
+            norm, reader = gm.get_submodule(node.target), next(iter(node.users))
+            linear = gm.get_submodule(reader.target)
+            linear.bias.data += linear.weight.data @ norm.bias.data
+            linear.weight.data *= norm.weight.data
+            node.replace_all_uses_with(node.args[0])
+            gm.graph.erase_node(node)
+    gm.recompile()
+    return gm
+"""
+TEXT_BOOK = """
+def counterexample(question):
+    if question["pass"] == "fold_factor":
+        return nn.Sequential(nn.Linear(2, 2)), torch.ones(2)
+    def program(x):
+        h = x * 1
+        h.add_(1)
+        return h
+    return program, torch.ones(2)
+"""
+
+# exercise, change of the reference (or another answer), category of the check, words of its message
+NAMED = [
+    (CYCLE, ITSELF, "one reader", "the new node reads itself"),
+    (CYCLE, ("user is not new", "False"), "one reader", "nobody reads the new node"),
+    (CYCLE, SWAP, "one reader", "tanh stands in place of relu"),
+    (CLEAN, ("or n in calls and keeps(n)", ""), "side effects", "was erased because nobody reads its result"),
+    (CLEAN, ONE_LEVEL, "dead code", "now nobody reads the sum"),
+    (CLEAN, ("if node in changing or", "if"), "constants", "called a second time"),
+    (SHARE, ("node.target not in RANDOM", "True"), "random numbers", "two draws of random numbers became one"),
+    (SHARE, ("seen.clear()", "pass"), "writes", "h is written to between them"),
+    (FOLD, FORGETS_SHIFT, "BatchNorm", "the shift is missing"),
+    (FOLD, FORGETS_SHIFT, "LayerNorm", "the shift is missing"),
+    (FOLD, FORGETS_EPS, "BatchNorm", "eps was left out"),
+    (FOLD, ONLY_LINEAR, "LayerNorm", "each row still has to be normalised"),
+    (SILU, ("not in (None, 1)", "== 'x'"), "refusals", "With alpha=2 the sum is x + 2 b"),
+    (RMS, ("(p, training) = found", "(p, _) = found; training = False"), "dropout", "Nothing falls out"),
+    (RMS, ("weight, p, training", "weight, 0.5, training"), "dropout", "Hand on the program's own p"),
+    (RMS, ("p, training, eps))", "p, training))"), "eps", "the operator's own is 1e-5"),
+    (BREAK, TEXT_BOOK, "dead code", "which is not called here"),
+    (BREAK, TEXT_BOOK, "sharing", "No two calls have the same target"),
+    (BREAK, TEXT_BOOK, "folding", "the program has none"),
+]
+
+
+def reference_of(exercise_id: str) -> str:
+    return next(c.answer for c in hidden_part(exercise_id).controls if c.name == REFERENCE)
+
+
+def judged(exercise_id, answer, category=None):
+    exercise = find(exercise_id, hidden=True)
+    checks = [c for c in exercise.checks if category in (None, c.category)]
+    parts = {"setup": exercise.setup, f"answer {exercise_id}": answer}
+    return judge(replace(exercise, checks=tuple(checks), speed=None), parts, sandbox=open_sandbox(), seed=4)
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "change", "category", "words"), NAMED, ids=[f"{n[0][:9]} {n[3][:40]}" for n in NAMED]
+)
+def test_what_was_likely_thought_is_said(exercise_id, change, category, words):
+    if isinstance(change, tuple):
+        assert change[0] in reference_of(exercise_id)
+        change = reference_of(exercise_id).replace(*change)
+    said = [c.message for c in judged(exercise_id, change, category).checks if c.status != "passed"]
+    assert any(words in message for message in said), said
+
+
+@pytest.mark.parametrize("exercise_id", [CYCLE, CLEAN, SHARE, FOLD, SILU, RMS])
+@pytest.mark.parametrize("package", ["course_lib.fusion", "course_lib.schedule"])
+def test_the_librarys_own_passes_cannot_be_imported(exercise_id, package):
+    exercise = find(exercise_id)
+    answer = f"import {package} as library\n\ndef {exercise.entry_point}(gm):\n    return library.fuse(gm)\n"
+    record = judged(exercise_id, answer, exercise.checks[0].category)
+    assert record.points == 0
+    assert package in record.message

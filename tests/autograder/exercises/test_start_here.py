@@ -1,0 +1,62 @@
+"""Notebook 00: tables that are asked about are what they should be, and likely wrong answers are named."""
+
+import pytest
+
+from autograder.exercises import find
+from autograder.exercises.start_here import read_a_table as tables
+from autograder.host.draw import Draw
+from autograder.host.judge import judge
+from autograder.host.sandbox import open_sandbox
+
+MISTAKES = [
+    ("00_doctor", "all", "{f.name: f.found for f in doctor().findings}", "All findings came back"),
+    ("00_doctor", "health", "{f.name: f.health.value for f in doctor().findings if f.name in names}", "`found`"),
+    ("00_doctor", "list", "[f.found for f in doctor().findings if f.name in names]", "return a dict"),
+    ("00_doctor", "copied", "dict.fromkeys(names, '3.11.99')", "not of the machine that checked"),
+    (
+        "00_read_a_table",
+        "target",
+        "{'leaf_module': [r['calls'] for r in names if r['op'] == 'call_module'][0], 'two_users': '', 'dead': ''}",
+        "stands in the column node",
+    ),
+    (
+        "00_read_a_table",
+        "function",
+        "{'leaf_module': [r['node'] for r in names if r['op'] == 'call_function'][0], 'two_users': '', 'dead': ''}",
+        "is no module",
+    ),
+    (
+        "00_read_a_table",
+        "output",
+        "{'leaf_module': '', 'two_users': '', 'dead': [r['node'] for r in names if r['users'] == 0][-1]}",
+        "yet it is not dead",
+    ),
+]
+
+
+@pytest.mark.parametrize(("exercise_id", "name", "answer", "words"), MISTAKES, ids=[f"{m[0]} {m[1]}" for m in MISTAKES])
+def test_a_likely_mistake_is_named(exercise_id, name, answer, words):
+    exercise = find(exercise_id)
+    parts = {"setup": exercise.setup, "answer": f"def {exercise.entry_point}(names):\n    return {answer}\n"}
+    record = judge(exercise, parts, sandbox=open_sandbox(), seed=5)
+    assert words in " ".join(check.message for check in record.checks)
+    assert record.points < sum(check.points for check in exercise.checks)
+
+
+@pytest.mark.parametrize("extra", [0, 1, 5, 12])
+def test_a_table_has_one_node_of_each_kind_that_is_asked_for(extra):
+    for seed in range(50):
+        rows = tables.small_table(Draw(seed, "table"), extra)
+        assert len(rows) == 5 + extra
+        assert len({row["node"] for row in rows}) == len(rows)
+        assert [row["op"] for row in rows].count("call_module") == 1
+        assert sum(row["users"] == 2 for row in rows) == 1
+        assert [row["node"] for row in rows if not row["users"]] == [tables.truth(rows, "dead"), "output"]
+        assert all(row["users"] <= 2 for row in rows)
+
+
+def test_the_roles_fall_to_different_nodes():
+    drawn = [tables.small_table(Draw(seed, "table")) for seed in range(40)]
+    for part in tables.PARTS:
+        places = {[r["node"] for r in rows].index(tables.truth(rows, part)) for rows in drawn}
+        assert len(places) == 3, part

@@ -1,0 +1,98 @@
+"""What a student hears of likely mistakes in notebook 03, and that answers cannot be had from the library."""
+
+import pytest
+
+from tests.autograder.exercises.judged import judged, reference
+
+MISTAKES = [
+    (
+        "03_predict_capture",
+        [
+            ('(example["sum"] > 0) == (later["sum"] > 0)', "True", "keeps the branch that its example took"),
+            ('if program == "divide_by_len":', 'if program == "divide_by_rows":', "recorded as an operator"),
+            ('"fails" if program in ("through_numpy", "with_options") else "agrees"', '"agrees"', "knows no numpy"),
+        ],
+    ),
+    (
+        "03_make_it_scriptable",
+        [
+            ("            self.past = self.past[-self.depth:]\n", "", "grows for ever"),
+            ("self.past.append(value)", "self.past = [value]", "forgotten between calls"),
+            ("value = value * mask", "value = value", "mask is ignored"),
+            ("self.dense(x) * scale", "self.dense(x)", "`scale` is ignored"),
+        ],
+    ),
+    (
+        "03_bias_gelu_script",
+        [
+            ("0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))", "F.gelu(h)", "erf form"),
+            (".sum_to_size(bias.shape)", "", "not summed"),
+            (".sum_to_size(bias.shape)", ".sum(0)", "first dimension only"),
+            (" + 0.5 * h * (1 - t * t) * inner)", ")", "Product rule"),
+            ("1 + 3 * 0.044715", "1 + 0.044715", "the 3 is missing"),
+            (" * inner) * grad", " * inner)", "Chain rule"),
+        ],
+    ),
+    (
+        "03_expose_a_trace",
+        [
+            ("limit / 100", "limit * 2.5", "same side of the limit"),
+            ("torch.ones(rows + 1, 3)", "torch.ones(rows, 3)", "Both inputs are the same"),
+            ("torch.ones(rows + 1, 3)", "torch.ones(rows)", "float32 matrices"),
+        ],
+    ),
+    (
+        "03_fused_groups",
+        [
+            ("search(block)", "pass", "blocks"),
+            ("                search(inside)", "                pass", "holds a graph in its attribute Subgraph"),
+            (' if n.kind() != "prim::Constant"', "", "a constant is no operator"),
+            (', "prim::oneDNNFusionGroup"', ",", "the other fuser"),
+        ],
+    ),
+    (
+        "03_limits",
+        [
+            ('"frozen mode"', '"none"', "a trace can be wrong without a warning"),
+            ('"boolean" in str(seen["warnings"])', "True", "read which Python type"),
+            ('return "unknown type"', 'return "outside the language"', "Not every error is about syntax"),
+        ],
+    ),
+]
+CASES = [(exercise, *mistake) for exercise, mistakes in MISTAKES for mistake in mistakes]
+
+
+@pytest.mark.parametrize(("exercise_id", "right", "wrong", "words"), CASES, ids=[f"{c[0]}: {c[3]}" for c in CASES])
+def test_a_likely_mistake_is_named_and_costs_its_share_only(exercise_id, right, wrong, words):
+    text = reference(exercise_id)
+    assert right in text
+    record = judged(exercise_id, text.replace(right, wrong, 1))
+    said = [check.message for check in record.checks if check.status == "failed"]
+    assert any(words in message for message in said), said
+    assert 0 < record.points < record.max_points
+
+
+MASKED = [
+    ("03_predict_capture", "course_lib.models.small_programs"),
+    ("03_bias_gelu_script", "course_lib.kernels"),
+    ("03_bias_gelu_script", "course_lib.fusion"),
+    ("03_fused_groups", "course_lib.capture.fusion_groups"),
+]
+
+
+@pytest.mark.parametrize(("exercise_id", "module"), MASKED, ids=[f"{m[0]}: {m[1]}" for m in MASKED])
+def test_what_would_answer_an_exercise_cannot_be_imported_there(exercise_id, module):
+    record = judged(exercise_id, f"import {module}\n" + reference(exercise_id), hidden=False)
+    assert record.points == 0
+    assert "No module named" in record.message
+
+
+def test_a_derivative_that_the_framework_wrote_is_refused_by_name():
+    text = reference("03_bias_gelu_script").split("\n\n\n")[0] + (
+        "\n\n\ndef bias_gelu_backward(grad, x, bias):\n"
+        "    by_x = torch.ops.aten.gelu_backward(grad, x + bias, approximate='tanh')\n"
+        "    return by_x, by_x.sum_to_size(bias.shape)\n"
+    )
+    record = judged("03_bias_gelu_script", text)
+    assert any("gelu_backward" in check.message and "not allowed" in check.message for check in record.checks)
+    assert record.points == 7

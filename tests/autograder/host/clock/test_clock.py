@@ -1,0 +1,187 @@
+"""The judge's rule on workers that take known times: what is true comes out, under noise too."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from autograder.host.clock.side import net_us, problems_for
+from autograder.host.clock.trial import MOST_EMPTY, WINDOW_US, Plan, Trial, WrongTimedOutputError, run_trial
+from autograder.host.clock.verdict import DISTURBED, TOO_GOOD, Assessment, assess, enough, settled
+from autograder.host.speed import SPEED_SHARE, Speed, Thresholds
+from autograder.host.traced import Program
+from course_lib.errors import TimingError
+from course_lib.timing import Verdict, decide_speedup
+from course_lib.timing.decisions import Pair
+from tests.autograder.host.simulated_sides import EMPTY_US, SimulatedSide, job, scatter
+
+NOISES = {
+    "quiet": {"spread": 0.01},
+    "loaded": {"spread": 0.1, "bursts": 0.2},
+    "bursty": {"spread": 0.2, "bursts": 0.4},
+}
+SOME = Plan(max_pairs=60)
+PROBLEM_US = 700.0  # so that a round takes few problems, whose outputs are all compared
+
+
+def trial(ratio: float, *, plan: Plan = SOME, noise: str = "quiet", seed: int = 0) -> Trial:
+    """An answer that is exactly ``ratio`` times as fast as a baseline."""
+    candidate = SimulatedSide(PROBLEM_US / ratio, scatter(2 * seed, **NOISES[noise]))
+    return run_trial(candidate, SimulatedSide(PROBLEM_US, scatter(2 * seed + 1, **NOISES[noise])), job(), plan)
+
+
+def judged(ratio: float, thresholds: Thresholds, noise: str, seed: int) -> Assessment:
+    attempts = iter(range(100 * seed, 100 * seed + 100))
+    plan = Plan(enough=enough(thresholds))
+    return assess(
+        lambda: trial(ratio, plan=plan, noise=noise, seed=next(attempts)),
+        lambda pairs: trial(1.0, plan=Plan(max_pairs=pairs), noise=noise, seed=next(attempts)),
+        thresholds,
+    )
+
+
+class Asked(Thresholds):
+    passing, full = 1.2, 2.0
+
+
+@pytest.mark.parametrize("noise", ["quiet", "loaded"])
+def test_a_known_ratio_of_1_5_passes_at_1_2_and_fails_at_2_in_100_of_100_runs(noise):
+    results = [judged(1.5, Asked(10.0), noise, seed) for seed in range(100)]
+
+    assert {r.passing.verdict for r in results} == {Verdict.PASS}
+    assert {r.full.verdict for r in results} == {Verdict.FAIL}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_baseline_against_itself_is_as_fast_as_itself(noise):
+    tolerance = {"quiet": 0.01, "loaded": 0.02, "bursty": 0.05}[noise]
+
+    assert trial(1.0, plan=Plan(max_pairs=200), noise=noise, seed=4).ratio == pytest.approx(1.0, rel=tolerance)
+
+
+def test_what_an_empty_round_costs_is_subtracted_and_the_round_is_long_enough():
+    found = trial(3.0, noise="quiet")
+
+    assert found.empty_us == EMPTY_US
+    assert found.ratio == pytest.approx(3.0, rel=0.01)
+    assert found.problems * PROBLEM_US >= WINDOW_US > (found.problems - 1) * PROBLEM_US * 0.9
+    assert found.answer_us == pytest.approx(PROBLEM_US / 3.0, rel=0.03)
+
+
+def test_an_empty_round_that_was_measured_in_a_bad_moment_makes_up_no_speedup():
+    slow_empty = SimulatedSide(PROBLEM_US)
+    slow_empty.empty_us = lambda problems, bare=False: 1e6  # type: ignore[method-assign]
+    found = run_trial(SimulatedSide(PROBLEM_US), slow_empty, job(), Plan(max_pairs=9))
+
+    assert found.ratio == pytest.approx(1.0)
+    assert found.empty_us == pytest.approx(MOST_EMPTY * (EMPTY_US + PROBLEM_US * found.problems))
+    assert net_us(100.0, 1e6) == 25.0
+    assert [problems_for(2_000, one, 64) for one in (150.0, 5_000.0, 0.1)] == [14, 1, 64]
+
+
+def test_the_size_of_a_round_follows_from_the_baseline_alone():
+    candidate, baseline = SimulatedSide(1e6), SimulatedSide(PROBLEM_US)
+    run_trial(candidate, baseline, job(), Plan(max_pairs=9))
+
+    assert candidate.sizes == baseline.sizes[-1:]
+
+
+WRONG = {
+    "zeros": ({"spoil": lambda outputs: (outputs[0] * 0,)}, "fresh inputs"),
+    "NaN": ({"spoil": lambda outputs: (outputs[0] * float("nan"),)}, "fresh inputs"),
+    "slightly off": ({"spoil": lambda outputs: (outputs[0] + 1e-3,)}, "fresh inputs"),
+    "late": ({"wrote_late": True}, "still being written"),
+    "mutated": ({"wrote_inputs": True}, "wrote into its inputs"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_every_timed_output_is_verified(name):
+    change, words = WRONG[name]
+    with pytest.raises(WrongTimedOutputError, match=words):
+        run_trial(SimulatedSide(50.0, **change), SimulatedSide(PROBLEM_US), job(), Plan(max_pairs=9))
+
+
+def decision(ratio: float, asked: float = 1.3):
+    return decide_speedup([Pair(100.0, 100.0 * ratio)] * 9, asked)
+
+
+PASS, FAIL = decision(1.5), decision(1.0)
+UNDECIDED = decide_speedup([Pair(100.0, 100.0 * r) for r in [1.0, 1.5] * 10], 1.3)
+STANDS = [
+    ([PASS], "pass"), ([FAIL], None), ([FAIL, FAIL], "fail"), ([FAIL, PASS], None), ([FAIL, PASS, PASS], "pass"),
+    ([FAIL, PASS, FAIL], "fail"), ([UNDECIDED], None), ([UNDECIDED, PASS], "pass"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("decisions", "verdict"), STANDS)
+def test_a_pass_stands_at_once_and_a_failure_when_it_is_repeated(decisions, verdict):
+    found = settled(decisions)
+
+    assert (found and found.verdict) == verdict
+
+
+ERRATIC = [Pair(100.0, 100.0 * r) for r in [0.2, 5.0, 1.5, 1.1] * 12]
+
+
+def test_an_answer_that_is_erratic_on_a_steady_machine_gets_nothing_left_out():
+    steady = trial(1.0, plan=Plan(max_pairs=48))
+    result = assess(lambda: Trial(1, ERRATIC), lambda pairs: steady, Thresholds(2.0))
+
+    assert decide_speedup(ERRATIC, 1.3).verdict is Verdict.ENVIRONMENT
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "the answer's own times scatter" in result.flags[0] or "do not agree" in result.flags[0]
+
+
+def test_the_machine_is_blamed_only_if_the_baseline_scatters_against_itself():
+    blamed = assess(lambda: Trial(1, ERRATIC), lambda pairs: Trial(1, ERRATIC), Thresholds(2.0))
+    known = assess(lambda: Trial(1, ERRATIC), lambda pairs: Trial(1, ERRATIC), Thresholds(2.0), problems=["busy"])
+
+    assert blamed.verdict is Verdict.ENVIRONMENT
+    assert known.verdict is Verdict.ENVIRONMENT
+    assert blamed.share == known.share == 0
+
+
+def test_a_ratio_that_memory_does_not_allow_is_flagged_and_earns_nothing():
+    result = judged(2.2, Thresholds(2.0), "quiet", 1)
+
+    assert result.verdict is Verdict.PASS
+    assert result.flags[0].startswith(TOO_GOOD)
+    assert result.share == 0
+
+
+def test_a_baseline_that_was_slowed_down_is_flagged_and_earns_nothing():
+    def attempt() -> Trial:
+        answer = SimulatedSide(PROBLEM_US, is_clean=False)
+        baseline = SimulatedSide(PROBLEM_US, alone=lambda: 1.0 if answer.closed or not answer.sizes else 1.6)
+        return run_trial(answer, baseline, job(), Plan(max_pairs=20))
+
+    result = assess(attempt, lambda pairs: trial(1.0), Thresholds(2.0))
+
+    assert result.trial.disturbance == pytest.approx(1.6, rel=0.01)
+    assert result.passing.verdict is Verdict.PASS
+    assert result.flags[0].startswith(DISTURBED)
+    assert result.share == 0
+
+
+@pytest.mark.parametrize(("ratio", "share"), [(1.8, 1.0), (1.5, 0.6), (1.1, 0.0)])
+def test_the_share_of_the_points_follows_from_the_thresholds(ratio, share):
+    assert judged(ratio, Thresholds(2.0), "quiet", 2).share == share
+
+
+def test_thresholds_are_parts_of_the_way_to_the_ideal_ratio():
+    asked = Thresholds(3.0)
+
+    assert (asked.passing, asked.full, asked.bonus) == (1.6, 2.3, 2.7)
+    assert asked.too_good == pytest.approx(3.15)
+    with pytest.raises(TimingError, match="above 1"):
+        Thresholds(1.0)
+
+
+def test_speed_declares_what_it_needs_in_one_line_and_refuses_nonsense():
+    program = Program("`x`", lambda: torch.tanh, (), 0)
+
+    assert Speed(program, 2.0).points == 0
+    with pytest.raises(TimingError, match="points"):
+        Speed(program, 2.0, points=-1)
+    assert SPEED_SHARE == (0.25, 0.40)

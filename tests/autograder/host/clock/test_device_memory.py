@@ -1,0 +1,159 @@
+"""Rounds on a GPU's memory, with the driver and the device stood in for; no CUDA is here to run them on."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+import torch
+
+from autograder.host.clock.cuda_memory import DeviceMemory
+from autograder.protocol import Message
+from autograder.protocol.device_memory import DeviceMemoryError, SharedBlock
+from autograder.worker import rounds, shared_memory
+from autograder.worker.devices import device_tensors
+
+FORMS = [torch.zeros(3, 5), torch.zeros(7, dtype=torch.bfloat16)]
+INPUTS = [torch.zeros(3, 5), torch.zeros(5, dtype=torch.float64)]
+
+
+class Driver:
+    """Does what the driver would, on numbers alone, and writes down what it was asked."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.calls: list[str] = []
+        self.failing = failing
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> int:
+            self.calls.append(name)
+            first = getattr(arguments[0], "_obj", None)
+            results = {
+                "cuMemGetAllocationGranularity": 1 << 21,
+                "cuMemCreate": 11,
+                "cuMemImportFromShareableHandle": 12,
+                "cuMemAddressReserve": 0x7000,
+                "cuMemExportToShareableHandle": 5,
+            }
+            if name in results:
+                first.value = results[name]
+            return 2 if name == self.failing else 0
+
+        return call
+
+
+def test_a_block_is_made_mapped_shared_and_given_back():
+    driver = Driver()
+    block = SharedBlock.made(3_000_000, device=0, driver=driver)
+
+    assert (block.size_bytes, block.pointer, block.descriptor()) == (1 << 22, 0x7000, 5)
+    assert block.__cuda_array_interface__["shape"] == (1 << 22,)
+    block.close()
+    order = ["GetAllocationGranularity", "Create", "AddressReserve", "Map", "SetAccess", "ExportToShareableHandle"]
+    assert driver.calls == [f"cuMem{name}" for name in [*order, "Unmap", "AddressFree", "Release"]]
+
+
+def test_a_block_of_another_process_is_mapped_by_its_descriptor():
+    driver = Driver()
+    block = SharedBlock.of_descriptor(9, 1 << 21, device=0, driver=driver)
+
+    assert block.pointer == 0x7000
+    assert driver.calls == [
+        f"cuMem{name}" for name in ("ImportFromShareableHandle", "AddressReserve", "Map", "SetAccess")
+    ]
+
+
+@pytest.mark.parametrize("name", ["cuMemCreate", "cuMemMap", "cuMemSetAccess"])
+def test_a_call_of_the_driver_that_fails_is_named(name):
+    with pytest.raises(DeviceMemoryError, match=f"{name} failed with status 2"):
+        SharedBlock.made(100, device=0, driver=Driver(failing=name))
+
+
+class Block:
+    """A block in this process's memory."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.bytes = torch.zeros(size_bytes, dtype=torch.uint8)
+        self.closed = False
+
+    def descriptor(self) -> int:
+        return os.memfd_create("stands for a block")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def lent(monkeypatch):
+    """The host's memory, and the worker's rounds on the same bytes."""
+    blocks: list[Block] = []
+
+    def allocate(size_bytes: int) -> tuple[Block, torch.Tensor]:
+        blocks.append(Block(size_bytes))
+        return blocks[-1], blocks[-1].bytes
+
+    def mapped(block: dict[str, Any], descriptor: int) -> Any:
+        return device_tensors(block, descriptor, bytes_of=lambda fd, size: blocks[-1].bytes[:size])
+
+    monkeypatch.setattr(rounds, "device_tensors", mapped)
+
+    def make(function):
+        memory = DeviceMemory(FORMS * 2, INPUTS * 2, allocate=allocate)
+        worker = rounds.Rounds(function)
+        parcel = memory.lent()
+        monkeypatch.setattr(shared_memory, "of_device", [os.dup(parcel.fds[0])])
+        worker.lend(Message({"do": "outputs", "each": 2} | parcel.body))
+        return memory, worker
+
+    return make
+
+
+ROUND = {"calls": [[0, 1], [2, 3]], "into": False, "skip": False, "deliver": True}
+
+
+def problems():
+    return [(torch.randn(3, 5), torch.randn(5, dtype=torch.float64)) for _ in range(2)]
+
+
+def right(x, y):
+    return x * 2, torch.full((7,), float(y[0])).bfloat16()
+
+
+def test_inputs_arrive_only_when_the_clock_runs_and_outputs_are_where_the_host_looks(lent):
+    memory, worker = lent(right)
+    given = problems()
+    memory.parcel(given)
+    assert not worker.inputs[0].any()
+    memory.deliver()
+    worker.run(Message(ROUND))
+    seen = memory.look()
+    outputs, again = memory.snapshot()
+
+    assert torch.equal(seen, again)
+    for (x, y), found in zip(given, (outputs[:2], outputs[2:]), strict=True):
+        assert all(map(torch.equal, found, right(x, y)))
+    assert not memory.mutated()
+    memory.close()
+
+
+def test_outputs_that_change_after_the_look_are_seen(lent):
+    memory, worker = lent(right)
+    memory.parcel(problems())
+    memory.deliver()
+    worker.run(Message(ROUND))
+    seen = memory.look()
+    for outs in worker.outputs:
+        for out in outs:
+            out.add_(1)
+    assert not torch.equal(seen, memory.snapshot()[1])
+    memory.close()
+
+
+def test_inputs_that_were_written_to_are_seen_byte_by_byte(lent):
+    memory, worker = lent(lambda x, y: (x.zero_() + 1, torch.zeros(7).bfloat16()))
+    memory.parcel(problems())
+    memory.deliver()
+    worker.run(Message(ROUND))
+    assert memory.mutated()
+    memory.close()

@@ -1,0 +1,61 @@
+"""Both sides come first, or none: and everybody is an ordinary program afterwards."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from autograder.host.clock.priority import ahead
+from autograder.host.clock.trial import Plan
+from autograder.host.sandbox import open_sandbox
+from tests.autograder.host.timed_exercise import HONEST, contest_of
+
+ROUND_ROBIN = os.SCHED_RR | os.SCHED_RESET_ON_FORK
+
+
+@pytest.fixture
+def other():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process.pid
+    process.kill()
+    process.wait()
+    process.stdin.close()
+
+
+def policies(*pids):
+    return [os.sched_getscheduler(pid) for pid in pids]
+
+
+def test_all_are_ordinary_again_afterwards(other):
+    with ahead() as first:
+        first.take(other)
+        if not first.raised:
+            pytest.skip("this user may not schedule in real time")
+        assert policies(0, other) == [ROUND_ROBIN, ROUND_ROBIN]
+    assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
+
+
+@pytest.mark.parametrize("nobody", [0, -1, 2**22 + 7])
+def test_if_one_cannot_come_first_nobody_does(nobody, other):
+    with ahead() as first:
+        first.take(other, nobody)
+        assert first.raised == []
+        assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
+
+
+def test_both_workers_of_a_trial_are_known_by_their_numbers():
+    of = contest_of(HONEST, open_sandbox())
+    candidate, baseline = of._candidate(), of._baseline()
+    pids = [side.session.worker_pid for side in (candidate, baseline)]
+    candidate.close()
+    baseline.close()
+
+    assert all(pid > 1 for pid in pids)
+    assert len({*pids, os.getpid()}) == 3
+
+
+def test_a_trial_says_whether_it_came_first():
+    with ahead() as first:
+        allowed = bool(first.raised)
+    assert contest_of(HONEST, open_sandbox()).trial(Plan(max_pairs=9, budget_s=0.1)).undisturbed is allowed

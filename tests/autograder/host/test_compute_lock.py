@@ -1,0 +1,122 @@
+"""Threads take turns on the host, and give their turn up while they wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch import fx, nn
+
+from autograder.host.compute_lock import Turn
+
+
+def test_one_thread_at_a_time_has_its_turn() -> None:
+    turn, inside, most = Turn(), 0, 0
+
+    def compute(_: int) -> None:
+        nonlocal inside, most
+        with turn.taken():
+            inside += 1
+            most = max(most, inside)
+            time.sleep(0.001)
+            inside -= 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(compute, range(40)))
+    assert most == 1
+
+
+def test_who_waits_lets_another_compute_and_then_goes_on_alone() -> None:
+    turn, other_was_there = Turn(), threading.Event()
+
+    def other() -> None:
+        with turn.taken():
+            other_was_there.set()
+
+    with turn.taken():
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert not other_was_there.wait(0.05)
+        with turn.given_up():
+            assert other_was_there.wait(5)
+        with turn.taken():  # still mine, or this would wait for ever
+            pass
+    thread.join()
+
+
+def test_a_wait_that_ends_badly_gives_the_turn_back() -> None:
+    turn = Turn()
+
+    def wait_in_vain() -> None:
+        with turn.taken(), turn.given_up():
+            raise TimeoutError("no answer")
+
+    for _ in range(2):
+        with pytest.raises(TimeoutError, match="no answer"):
+            wait_in_vain()
+    with turn.taken():
+        pass
+
+
+def test_who_has_no_turn_has_none_to_give_up() -> None:
+    turn = Turn()
+    with turn.given_up(), turn.taken():
+        pass
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_whoever_has_a_turn_computes_with_one_thread_and_has_as_many_as_before_afterwards(error) -> None:
+    turn, found = Turn(), []
+
+    def compute() -> None:
+        with turn.taken():
+            with turn.given_up():
+                time.sleep(0.001)
+            found.append(torch.get_num_threads())
+            if error:
+                raise error
+
+    def thread(_: int) -> int:
+        torch.get_num_threads()  # or the first question afterwards would set the number that all began with
+        torch.set_num_threads(3)
+        with pytest.raises(error) if error else nullcontext():
+            compute()
+        return torch.get_num_threads()
+
+    usual = torch.get_num_threads()
+    with ThreadPoolExecutor(4) as pool:
+        afterwards = list(pool.map(thread, range(20)))
+    torch.set_num_threads(usual)  # what threads have that are not there yet
+    assert found == [1] * 20
+    assert afterwards == [3] * 20
+
+
+class Slow(nn.Module):
+    def forward(self, x):
+        time.sleep(0.02)
+        return x + 1
+
+
+def test_a_module_called_in_another_turn_does_not_get_into_a_trace() -> None:
+    """Without turns torch.fx takes the call for one of the module it traces, and says that it is none of its parts."""
+    turn, tracing = Turn(), threading.Event()
+
+    def trace(_: int) -> fx.GraphModule:
+        with turn.taken():
+            tracing.set()
+            return fx.symbolic_trace(nn.Sequential(Slow()))
+
+    def call(value: int) -> int:
+        tracing.wait(5)
+        with turn.taken():
+            result: int = nn.Identity()(value)
+            return result
+
+    with ThreadPoolExecutor(4) as pool:
+        traces, values = pool.map(trace, range(20)), pool.map(call, range(20))
+        assert list(values) == list(range(20))
+        assert all(any(node.op == "call_function" for node in made.graph.nodes) for made in traces)

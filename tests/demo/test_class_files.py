@@ -1,0 +1,151 @@
+"""The class of the demonstration: its files are read without being run, and its marks are compared everywhere."""
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from autograder.exercises import all_exercises, find, of_assignment
+from autograder.exercises.registry import hidden_part
+from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+from demo import ClassFileError, Member, differences, read_class, read_member
+from demo.known_answers import NOTEBOOKS
+
+CLASS = Path(__file__).parents[3] / "submissions"
+RIGHT_BUT_ODD = {"split_cell", "untidy"}  # mistaken in what they did to the notebook
+MISTAKE = re.compile(r"^# %% mistake (\w+) = ([\d.]+): (.+)$", re.MULTILINE)
+TEXT = '''"""What it does.
+
+Why it gets its marks.
+"""
+
+# %% answer 04_read_a_graph = 4.6
+raise SystemExit
+
+
+# %% split
+def read_graph(rows): ...
+
+# %% do 04_fx_capture cut_off
+'''
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "honest" / "someone.py"
+    path.parent.mkdir()
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_read_and_not_run(tmp_path: Path) -> None:
+    member = read_member(write(tmp_path, TEXT))
+    assert (member.name, member.kind) == ("someone", "honest")
+    assert member.answers == {"04_read_a_graph": ("raise SystemExit", "def read_graph(rows): ...")}
+    assert member.marks == {"04_read_a_graph": 4.6}
+    assert member.damage == {"04_fx_capture": ("cut_off",)}
+
+
+def test_answers_that_the_course_has_are_taken_from_there(tmp_path: Path) -> None:
+    heads = (
+        "solution 00_doctor = 2",
+        "mistake 00_read_a_table = 1.8: the output is dead",
+        "unanswered 04_read_a_graph",
+    )
+    text = "".join(f"# %% {head}\n# said to people\n" for head in heads)
+    member = read_member(write(tmp_path, f'"""x"""\n{text}'))
+    assert member.marks == {"00_doctor": 2, "00_read_a_table": 1.8, "04_read_a_graph": 0}
+    assert set(member.answers) == {"00_doctor", "00_read_a_table"}
+    (solution,) = member.answers["00_doctor"]
+    assert "def " in solution
+    assert not any(words in solution for words in ("SOLUTION", "NotImplementedError", "said to people"))
+    assert "[-1]" in member.answers["00_read_a_table"][0]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "answer 04_read_a_graph",
+        "anwser 04_read_a_graph = 6",
+        "split it",
+        "do 04_fx_capture",
+        "mistake 00_read_a_table = 1.8",
+        "mistake 00_read_a_table = 1.8: no such control",
+        "solution 00_read_a_tabel = 3",
+        "solution 00_doctor = 2: right",
+        "unanswered 00_doctor = 0",
+    ],
+)
+def test_a_line_that_is_neither_is_named(tmp_path: Path, head: str) -> None:
+    with pytest.raises(ClassFileError, match="someone"):
+        read_member(write(tmp_path, f'"""x"""\n# %% {head}\n'))
+
+
+def test_the_class_is_complete() -> None:
+    members = read_class(CLASS)
+    kinds = [m.kind for m in members]
+    assert len(members) >= 8
+    assert kinds.count("honest") >= 2
+    assert kinds.count("hostile") >= 2
+    for member in members:
+        assert set(member.answers) <= set(all_exercises())
+        assert len(member.about.split()) > 20, f"{member.name} does not say what it does and why it gets its marks"
+        full = {name: find(name, hidden=True).points for name in member.marks}
+        assert (member.marks == full) == (member.kind == "honest" or member.name in RIGHT_BUT_ODD)
+        assert member.kind != "hostile" or not any(member.marks.values())
+
+
+def test_every_notebook_is_handed_in_right_wrong_and_unfinished() -> None:
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in CLASS.glob("*/*.py")}
+    mixed = re.findall(r"^# %% (solution|mistake|unanswered) (\w+)", texts["some_of_each"], re.MULTILINE)
+    notebooks = {path.stem for path in NOTEBOOKS.glob("*/*.ipynb")}
+    assert sorted(exercise for _, exercise in mixed) == [e for name in sorted(notebooks) for e in of_assignment(name)]
+    of_each = {name: {how for how, exercise in mixed if exercise in of_assignment(name)} for name in notebooks}
+    assert all({"mistake", "solution"} <= hows or "unanswered" in hows for hows in of_each.values()), of_each
+    right = re.findall(r"^# %% solution (\w+)", texts["as_taught"] + texts["untidy"], re.MULTILINE)
+    # of the last one, whose exercises take Inductor seconds each, some are among the mixed ones
+    assert sorted(right) == [e for name in sorted(notebooks - {"09_inductor"}) for e in of_assignment(name)]
+
+
+@pytest.mark.parametrize("path", sorted(CLASS.glob("*/*.py")), ids=lambda path: path.stem)
+def test_a_mistake_states_the_marks_of_its_control(path: Path) -> None:
+    for exercise, marks, name in MISTAKE.findall(path.read_text(encoding="utf-8")):
+        part = hidden_part(exercise)
+        assert part is not None
+        (control,) = [one for one in part.controls if one.name == name]
+        stated = float(marks)
+        assert stated < control.marks if control.below else stated == control.marks, f"{exercise}: {name}"
+
+
+def test_the_honest_ones_were_written_independently() -> None:
+    honest = [m for m in read_class(CLASS) if m.kind == "honest" and m.name != "as_taught"]
+    assert len(honest) >= 2
+    for one, other in combinations(honest, 2):
+        both = one.answers.keys() & other.answers.keys()
+        assert len(both) >= 3
+        for exercise in both:
+            lines = [{line.strip() for part in m.answers[exercise] for line in part.splitlines()} for m in (one, other)]
+            assert len(lines[0] & lines[1]) < 0.3 * min(map(len, lines))
+
+
+def record(points: float) -> SubmissionRecord:
+    exercise = ExerciseRecord("04_read_a_graph", "value", points, 6.0, ExerciseStatus.GRADED)
+    return SubmissionRecord("04_fx_capture", "someone", "0", SandboxRecord(1), (exercise,))
+
+
+@pytest.mark.parametrize(
+    ("points", "exported", "count"), [(4.6, "4.6", 0), (6, "4.6", 1), (4.6, "6.0", 1), (4.6004, "4.6", 0), (0, "0", 2)]
+)
+def test_every_mark_that_differs_is_named(tmp_path: Path, points: float, exported: str, count: int) -> None:
+    path = tmp_path / "grades.csv"
+    path.write_text(f"assignment,student_id,score\n04_fx_capture,someone,{exported}\n")
+    member = Member("someone", "honest", "", {}, {"04_read_a_graph": 4.6}, {})
+    assert len(differences([member], [record(points)], path)) == count
+
+
+def test_a_student_who_is_missing_from_the_gradebook_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "grades.csv"
+    path.write_text("assignment,student_id,score\n")
+    member = Member("someone", "honest", "", {}, {"04_read_a_graph": 4.6}, {})
+    assert any("gradebook holds None" in d for d in differences([member], [record(4.6)], path))
+    assert any("was not graded" in d for d in differences([member], [], path))
