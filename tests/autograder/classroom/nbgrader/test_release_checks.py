@@ -166,7 +166,7 @@ def test_every_solution_and_every_hidden_file_has_fingerprints() -> None:
     for path in sorted((ROOT / "notebooks").glob("*/*.ipynb")):
         assert f"a solution in {path.name}" in origins
     for path in sorted((ROOT / "autograder" / "exercises" / "hidden").rglob("[a-z]*.py")):
-        assert f"hidden/{path.name}" in origins
+        assert f"hidden/{path.parent.name}/{path.name}" in origins
 
 
 def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_check_is(tmp_path: Path) -> None:
