@@ -30,7 +30,7 @@ packages=()
 "$python3" -c 'import ensurepip, venv' 2>/dev/null || packages+=(no-such-command=python3-venv)
 # C++ that uses torch includes Python.h, which Debian packs apart.
 [ "$(command -v "$python3")" != "$debian_python3" ] || packages+=("$python3-config=python3-dev")
-"$(dirname "$0")/system_packages.sh" "${packages[@]}"
+[ "${#packages[@]}" -eq 0 ] || "${0%/*}/system_packages.sh" "${packages[@]}"
 
 index_answers() {
   "$python3" -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "$cpu_index/torch/" 2>/dev/null

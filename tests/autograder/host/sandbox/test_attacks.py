@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, Sandbox
+from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS, OWN_TIERS
 from tests.drawn import some
 
@@ -42,7 +43,7 @@ ATTACKS: dict[str, tuple[object, ...]] = {
     "read_another_process": (TOKEN,),
 }
 NEEDS_ROOT = {"fill_the_device_directory"}
-TRIALS = [(name, tier) for name in ATTACKS for tier in some(OWN_TIERS, 3, name=name)]
+TRIALS = [(name, tier) for name in ATTACKS for tier in some(list(OWN_TIERS), 3, name=name)]
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def attack(
 def test_an_attack_succeeds_unprotected(attack: tuple[str, str], run_unprotected: Callable[..., str]) -> None:
     name, program = attack
     if name in NEEDS_ROOT and os.geteuid() != 0:
-        pytest.skip("only root may do this on a bare machine")
+        pytest.skip(skips.ROOT)
 
     assert "GAINED" in run_unprotected(program, secret=TOKEN)
 

@@ -21,7 +21,7 @@ from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import Zygotes
 from autograder.protocol import Kind
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_CONFINED, FromZygote, opened
 from tests.drawn import some
 
 JOBS = 40
@@ -55,7 +55,7 @@ print(sorted(set(found)))
 """
 
 
-@pytest.fixture(params=[1, 2, 3, 4], ids="level {}".format)
+@pytest.fixture(params=[1, 2, OWN_CONFINED], ids="level {}".format)
 def forking(request: pytest.FixtureRequest) -> Iterator[FromZygote]:
     """A level of which every worker is forked from one zygote of its own."""
     made = FromZygote(opened(request.param))
@@ -310,7 +310,7 @@ print([m for m in sys.modules if m.startswith("course_lib")])
 """
 
 
-@pytest.mark.parametrize("level", some([1, 3], 1, name="levels of zygotes for graphs"))
+@pytest.mark.parametrize("level", some([1, OWN_CONFINED], 1, name="levels of zygotes for graphs"))
 def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_library(level: int) -> None:
     sandbox = opened(level)
     zygotes = Zygotes(lambda: sandbox._zygote(preload=True))
