@@ -8,7 +8,7 @@ import pytest
 
 from autograder.host.sandbox import zygote
 from autograder.worker.untimed_guards import leave_guards_untimed
-from tests import skips
+from tests import seeding, skips
 
 # Inductor would compile and run a program to try the instructions that the processor says it has.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
@@ -19,7 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     And let a zygote serve for a whole run: our own hostile answers do not build on an address layout they know.
     """
-    config.pluginmanager.register(skips)
+    for plugin in (seeding, skips):
+        config.pluginmanager.register(plugin)
     gc.disable()
     zygote.JOBS = 100_000
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,10 +12,10 @@ import pytest
 from autograder.host.sandbox import Ending, Sandbox
 from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS, OWN_TIERS
-from tests.drawn import some
+from tests.drawn import chance, some
 
 ROOT = Path(__file__).parents[4]
-TOKEN = secrets.token_hex()
+TOKEN = chance("token of the host").randbytes(32).hex()
 
 # attack to its arguments; a name in braces stands for what the fixture `prepared` makes
 ATTACKS: dict[str, tuple[object, ...]] = {
@@ -57,7 +56,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
     inherited.write_text(TOKEN)
     descriptor = os.open(inherited, os.O_RDONLY)
     os.set_inheritable(descriptor, True)
-    abstract = f"autograder-test-{secrets.token_hex(4)}"
+    abstract = f"autograder-test-{os.getpid()}"
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as hidden:
         hidden.bind("\0" + abstract)
         hidden.listen()
@@ -121,7 +120,7 @@ def test_nothing_is_left_for_the_next_worker(
     run_unprotected: Callable[..., str],
     attack_program: Callable[..., str],
 ) -> None:
-    program = attack_program("leave_a_residue", f"residue-{secrets.token_hex(4)}")
+    program = attack_program("leave_a_residue", f"residue-{os.getpid()}-{tier.level}")
 
     assert "GAINED" in run_unprotected(program) + run_unprotected(program)
     assert "GAINED" not in run(tier, program).output + run(tier, program).output
