@@ -200,7 +200,6 @@ def test_the_bar_is_shown_on_a_terminal_and_nowhere_else(config, text):
 
 
 def test_tensorboard_gets_scalars_graph_and_histograms_and_no_step_twice(config, text, tmp_path):
-    pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     train(config, text=text, folder=tmp_path)
@@ -221,7 +220,6 @@ def test_tensorboard_gets_scalars_graph_and_histograms_and_no_step_twice(config,
 
 
 def test_a_run_that_goes_on_shows_no_step_twice(config, text, tmp_path, monkeypatch):
-    pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     step = loop_module._Loop.step

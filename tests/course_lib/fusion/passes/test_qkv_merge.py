@@ -179,7 +179,8 @@ def test_our_attention_is_merged() -> None:
 
 
 def _hugging_face_bert(layers: int) -> nn.Module:
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     config = transformers.BertConfig(
         vocab_size=50, hidden_size=8, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=16
     )
