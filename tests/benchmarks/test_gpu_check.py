@@ -26,6 +26,7 @@ from benchmarks.gpu.sections import tests as gpu_tests
 from benchmarks.kernel_cases import Operator
 from benchmarks.layer_cases import build_layer, programs
 from course_lib.models import TransformerConfig
+from tests import skips
 from tests.architecture.source_tree import ROOT
 from tests.benchmarks.forked_sections import Before, ForkingSubprocess
 from tests.drawn import some
@@ -191,7 +192,7 @@ def test_an_operator_that_is_wrong_fails_its_tests(monkeypatch: pytest.MonkeyPat
     assert gpu_tests.failures(notes)[0] in gpu_tests.as_markdown(notes)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="is about a machine without CUDA")
+@pytest.mark.skipif(torch.cuda.is_available(), reason=skips.NO_GPU)
 def test_a_machine_without_cuda_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["gpu_check.py"])
 

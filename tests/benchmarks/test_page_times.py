@@ -9,13 +9,14 @@ import sys
 import pytest
 
 from benchmarks import browser, page_times
+from tests import skips
 
 LATE = """<!doctype html><title>late</title><table><tbody></tbody></table>
 <script>setTimeout(() => document.querySelector("tbody").innerHTML = "<tr><td>1</td></tr>", 300)</script>"""
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
+@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason=f"{skips.BROWSER}: Chromium")
 def test_a_page_is_there_when_its_rows_are(tmp_path):
     (tmp_path / "late.html").write_text(LATE)
 

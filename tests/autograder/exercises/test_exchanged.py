@@ -1,22 +1,21 @@
 """No exercise is passed by the answer to another one: a random part of what `benchmarks.exchanged_answers` tries."""
 
-import secrets
-
 import pytest
 
 from autograder.exercises import all_exercises, find
 from autograder.host.sandbox import open_sandbox
 from benchmarks.exchanged_answers import PASSED, exchange
 from tests.autograder.host.drawn import drawn
+from tests.drawn import chance
 
 
 @pytest.mark.parametrize("exercise_id", drawn(12))
 def test_the_solution_of_another_does_not_pass(exercise_id):
     """One of the same kind, whose answers have the right form; one of any kind where there is no other."""
-    asked, seed = find(exercise_id), secrets.randbits(63)
+    asked, draw = find(exercise_id), chance(f"exchanged {exercise_id}")
     others = [e for e in all_exercises() if e != exercise_id]
-    other = secrets.choice([e for e in others if find(e).kind is asked.kind] or others)
-    found = exchange(exercise_id, other, open_sandbox(), seed)
+    other = draw.choice([e for e in others if find(e).kind is asked.kind] or others)
+    found = exchange(exercise_id, other, open_sandbox(), seed := draw.getrandbits(63))
     assert found.share < PASSED, f"the solution of {other} got {found.points:g} of {found.of:g}, seed {seed}"
 
 

@@ -140,8 +140,7 @@ def test_hidden_checks_are_announced_by_category_without_their_content(
     run_cell: Callable[..., dict[str, Any]],
 ) -> None:
     hidden = [c for c in find(EXERCISE, hidden=True).checks if c.hidden]
-    if not hidden:
-        pytest.skip("a student's installation has no hidden part")
+    assert hidden
     shown = str(check(EXERCISE, run_cell(STUB)["read_graph"]))
     assert all(c.category in shown for c in hidden)
     assert not any(c.name in shown for c in hidden)

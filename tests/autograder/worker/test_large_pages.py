@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from autograder.worker.zygote.large_pages import private_ranges
+from tests import skips
 from tests.autograder.host.sandbox.conftest import opened
 
 KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
 needs_large_pages = pytest.mark.skipif(
     KERNEL < (6, 1) or not Path("/sys/kernel/mm/transparent_hugepage").exists() or mmap.PAGESIZE != 4096,
-    reason="gathering needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
+    reason=f"{skips.KERNEL}: gathering needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
 )
 GATHERED = """
 import mmap

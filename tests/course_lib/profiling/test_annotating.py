@@ -9,6 +9,7 @@ import torch
 
 from course_lib.errors import ProfilingError
 from course_lib.profiling import annotate, profile_operators
+from tests import skips
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_cuda_that_comes_into_use_inside_does_not_end_a_range_that_never_began(n
     assert nvtx == ["push inner", "pop"]
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="is about a machine without CUDA")
+@pytest.mark.skipif(torch.cuda.is_available(), reason=skips.NO_GPU)
 def test_without_cuda_nothing_is_asked_of_nvtx():
     with pytest.raises(RuntimeError):
         torch.cuda.nvtx.range_push("what annotate must not do here")

@@ -91,7 +91,8 @@ def test_a_plain_function_has_a_report():
 
 
 def test_a_hugging_face_model_takes_its_inputs_by_name():
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     config = transformers.BertConfig(
         hidden_size=16, num_attention_heads=2, intermediate_size=32, num_hidden_layers=1, vocab_size=64
     )

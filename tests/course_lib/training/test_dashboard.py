@@ -8,8 +8,6 @@ import pytest
 
 from course_lib.training import dashboard
 
-pytest.importorskip("tensorboard")
-
 
 @pytest.fixture
 def run(tmp_path):

@@ -8,11 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("distributed", reason="needs the extra cluster: pip install -c constraints.txt -e '.[cluster]'")
-
 import dask
+import pytest
 from distributed import Security
 from distributed.utils import get_mp_context
 

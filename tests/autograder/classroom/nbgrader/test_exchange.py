@@ -14,6 +14,7 @@ from autograder.classroom.nbgrader import collect
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.guard import SECRET, TIMESTAMP, guard_submissions, notes_for
 from demo.students import fetch_feedback, submit
+from tests import skips
 
 NAME = "04_fx_capture"
 TIME = "2026-01-15 12:00:00.000000 UTC"
@@ -58,7 +59,7 @@ def accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "pwd", SimpleNamespace(getpwnam=by_name, getpwuid=by_uid))
 
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other accounts")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason=f"{skips.ROOT}: to give files to other accounts")
 
 
 def inbound(course: Course) -> Path:

@@ -9,6 +9,7 @@ import pytest
 from autograder.host.clock.priority import ahead
 from autograder.host.clock.trial import Plan
 from autograder.host.sandbox import open_sandbox
+from tests import skips
 from tests.autograder.host.timed_exercise import HONEST, contest_of
 
 ROUND_ROBIN = os.SCHED_RR | os.SCHED_RESET_ON_FORK
@@ -31,7 +32,7 @@ def test_all_are_ordinary_again_afterwards(other):
     with ahead() as first:
         first.take(other)
         if not first.raised:
-            pytest.skip("this user may not schedule in real time")
+            pytest.skip(f"{skips.ROOT}: to schedule in real time")
         assert policies(0, other) == [ROUND_ROBIN, ROUND_ROBIN]
     assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
 

@@ -13,16 +13,11 @@ import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox, view
 from autograder.host.sandbox.zygote import Zygotes
+from tests.skips import skip_level
 
 MIB = 1 << 20
 LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 * MIB, file_bytes=20 * MIB)
 ATTACKS = Path(__file__).with_name("attacks.py").read_text()
-
-# Level 3 mounts nothing and runs workers as another user, for whom an interpreter below a private home is out of reach.
-MISSING = (
-    *("No control group", "bubblewrap is missing", "does not allow new namespaces", "has no Landlock"),
-    *("Level 3 needs root", "Level 4 would run workers as root", "may not enter /root;"),
-)
 
 # The parent is a process of its own, so that an attack on the parent hits nobody else.
 SACRIFICE = """
@@ -49,21 +44,23 @@ class FromZygote(Sandbox):
         return self._sandbox._fork(self.zygotes, program, limits, masked)
 
 
+# The confined level of this user: root starts workers as other users, anybody else as themselves.
+OWN_CONFINED = 3 if os.geteuid() == 0 else 4
 # At levels 3 and 4 a cold worker is itself the only child of a zygote.
-TIERS = {"level 1": 1, "level 1 forked": 1, "level 2": 2, "level 2 forked": 2, "level 3": 3, "level 4": 4}
+OWN_TIERS = {
+    **{"level 1": 1, "level 1 forked": 1, "level 2": 2, "level 2 forked": 2},
+    f"level {OWN_CONFINED}": OWN_CONFINED,
+}
 
-# Those of this user.
-OWN_TIERS = [name for name, level in TIERS.items() if level != (4 if os.geteuid() == 0 else 3)]
 
-
-@pytest.fixture(scope="session", params=TIERS)
+@pytest.fixture(scope="session", params=OWN_TIERS)
 def tier(request: pytest.FixtureRequest) -> Sandbox:
     return by_name(request.param)
 
 
 def by_name(name: str) -> Sandbox:
     """Open a tier of the table, or `level 5`."""
-    sandbox = opened(TIERS.get(name, 5))
+    sandbox = opened(OWN_TIERS.get(name, 5))
     return FromZygote(sandbox) if name.endswith("forked") else sandbox
 
 
@@ -74,13 +71,11 @@ def sandbox() -> Sandbox:
 
 
 def opened(level: int | Literal["auto"]) -> Sandbox:
-    """Open a level; skip only where the machine lacks what the level needs, never where an attack succeeds."""
+    """Open a level; skip where the machine lacks what it needs and nobody can install that."""
     try:
         return open_sandbox(level, trust=level == 5)
     except SandboxError as error:
-        if any(reason in str(error) for reason in MISSING):
-            pytest.skip(str(error))
-        raise
+        skip_level(error)
 
 
 @pytest.fixture(scope="session")

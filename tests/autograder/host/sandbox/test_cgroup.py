@@ -9,6 +9,7 @@ import pytest
 
 from autograder.host.sandbox import cgroup
 from autograder.host.sandbox.cgroup import Group, Hierarchy, find_hierarchy
+from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS
 
 FILES_OF_VERSION_2 = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cgroup.procs", "cgroup.kill")
@@ -138,7 +139,7 @@ def test_nothing_is_moved_in_a_group_of_another_user(tmp_path: Path, monkeypatch
 def test_a_group_of_this_machine_is_made_and_removed() -> None:
     hierarchy = find_hierarchy()
     if hierarchy is None:
-        pytest.skip("no control group can be made here")
+        pytest.skip(f"{skips.KERNEL}: control groups")
 
     group = hierarchy.group(LIMITS)
     try:

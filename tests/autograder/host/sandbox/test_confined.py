@@ -18,6 +18,7 @@ from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.view import Bind, Cover
 from autograder.worker.confinement import kernel, landlock, signals
 from autograder.worker.confinement.orders import Files
+from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS
 from tests.autograder.host.sandbox.conftest import landlock_rules as open_level
 
@@ -42,16 +43,16 @@ rules.refuse("clone3", error=38)
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 kernel.filter_system_calls(rules.program())
 """
-needs_landlock = pytest.mark.skipif(landlock_version() < 1, reason="this kernel has no Landlock")
+needs_landlock = pytest.mark.skipif(landlock_version() < 1, reason=f"{skips.KERNEL}: Landlock")
 needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or not Path(PYTHON).exists(), reason="needs root, and an interpreter that all may read"
+    os.geteuid() != 0 or not Path(PYTHON).exists(), reason=f"{skips.ROOT}, and an interpreter that all may read"
 )
 
 
 def outside(program: str, *become: str) -> str:
     """Run a program of the host as another user, or with less rights; skip where it may not read this checkout."""
     if subprocess.run([*ORDINARY, "test", "-r", str(ROOT / "autograder")], check=False).returncode:
-        pytest.skip("this checkout lies where another user may not read it")
+        pytest.skip(f"{skips.PLACE}: this checkout")
     done = subprocess.run(
         [*become, PYTHON, "-I", "-B", "-c", SETTING + program],
         env={"TOKEN_OF_THE_HOST": "token"},

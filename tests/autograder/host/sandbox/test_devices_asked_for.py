@@ -23,10 +23,11 @@ from autograder.host.judge import judge
 from autograder.host.sandbox import Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox
 from autograder.host.sandbox.devices import Device, find_device, is_device_name, show_only
 from autograder.host.sandbox.sandbox import WORKER, WORKER_WITH_GPU
+from tests import skips
 from tests.autograder.host.sandbox.conftest import opened
 
 GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl"))
-NO_GPU_HERE = pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason="this machine has a GPU")
+NO_GPU_HERE = pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason=skips.NO_GPU)
 
 
 class Assigned(Sandbox):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB, TIERS, by_name
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_TIERS, by_name
 
 ROOT = Path(__file__).parents[4]
 IGNORE_SIGNALS = """
@@ -38,7 +38,7 @@ os.wait()
 """
 
 
-@pytest.fixture(params=[*TIERS, "level 5", "level 5 forked"])
+@pytest.fixture(params=[*OWN_TIERS, "level 5", "level 5 forked"])
 def any_tier(request: pytest.FixtureRequest) -> Sandbox:
     return by_name(request.param)
 
@@ -199,7 +199,7 @@ COLD = "sandbox._start(program, Limits())"
 FORKED = "sandbox._fork(Zygotes(lambda: sandbox._zygote(preload=False)), program, Limits())"
 
 
-@pytest.mark.parametrize("name", TIERS)
+@pytest.mark.parametrize("name", OWN_TIERS)
 def test_nothing_stays_when_the_host_is_killed(name: str) -> None:
     host = (
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"

@@ -25,6 +25,7 @@ from autograder.host.sandbox import (
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.probe import LIMITS, Finding, probe
 from autograder.host.sandbox.probe import _closed as closed
+from tests import skips
 
 ROOT = Path(__file__).parents[4]
 ORDINARY = "65534"
@@ -123,7 +124,7 @@ def test_a_machine_that_refuses_namespaces_is_told_what_to_allow(
         open_sandbox()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts workers as other users")
+@pytest.mark.skipif(os.geteuid() != 0, reason=skips.ROOT)
 def test_files_that_the_worker_cannot_read_are_named(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +149,7 @@ def test_the_description_names_level_promises_and_each_attack(sandbox: Sandbox) 
 
 
 @pytest.mark.skipif(
-    os.geteuid() != 0 or not Path(DEBIAN_PYTHON).exists(), reason="needs root, and an interpreter that all may read"
+    os.geteuid() != 0 or not Path(DEBIAN_PYTHON).exists(), reason=f"{skips.ROOT}, and an interpreter that all may read"
 )
 def test_an_ordinary_user_has_level_2_and_what_of_4_the_kernel_can_do() -> None:
     program = (
@@ -159,7 +160,7 @@ def test_an_ordinary_user_has_level_2_and_what_of_4_the_kernel_can_do() -> None:
     )
     become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--"]
     if subprocess.run([*become, "test", "-r", str(ROOT / "autograder")], check=False).returncode:
-        pytest.skip("this checkout lies where an ordinary user may not read it")
+        pytest.skip(f"{skips.PLACE}: this checkout")
 
     done = subprocess.run(
         [*become, DEBIAN_PYTHON, "-I", "-B", "-c", program],

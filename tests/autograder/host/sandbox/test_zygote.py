@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import secrets
 import signal
 import tempfile
 import time
@@ -21,8 +20,8 @@ from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import Zygotes
 from autograder.protocol import Kind
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
-from tests.drawn import some
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_CONFINED, FromZygote, opened
+from tests.drawn import chance, some
 
 JOBS = 40
 WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)
@@ -55,7 +54,12 @@ print(sorted(set(found)))
 """
 
 
-@pytest.fixture(params=[1, 2, 3, 4], ids="level {}".format)
+def token_of(request: pytest.FixtureRequest, name: str) -> str:
+    """Return a text that is nowhere but in this test."""
+    return chance(f"{name} of {request.node.nodeid}").randbytes(24).hex()
+
+
+@pytest.fixture(params=[1, 2, OWN_CONFINED], ids="level {}".format)
 def forking(request: pytest.FixtureRequest) -> Iterator[FromZygote]:
     """A level of which every worker is forked from one zygote of its own."""
     made = FromZygote(opened(request.param))
@@ -94,8 +98,8 @@ def test_a_mask_holds_for_its_own_job_only(tier: Sandbox, run: Callable[..., End
     assert run(tier, program).output == "True\n"
 
 
-def test_no_secret_of_another_job_is_in_a_workers_memory(forking: FromZygote) -> None:
-    earlier, own = (secrets.token_hex(24).encode() for _ in range(2))
+def test_no_secret_of_another_job_is_in_a_workers_memory(forking: FromZygote, request: pytest.FixtureRequest) -> None:
+    earlier, own = (token_of(request, name).encode() for name in ("earlier", "own"))
     with forking._start("import os; os.read(3, 4096); print('read')", WITH_TORCH) as first:
         first.socket.sendall(earlier)
         assert first.end(grace_s=20).output == "read\n"
@@ -106,9 +110,9 @@ def test_no_secret_of_another_job_is_in_a_workers_memory(forking: FromZygote) ->
     assert found == "[1]\n"  # the search does find what is there: this job's own program
 
 
-def test_orders_of_one_job_do_not_stay_for_the_next(forking: FromZygote) -> None:
+def test_orders_of_one_job_do_not_stay_for_the_next(forking: FromZygote, request: pytest.FixtureRequest) -> None:
     """The zygote passes orders on as a descriptor; it neither reads nor keeps them."""
-    token = secrets.token_hex(24)
+    token = token_of(request, "token")
     with forking._start(f"# {token}", WITH_TORCH) as first:
         first.end(grace_s=20)
     with forking._start(SEARCH, WITH_TORCH) as second:
@@ -262,10 +266,12 @@ def _forked_host(holds: Callable[[], bool]) -> int:
     return child
 
 
-def test_nothing_of_a_graded_answer_or_its_requests_reaches_the_next_worker(sandbox: Sandbox) -> None:
+def test_nothing_of_a_graded_answer_or_its_requests_reaches_the_next_worker(
+    sandbox: Sandbox, request: pytest.FixtureRequest
+) -> None:
     """The real zygote, with torch; the host's numbers for requests and a student's text both cross the channel."""
     assert sandbox.zygotes is not None, sandbox.notes
-    token = secrets.token_hex(24)
+    token = token_of(request, "token")
     worker, channel = serving(sandbox)
     parts = [{"name": "answer", "text": f"{ANSWER}\n# {token}"}]
     load = {"mode": "value", "parts": parts, "entry_point": "entry"}
@@ -310,7 +316,7 @@ print([m for m in sys.modules if m.startswith("course_lib")])
 """
 
 
-@pytest.mark.parametrize("level", some([1, 3], 1, name="levels of zygotes for graphs"))
+@pytest.mark.parametrize("level", some([1, OWN_CONFINED], 1, name="levels of zygotes for graphs"))
 def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_library(level: int) -> None:
     sandbox = opened(level)
     zygotes = Zygotes(lambda: sandbox._zygote(preload=True))

@@ -1,6 +1,5 @@
 """Our passes over TorchScript's graphs, compiled once for all tests here."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,7 @@ from course_lib.errors import CaptureError
 
 BUILT = Path(__file__).parents[4] / "work" / "cpp"  # kept from run to run; built anew when the source changes
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler"),
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -179,15 +179,14 @@ def test_our_attention_is_merged() -> None:
 
 
 def _hugging_face_bert(layers: int) -> nn.Module:
-    transformers = pytest.importorskip("transformers")
-    config = transformers.BertConfig(
-        vocab_size=50, hidden_size=8, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=16
-    )
+    from transformers import BertConfig, BertModel
+
+    sizes = {"vocab_size": 50, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16}
 
     class Hidden(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.bert = transformers.BertModel(config, add_pooling_layer=False)
+            self.bert = BertModel(BertConfig(num_hidden_layers=layers, **sizes), add_pooling_layer=False)
 
         def forward(self, tokens: Tensor) -> Tensor:
             hidden: Tensor = self.bert(tokens).last_hidden_state
