@@ -18,7 +18,8 @@ from torch import nn
 from benchmarks.kernel_cases import Program, bias_dropout_add, gelu_by_hand
 from course_lib.capture import capture
 from course_lib.fusion import PASSES, fuse
-from course_lib.models import SelfAttention, TransformerConfig, TransformerLayer
+from course_lib.models import TransformerConfig, TransformerLayer
+from course_lib.models.transformer import SelfAttention
 
 Layer = Callable[[torch.Tensor], torch.Tensor]
 

@@ -37,6 +37,7 @@ from autograder.host.kit.programs.traced import Program, TensorSpec, traced
 from autograder.host.kit.speed import Speed, Thresholds
 from autograder.host.sandbox import Sandbox, open_sandbox
 from benchmarks.timing_decisions import idle, loaded, upper_bound
+from course_lib.show import Table
 from course_lib.timing import Verdict, environment
 
 SCHEMA = "fusion-course/speed-verdicts/1"
@@ -163,9 +164,7 @@ def row(cell: Cell) -> dict[str, str]:
 def table(cells: Sequence[Cell]) -> str:
     """Return a line for each cell."""
     rows = [row(cell) for cell in cells]
-    lines = [list(rows[0]), *(list(one.values()) for one in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    return str(Table(tuple(rows[0]), tuple(tuple(one.values()) for one in rows), rule="none"))
 
 
 def write(cells: Sequence[Cell], folder: Path) -> Path:

@@ -32,7 +32,8 @@ from pathlib import Path
 
 import torch
 
-from course_lib.timing import Comparison, Verdict, compare, decide_speedup, environment
+from course_lib.timing import Verdict, compare, decide_speedup, environment
+from course_lib.timing.paired_runs import Comparison
 
 SCHEMA = "fusion-course/timing-decisions/1"
 THRESHOLD, CUT = 1.2, 1.152

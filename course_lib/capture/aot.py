@@ -11,8 +11,8 @@ from torch import fx, nn
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.source import lines_of_nodes
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.source_lines import lines_of_nodes
 
 
 def capture_aot(

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import fx, nn
 
-from course_lib.capture.source import SourceLine
+from course_lib.capture.source_lines import SourceLine
 from course_lib.errors import CaptureError
 
 

@@ -15,8 +15,8 @@ import torch
 from torch import fx, nn
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.source import lines_of_nodes
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.source_lines import lines_of_nodes
 
 # Guards that hold of the whole process, or of functions of torch itself; they say nothing about the program.
 AMBIENT = re.compile(

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from course_lib.capture.archives import copy_of, freeze
 from course_lib.capture.captured import Captured
-from course_lib.capture.executor_flags import Fuser, fusing_with
-from course_lib.capture.preserving import fresh_inputs, preserving
+from course_lib.capture.isolation import fresh_inputs, preserving
+from course_lib.capture.saved_programs import copy_of, freeze
+from course_lib.capture.script_graphs import Fuser, fusing_with
 from course_lib.errors import CaptureError
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup", "prim::FusionGroup", "prim::CudaFusionGroup")

@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.preserving import preserving
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.isolation import preserving
 from course_lib.errors import CaptureError
 
 

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.source import SourceLine, line_in_text
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.source_lines import SourceLine, line_in_text
 from course_lib.errors import CaptureError
 
 Program = nn.Module | Callable[..., Any]

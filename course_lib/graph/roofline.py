@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph.costs import Cost
+from course_lib.graph.cost import Cost
 
 TERA = 1e12
 

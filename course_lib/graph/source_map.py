@@ -4,18 +4,16 @@ Everything here that is private to PyTorch is private to this module, and was re
 Inductor shows its loops after fusion, and the graph nodes that a loop remembers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from course_lib.graph.lowered import lowered
-from course_lib.graph.naming import operator_name
-from course_lib.graph.tables import Table
+import torch
 
-if TYPE_CHECKING:
-    import torch
+from course_lib.graph.generated_code import lowered
+from course_lib.graph.node_table import code_table
+from course_lib.graph.operator_names import operator_name
+from course_lib.show import Table
 
 LIBRARY = "library"
 COLUMNS = ("block", "over", "reducing", "operators", "lines")
@@ -36,7 +34,7 @@ def source_map(fn: Callable[..., object], inputs: Sequence[object]) -> Table:
 
     lowered(fn, inputs, config={"_post_fusion_custom_pass": keep})
     numbers = count()
-    return Table(COLUMNS, tuple(("" if row[0] == LIBRARY else str(next(numbers)), *row) for row in rows))
+    return code_table(COLUMNS, tuple(("" if row[0] == LIBRARY else str(next(numbers)), *row) for row in rows))
 
 
 def _cells(node: Any) -> tuple[str, ...]:
@@ -74,7 +72,7 @@ def _product(sizes: Sequence[Any]) -> str:
 
 def _line(node: torch.fx.Node) -> str:
     """Return the text of the user's line that a node came from."""
-    from course_lib.capture.source import line_in_text  # late: graphs can be read where capturing is masked
+    from course_lib.capture.source_lines import line_in_text  # late: graphs can be read where capturing is masked
 
     line = line_in_text(node.stack_trace or "")
     return line.text if line is not None else ""

@@ -11,10 +11,9 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.errors import KernelError
-from course_lib.kernels.batching import register_vmap
-from course_lib.kernels.bias_operand import check_bias, sum_to_bias
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.mixed_precision import register_autocast
+from course_lib.kernels.operands import check_bias, sum_to_bias
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 _FORMULAS = {"none": "gelu", "tanh": "gelu_tanh"}  # what the kernels call them
 

@@ -10,10 +10,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.batching import register_vmap
-from course_lib.kernels.bias_operand import check_bias, sum_to_bias
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.mixed_precision import register_autocast
+from course_lib.kernels.operands import check_bias, sum_to_bias
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 
 @torch.library.custom_op("course_lib::bias_silu", mutates_args=())

@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 
-from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.dropout import draw_seed, dropout_factors
-from course_lib.kernels.mixed_precision import register_autocast
-from course_lib.kernels.row_operands import check_probability, check_rows
+from course_lib.kernels.operands import check_probability, check_rows
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 DEFAULTS = (0.5, True, 1e-5)  # of p, training and eps, as in the schema
 ROWS = ("x", "residual")

@@ -12,10 +12,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.mixed_precision import register_autocast
-from course_lib.kernels.row_operands import check_rows
+from course_lib.kernels.operands import check_rows
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 
 @torch.library.custom_op("course_lib::residual_layer_norm", mutates_args=())

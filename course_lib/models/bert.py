@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.models.config import TransformerConfig
-from course_lib.models.transformer import TransformerLayer
+from course_lib.models.transformer import TransformerConfig, TransformerLayer
 
 
 def padding_mask(kept: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from course_lib.errors import ModelError
 from course_lib.models.bert import MaskedLanguageModel
-from course_lib.models.config import TransformerConfig
 from course_lib.models.convolutional import ResidualNetwork
-from course_lib.models.perceptron import Perceptron
 from course_lib.models.recurrent import LSTMNetwork, RecurrentNetwork
-from course_lib.models.transformer import FeedForward, TransformerEncoder, TransformerLayer
+from course_lib.models.transformer import FeedForward, TransformerConfig, TransformerEncoder, TransformerLayer
 
 Size = Literal["tiny", "base"]
 Inputs = tuple[torch.Tensor, ...]
@@ -104,3 +103,16 @@ def _workloads(size: Size) -> list[Workload]:
 WORKLOADS: Mapping[tuple[str, Size], Workload] = {
     (each.name, each.size): each for each in (*_workloads("tiny"), *_workloads("base"))
 }
+
+
+class Perceptron(nn.Module):
+    """Linear, GELU, linear."""
+
+    def __init__(self, in_features: int, hidden_size: int, out_features: int) -> None:
+        super().__init__()
+        self.up = nn.Linear(in_features, hidden_size)
+        self.down = nn.Linear(hidden_size, out_features)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return (..., out features) for (..., in features)."""
+        return self.down(F.gelu(self.up(x)))

@@ -3,7 +3,7 @@
 **The cut** is threshold × (1 − guard). A program that is just as fast as asked for lies on the threshold, where every
 rule tosses a coin; with the cut a little below, it passes.
 
-**The rule** is a sign test by e-values, which may be looked at after every pair: `course_lib.timing.sequential`
+**The rule** is a sign test by e-values, which may be looked at after every pair: `course_lib.timing.sign_test`
 derives it and names its sources. PASS as soon as the evidence that ratios lie above the cut reaches 1 / alpha, FAIL
 as soon as the evidence that they lie below does. The first of them stands: the pairs after it are not looked at.
 
@@ -28,7 +28,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from course_lib.errors import TimingError
-from course_lib.timing.sequential import SignTest, least_pairs
+from course_lib.timing.sign_test import SignTest, least_pairs
 from course_lib.timing.summaries import median_interval, neighbour_correlation, spread
 
 ALPHA = 0.01  # the chance of a wrong PASS, and of a wrong FAIL
@@ -119,7 +119,7 @@ def decide_speedup(
 
     `pairs` are (candidate, baseline) times in the order in which they were taken, in any one unit; see `compare`.
     Their ratios, baseline / candidate, are compared with threshold × (1 − guard) by a sequential sign test (Ville
-    1939; sources and promise in the docstrings of this module and of `course_lib.timing.sequential`): a wrong PASS
+    1939; sources and promise in the docstrings of this module and of `course_lib.timing.sign_test`): a wrong PASS
     and a wrong FAIL have probability at most `alpha` each, however often one looks. With more pairs, PASS and FAIL
     stay as they are.
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from course_lib.errors import TimingError
+from course_lib.show import format_us
 from course_lib.timing.summaries import interquartile_range
 
 
@@ -80,15 +81,3 @@ class Timing:
         return "\n".join([f"{middle} a call ({how}, {self.device})", *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__  # the samples are in the fields; a notebook shows what they come to
-
-
-def format_us(time_us: float) -> str:
-    """Return a time in the unit in which it reads best.
-
-    >>> format_us(0.25), format_us(12.3456), format_us(45678.0), format_us(3e6)
-    ('250 ns', '12.3 µs', '45.7 ms', '3 s')
-    """
-    for size_us, unit in ((1e6, "s"), (1e3, "ms"), (1.0, "µs")):
-        if abs(time_us) >= size_us:
-            return f"{time_us / size_us:.3g} {unit}"
-    return f"{time_us * 1e3:.3g} ns"

@@ -14,11 +14,10 @@ import torch
 from torch.utils.data import DataLoader
 
 from course_lib.errors import TrainingError
-from course_lib.training.batches import MaskedText
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus
-from course_lib.training.masking import MaskedBatch, masked_loss
-from course_lib.training.steps import make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.masked_text import MaskedBatch, MaskedText, masked_loss
+from course_lib.training.task import make_model, make_optimizer, model_inputs, training_loss
 
 
 def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:

@@ -1,27 +1,62 @@
-"""The training loop: learn, look at held-out text, note it down, and survive being killed."""
-
-from __future__ import annotations
+"""What a training run found out."""
 
 import dataclasses
 import json
+import os
+import pickle
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from course_lib.errors import TrainingError
-from course_lib.training.batches import MaskedText
-from course_lib.training.checkpoints import read_checkpoint, write_checkpoint
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus, corpus
-from course_lib.training.progress import progress_bar
-from course_lib.training.recording import Recorder, open_recorder
-from course_lib.training.run import Evaluation, TrainingRun
-from course_lib.training.steps import evaluate, make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.masked_text import MaskedText
+from course_lib.training.task import evaluate, make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.tensorboard import Recorder, open_recorder
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The loss on held-out text after some steps."""
+
+    steps: int
+    held_out_nats: float  # per byte
+    baseline_nats: float  # of the unigram baseline on the same bytes
+    seconds: float  # of training until then, evaluation included
+
+    @property
+    def beats_baseline(self) -> bool:
+        """Tell whether the model guesses better than by how often each byte occurs."""
+        return self.held_out_nats < self.baseline_nats
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A finished run: the trained model, the loss of every step, and the evaluations."""
+
+    config: TrainingConfig
+    model: nn.Module
+    losses_nats: tuple[float, ...]  # per byte, one a step; those before a resume included
+    evaluations: tuple[Evaluation, ...]
+    resumed_from_step: int  # 0 if the run was not interrupted
+
+    def __str__(self) -> str:
+        lines = [f"{'steps':>6}  {'held-out nats/byte':>18}  {'baseline':>8}  {'seconds':>7}"]
+        lines += [
+            f"{each.steps:6}  {each.held_out_nats:18.3f}  {each.baseline_nats:8.3f}  {each.seconds:7.1f}"
+            for each in self.evaluations
+        ]
+        return "\n".join(lines)
 
 
 def train(
@@ -31,7 +66,7 @@ def train(
     folder: Path | None = None,
     tensorboard: bool = True,
     device: torch.device | str = "cpu",
-    console: Console | None = None,
+    console: "Console | None" = None,
 ) -> TrainingRun:
     """Train a masked language model on docstrings, and examine it on docstrings of modules that it never saw.
 
@@ -149,3 +184,78 @@ class _Loop:
             "evaluations": [dataclasses.asdict(each) for each in self.evaluations],
             "seconds": self._seconds(),
         }
+
+
+Advance = Callable[[int, str], None]
+
+
+@contextmanager
+def progress_bar(title: str, total: int, *, console: "Console | None" = None) -> Iterator[Advance]:
+    """Give a function that takes how many of `total` are done, and what to say beside the bar.
+
+    Nothing is written where the console is neither a terminal nor a notebook: a log file would be full of bars.
+    """
+    # Not above, because importing rich draws a random number, and importing the library must not.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = console or Console(stderr=True)
+    columns = (
+        TextColumn(title),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=console, disable=not (console.is_terminal or console.is_jupyter)) as bar:
+        task = bar.add_task(title, total=total, note="")
+        yield lambda done, note: bar.update(task, completed=done, note=note)
+        bar.refresh()  # in a notebook rich leaves the last steps out
+
+
+CHECKPOINT_NAME = "checkpoint.pt"
+
+
+def write_checkpoint(folder: Path, state: dict[str, Any]) -> Path:
+    """Write a state to the folder's checkpoint in one step, and return its path.
+
+    The state goes to a file beside it, which takes the checkpoint's name only when the disk has all of it: who kills
+    the process finds the old checkpoint or the new one, never half of one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path, partial = folder / CHECKPOINT_NAME, folder / f"{CHECKPOINT_NAME}.partial"
+    with partial.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    _sync_folder(folder)
+    return path
+
+
+def read_checkpoint(folder: Path) -> dict[str, Any] | None:
+    """Return the state in the folder's checkpoint, on the CPU; None if the folder has none.
+
+    Only tensors and plain data are read, never code. Raises `TrainingError` if the file is no whole checkpoint.
+    """
+    path = folder / CHECKPOINT_NAME
+    if not path.exists():
+        return None
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+        raise TrainingError(
+            f"{path} is no checkpoint that can be read; remove it to begin anew, or name another folder."
+        ) from error
+    if not isinstance(state, dict):
+        raise TrainingError(f"{path} holds a {type(state).__name__}; it expects a checkpoint that `train` wrote.")
+    return state
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the disk keep the new name too; without it the name may be lost with the power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

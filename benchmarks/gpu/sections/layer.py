@@ -17,7 +17,8 @@ import torch._functorch.config
 from benchmarks import kernel_times
 from benchmarks.gpu.section import Notes, Run, Section
 from benchmarks.layer_cases import build_layer, programs
-from course_lib.graph import Cost, Device, cost, measure_device, predict_launches
+from course_lib.graph import Cost, cost
+from course_lib.graph.roofline import Device, measure_device, predict_launches
 from course_lib.models import TransformerConfig
 from course_lib.timing import time_callable
 

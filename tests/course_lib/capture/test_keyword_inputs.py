@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes
-from course_lib.capture.capturing import MODES
+from course_lib.capture.modes import MODES
 from course_lib.errors import CaptureError
 
 

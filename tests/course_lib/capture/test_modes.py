@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib.capture import capture
-from course_lib.capture.capturing import MODES
+from course_lib.capture.modes import MODES
 from course_lib.errors import CaptureError
 
 CAPTURED_BY = {

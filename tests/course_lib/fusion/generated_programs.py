@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.capture.seeding import seed_everything
+from course_lib.capture.isolation import seed_everything
 from tests.course_lib.fusion.program_edits import EDITS
 from tests.course_lib.fusion.program_seeds import NAMES, SEEDS, Seed, spell
 

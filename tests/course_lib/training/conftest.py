@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from course_lib.models import TransformerConfig
-from course_lib.training import Corpus, Document, TrainingConfig
+from course_lib.training import TrainingConfig
+from course_lib.training.corpus import Corpus, Document
 
 WORDS = ["return", "the", "value", "of", "a", "key", "in", "this", "table", "or", "raise", "an", "error", "if", "none"]
 
