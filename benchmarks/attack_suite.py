@@ -7,8 +7,6 @@ a naive grader or an unprotected process, then at the levels that promise to sto
 part of is tried. Exit status: that of the tests.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -7,8 +7,6 @@ the journal. At the end every submission must stand in it once, with the marks t
 the table is printed. Exit status 1 if anything was lost, doubled or graded again though it was written down.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

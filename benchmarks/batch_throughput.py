@@ -3,8 +3,6 @@
 python -m benchmarks.batch_throughput [--submissions 300] [--quick]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -6,8 +6,6 @@ Nothing is timed. ``--quick`` tries three programs of the gallery and the smalle
 is printed in benchmarks/results.
 """
 
-from __future__ import annotations
-
 import argparse
 import platform
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@
 passed: if it earned a quarter of the points or more.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -6,8 +6,6 @@ A control gets full marks if it answers rightly: the reference solution, and oth
 one of them lost points with a seed; the line says with which.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

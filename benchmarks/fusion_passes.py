@@ -9,8 +9,6 @@ what it is from 12 layers to 48, the time is linear. CPU time is that of this pr
 to it. At last comes the CPU time that importing all public packages of the library takes beyond importing torch.
 """
 
-from __future__ import annotations
-
 import argparse
 import pkgutil
 import subprocess

@@ -14,8 +14,6 @@ operators run as kernels in its interpreter; with TRITON_INTERPRET=0 in the envi
 Not yet run on CUDA.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -9,8 +9,6 @@ A case is one operator with the tensors of one size. Its programs compute the sa
 - `kernel`: the operator of `course_lib.kernels`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any

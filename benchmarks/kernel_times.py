@@ -1,7 +1,5 @@
 """Measure the fused operators as fractions of the speed at which this machine copies memory. Not yet run on CUDA."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -78,7 +76,7 @@ class Report:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Report:
+    def from_json(cls, data: Mapping[str, Any]) -> "Report":
         """Return the report that `to_json` gave."""
         measured = tuple(Measured(**{**one, "notes": tuple(one["notes"])}) for one in data["measured"])
         return cls(data["device"], data["copy_gb_per_s"], measured, tuple(data["left_out"]))

@@ -1,7 +1,5 @@
 """A class of any size to grade: notebooks with one answer each, the exercise's own controls in turn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

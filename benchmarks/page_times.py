@@ -7,8 +7,6 @@ Chromium, once unmeasured and three times measured, until it is loaded and holds
 below 2 s · 1 one is not · 2 there is no Chromium.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os
@@ -18,8 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.browser import NoBrowserError, browser, find
-from benchmarks.jupyter_server import jupyter_server
+from scripts.browser import NoBrowserError, browser, find, jupyter_server
 
 ROOT = Path(__file__).parents[1]
 NAME = "00_start_here"

@@ -7,8 +7,6 @@ process from which workers are forked. Exit status 1 if a check took longer than
 solution missed a point.
 """
 
-from __future__ import annotations
-
 import argparse
 import linecache
 import os

@@ -6,8 +6,6 @@ A run with ``--quick`` only shows that all of it works, so it is kept only where
 of the measurement.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import subprocess

@@ -8,8 +8,6 @@ that may be busy, so the best is printed beside the median, and processor time, 
 latter is not known of cold workers, since bubblewrap does not wait for its grandchildren.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

@@ -10,8 +10,6 @@ busy. ``--quick`` makes three runs of each, for CI, and judges only that no verd
 Exit status: 0 if all of it holds, 1 otherwise.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

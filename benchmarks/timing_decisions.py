@@ -12,8 +12,6 @@ Exit status: 0 if at most 1 % of the verdicts on each side are wrong, idle and l
 ``--quick`` takes one verdict of each kind on few pairs, which proves nothing about the rule, so its status is 0.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import datetime

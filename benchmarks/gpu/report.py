@@ -1,7 +1,5 @@
 """What came of all sections, as one JSON file and one Markdown file beside it."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

@@ -1,7 +1,5 @@
 """Run sections in processes of their own, each within its budget, and keep what each left behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a section is, and what it is given to run."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil
@@ -17,19 +15,6 @@ Notes = Mapping[str, Any]
 def no_sentences(notes: Notes) -> list[str]:
     """Find nothing to complain about."""
     return []
-
-
-@dataclass(frozen=True)
-class Section:
-    """One part of the check."""
-
-    title: str
-    order: int  # the lowest runs first
-    budget_s: float  # of its process, start included; then it is stopped
-    run: Callable[[Run], None]
-    as_markdown: Callable[[Notes], str]  # of the notes, which may be few if the section was stopped
-    failures: Callable[[Notes], list[str]] = no_sentences  # sentences; each fails the whole check
-    missed: Callable[[Notes], list[str]] = no_sentences  # targets of speed that were missed; they fail nothing
 
 
 @dataclass
@@ -57,6 +42,19 @@ class Run:
         beside = self.path.with_suffix(".part")
         beside.write_text(json.dumps(self.notes), encoding="utf-8")
         beside.replace(self.path)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the check."""
+
+    title: str
+    order: int  # the lowest runs first
+    budget_s: float  # of its process, start included; then it is stopped
+    run: Callable[[Run], None]
+    as_markdown: Callable[[Notes], str]  # of the notes, which may be few if the section was stopped
+    failures: Callable[[Notes], list[str]] = no_sentences  # sentences; each fails the whole check
+    missed: Callable[[Notes], list[str]] = no_sentences  # targets of speed that were missed; they fail nothing
 
 
 def sections() -> dict[str, Section]:

@@ -3,8 +3,6 @@
 Nothing is imported, so a module that could not even start is still judged.
 """
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from collections.abc import Iterator

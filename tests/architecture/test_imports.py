@@ -1,7 +1,5 @@
 """Who may import whom. The layout of the packages is also the list of what the sandbox shows to student code."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The tree in the README is the tree on disk: what it shows exists, and no package or folder is missing from it."""
 
-from __future__ import annotations
-
 import re
 
 from tests.architecture.source_tree import PACKAGES, ROOT, python_files, tracked_files

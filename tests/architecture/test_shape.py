@@ -1,7 +1,5 @@
 """How large files and functions are, and that every ``__init__.py`` is a list of what its package offers."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import statistics

@@ -1,7 +1,5 @@
 """The host holds no tool that turns a student's bytes into running code: checked in its source, name by name."""
 
-from __future__ import annotations
-
 import ast
 from fnmatch import fnmatch
 

@@ -3,8 +3,6 @@
 Everything else is as it would be: a session, folder, environment, output and exit status of its own.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import multiprocessing
 import os

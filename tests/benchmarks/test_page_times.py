@@ -1,14 +1,13 @@
 """Pages are timed in a real browser, and a machine without one says so."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sys
 
 import pytest
 
-from benchmarks import browser, page_times
+from benchmarks import page_times
+from scripts import browser
 
 LATE = """<!doctype html><title>late</title><table><tbody></tbody></table>
 <script>setTimeout(() => document.querySelector("tbody").innerHTML = "<tr><td>1</td></tr>", 300)</script>"""

@@ -1,7 +1,5 @@
 """The benchmark of the sandbox: its arithmetic, and one quick series of the strongest level."""
 
-from __future__ import annotations
-
 import pytest
 
 from autograder.host.sandbox import SandboxError, open_sandbox

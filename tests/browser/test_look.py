@@ -8,7 +8,7 @@ import shutil
 import nbformat
 import pytest
 
-from benchmarks import browser
+from scripts import browser
 from tests.browser.look import look_at, names_of_notebooks, references
 from tests.browser.student_lab import release, student_lab
 

@@ -4,8 +4,6 @@ The host times a worker from outside, over messages and shared memory of the dev
 from inside, and ratios are measured that are known beforehand. Not yet run on CUDA.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Each fused operator beside eager PyTorch, torch.compile and a peer's way, as fractions of the speed of a copy."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from benchmarks import kernel_times

@@ -1,7 +1,5 @@
 """The machine: without it, a time means nothing."""
 
-from __future__ import annotations
-
 import importlib.metadata
 
 import torch

@@ -1,7 +1,5 @@
 """All tests in tests/gpu, each file in a process of its own: a kernel that writes astray spoils a CUDA context."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

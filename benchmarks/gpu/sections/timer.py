@@ -1,7 +1,5 @@
 """The timer's check of itself: what is known beforehand is measured, a side stream is caught."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from benchmarks.gpu.section import Notes, Run, Section

@@ -1,7 +1,5 @@
 """The executor's own graph is shown: what was fused, and which types it was fused for."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

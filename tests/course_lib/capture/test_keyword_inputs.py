@@ -1,7 +1,5 @@
 """Programs whose inputs are given by name, as those of Hugging Face are."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """Every mode captures what it can, says who did it, and leaves the program as it was."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import pickle

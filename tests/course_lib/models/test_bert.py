@@ -1,7 +1,5 @@
 """BERT with its head is Hugging Face's, number by number, and weights go both ways."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """The residual network has BatchNorm where folding finds it, and its shortcut where sizes change."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

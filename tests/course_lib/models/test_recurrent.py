@@ -1,7 +1,5 @@
 """Recurrent networks equal PyTorch's, and scripting keeps their loops where tracing does not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """Workloads are found by name, run, and are the same each time."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

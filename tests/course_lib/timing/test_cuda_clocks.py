@@ -1,7 +1,5 @@
 """What the clocks for CUDA ask of the device, and in which order, on a stand-in that writes it down."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """A small text and settings that train in a second."""
 
-from __future__ import annotations
-
 import pytest
 
 from course_lib.models import TransformerConfig

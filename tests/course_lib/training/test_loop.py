@@ -1,7 +1,5 @@
 """The loop learns, reports, records, and goes on after a kill as if nothing had happened."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import io

@@ -4,8 +4,6 @@ A third keep their meaning, and the passes must find the operator. The others ar
 write in between, a second reader. Then the passes may do what they like, as long as the program computes what it says.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import re

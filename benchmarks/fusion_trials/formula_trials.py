@@ -1,14 +1,12 @@
 """What becomes of a generated formula: fused, compared with itself, and written down."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 
 import torch
 
+from benchmarks.fusion_trials.formula_programs import FormulaProgram, generate_formula
 from course_lib.fusion import fuse, verify
-from tests.course_lib.fusion.formula_programs import FormulaProgram, generate_formula
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,14 @@
 """What becomes of a generated program: fused, compared with itself, and written down."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
+from benchmarks.fusion_trials.generated_programs import Program, generate
 from course_lib.fusion import PASSES, FusionResult, GraphPass, fuse, verify
 from course_lib.fusion.passes import LayerNormToBatchNorm
-from tests.course_lib.fusion.generated_programs import Program, generate
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from benchmarks.fusion_sweep import table, table_of_passes
+from benchmarks.fusion_trials.generated_programs import generate
+from benchmarks.fusion_trials.program_edits import EDITS
+from benchmarks.fusion_trials.program_seeds import SEEDS, spell
+from benchmarks.fusion_trials.program_trials import Outcome, try_out
 from course_lib.fusion import batch_norm, guards
 from course_lib.fusion.passes import qkv_merge
-from tests.course_lib.fusion.generated_programs import generate
-from tests.course_lib.fusion.program_edits import EDITS
-from tests.course_lib.fusion.program_seeds import SEEDS, spell
-from tests.course_lib.fusion.program_trials import Outcome, try_out
 from tests.drawn import some
 
 PROGRAMS, TRIED, PARTS = 100, 30, 3  # others in each run; thousands in `make bench`, by benchmarks/fusion_sweep.py

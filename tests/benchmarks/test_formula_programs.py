@@ -6,9 +6,9 @@ import itertools
 import pytest
 import torch
 
+from benchmarks.fusion_trials.formula_programs import EDITS, FORMULAS, generate_formula
+from benchmarks.fusion_trials.formula_trials import try_formula
 from course_lib.fusion.passes import out_of_place
-from tests.course_lib.fusion.formula_programs import EDITS, FORMULAS, generate_formula
-from tests.course_lib.fusion.formula_trials import try_formula
 from tests.drawn import some
 
 activations = importlib.import_module("course_lib.fusion.formulas.activations")  # whose name is also a function's

@@ -5,8 +5,6 @@ between the steps: all that keeps the meaning, and the pass must still fire. An 
 write in between, a second reader. Then the pass may do what it likes, as long as the program computes what it says.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable
@@ -16,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from benchmarks.fusion_trials.program_edits import EDITS
+from benchmarks.fusion_trials.program_seeds import NAMES, SEEDS, Seed, spell
 from course_lib.capture.isolation import seed_everything
-from tests.course_lib.fusion.program_edits import EDITS
-from tests.course_lib.fusion.program_seeds import NAMES, SEEDS, Seed, spell
 
 Tensor = torch.Tensor
 

@@ -1,7 +1,5 @@
 """Importing the library costs little beyond torch, and does nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,11 +1,9 @@
 """Edits that change what a generated program means."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 
-from tests.course_lib.fusion.program_seeds import Step
+from benchmarks.fusion_trials.program_seeds import Step
 
 Edit = Callable[[list[str], tuple[Step, ...], random.Random], list[str]]
 
