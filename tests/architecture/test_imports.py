@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,11 @@ def forbidden_imports(importer: str, imported: set[str]) -> list[str]:
     return sorted(name for name in imported if is_ours(name) and not any(covers(one, name) for one in allowed))
 
 
+def strays(path: Path, package: str) -> list[str]:
+    """Return what the file at `path` imports of `package`."""
+    return sorted(name for name in imports_of(path) if covers(package, name))
+
+
 def outside_standard_library(imported: set[str], own: str) -> list[str]:
     """Return those of `imported` that are neither in the standard library nor in the package `own`."""
     return sorted(
@@ -96,6 +102,15 @@ def test_notebooks_import_only_the_library_and_practice():
         ours = {name for name in notebook_imports(json.loads(path.read_text("utf-8"))) if is_ours(name)}
         strays = [name for name in ours if not any(covers(one, name) for one in NOTEBOOKS_MAY_IMPORT)]
         assert strays == [], f"{path.name} imports {strays}"
+
+
+def test_benchmarks_and_tests_are_apart():
+    """Benchmarks import no test; only the tests of benchmarks import them."""
+    measuring = {module_name(path): strays(path, "tests") for path in python_files("benchmarks", "scripts")}
+    others = (path for path in python_files("tests") if not path.is_relative_to(ROOT / "tests" / "benchmarks"))
+    testing = {module_name(path): strays(path, "benchmarks") for path in others}
+
+    assert {name: found for name, found in (measuring | testing).items() if found} == {}
 
 
 @pytest.mark.parametrize(
