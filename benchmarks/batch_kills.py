@@ -41,7 +41,7 @@ class Outcome:
 
 
 def grade(folder: Path, journal: Path, seed_file: Path) -> None:
-    """Grade what lies in ``folder``, printing a line when a record is on disk: what the killed process runs."""
+    """Grade what lies in `folder`, printing a line when a record is on disk: what the killed process runs."""
     hand_ins = handed_in(folder, [path.name for path in next(folder.iterdir()).iterdir()])
     with Journal(journal) as opened:
         print("start", flush=True)
@@ -56,7 +56,7 @@ def grade(folder: Path, journal: Path, seed_file: Path) -> None:
 
 
 def run(work: Path, submissions: int, kills: int, generator: random.Random) -> Outcome:
-    """Grade a class of ``submissions`` with ``kills`` kills on the way."""
+    """Grade a class of `submissions` with `kills` kills on the way."""
     outcome, started = Outcome(submissions), time.monotonic()
     hand_ins = make_class(work / "submitted", EXERCISE, submissions)
     journal, seed_file = work / "journal.jsonl", work / "secret_seed"
@@ -77,7 +77,7 @@ def run(work: Path, submissions: int, kills: int, generator: random.Random) -> O
 
 
 def _start(work: Path, count: int | None, generator: random.Random) -> list[str]:
-    """Run the batch once; killed after ``count`` new records, or to its end if that is None."""
+    """Run the batch once; killed after `count` new records, or to its end if that is None."""
     command = [sys.executable, "-m", "benchmarks.batch_kills", "--grade", str(work)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None

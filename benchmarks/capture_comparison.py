@@ -2,7 +2,7 @@
 
     python -m benchmarks.capture_comparison [--quick]
 
-Nothing is timed. ``--quick`` tries three programs of the gallery and the smallest model. `benchmarks.record` keeps what
+Nothing is timed. `--quick` tries three programs of the gallery and the smallest model. `benchmarks.record` keeps what
 is printed in benchmarks/results.
 """
 

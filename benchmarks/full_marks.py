@@ -46,7 +46,7 @@ def right_answers(exercise_id: str) -> list[Control]:
 
 
 def marked(exercise_id: str, control: Control, seed: int, sandbox: Sandbox) -> Marked:
-    """Grade ``control`` as a student's answer."""
+    """Grade `control` as a student's answer."""
     exercise = find(exercise_id, hidden=True)
     parts = {"setup": exercise.setup, f"answer {exercise_id}": control.answer}
     record = judge(exercise, parts, sandbox=sandbox, seed=seed)
@@ -57,7 +57,7 @@ def marked(exercise_id: str, control: Control, seed: int, sandbox: Sandbox) -> M
 
 
 def all_marked(exercises: Iterable[str], seeds: int) -> Iterator[Marked]:
-    """Every right answer with seeds 0 to ``seeds`` - 1, two at a time."""
+    """Every right answer with seeds 0 to `seeds` - 1, two at a time."""
     work = [(each, control, seed) for each in exercises for control in right_answers(each) for seed in range(seeds)]
     sandbox = open_sandbox()
     with ThreadPoolExecutor(max_workers=2) as pool:

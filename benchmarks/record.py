@@ -2,7 +2,7 @@
 
     python -m benchmarks.record NAME [--results FOLDER] [arguments of benchmarks/NAME.py]
 
-A run with ``--quick`` only shows that all of it works, so it is kept only where ``--results`` says. Exit status: that
+A run with `--quick` only shows that all of it works, so it is kept only where `--results` says. Exit status: that
 of the measurement.
 """
 

@@ -80,7 +80,7 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
 
 
 def measure(sandbox: Sandbox, way: str, count: int) -> Series:
-    """Submit ``count`` times, the start of a zygote not included."""
+    """Submit `count` times, the start of a zygote not included."""
     series = Series(sandbox.level, way)
     zygotes = sandbox.zygotes
     if way == "zygote":

@@ -5,7 +5,7 @@
 A graph that calls an operator n times is judged against one that calls it m times and gives the same output, so the
 true ratio is m / n. First the baseline against itself: the ratio must be 1.00 within 2 %. Then a known ratio of 1.5,
 which must PASS where 1.2 is asked for and FAIL where 2.0 is, idle and while another process keeps every other core
-busy. ``--quick`` makes three runs of each, for CI, and judges only that no verdict is wrong.
+busy. `--quick` makes three runs of each, for CI, and judges only that no verdict is wrong.
 
 Exit status: 0 if all of it holds, 1 otherwise.
 """
@@ -71,7 +71,7 @@ class Cell:
 
 
 def repeated(count: int) -> Program:
-    """A program that computes tanh ``count`` times and returns it once; tracing keeps calls that nobody reads."""
+    """A program that computes tanh `count` times and returns it once; tracing keeps calls that nobody reads."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         results = [torch.tanh(x) for _ in range(count)]
@@ -166,7 +166,7 @@ def table(cells: Sequence[Cell]) -> str:
 
 
 def write(cells: Sequence[Cell], folder: Path) -> Path:
-    """Write everything as JSON into ``folder`` and return where it lies."""
+    """Write everything as JSON into `folder` and return where it lies."""
     folder.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     record: dict[str, Any] = {"schema": SCHEMA, "date": date, "machine": environment().to_json()}

@@ -9,7 +9,7 @@ below the cut, and a FAIL at 4 % or more above it. Beside it stand two rules on 
 ratio of the means, or of the fastest times, above the cut?
 
 Exit status: 0 if at most 1 % of the verdicts on each side are wrong, idle and loaded; 1 otherwise. A run with
-``--quick`` takes one verdict of each kind on few pairs, which proves nothing about the rule, so its status is 0.
+`--quick` takes one verdict of each kind on few pairs, which proves nothing about the rule, so its status is 0.
 """
 
 import argparse

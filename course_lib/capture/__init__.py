@@ -1,4 +1,4 @@
-"""From a program to its graph."""
+"""Capture the graph of a program."""
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.comparison import Comparison, compare_modes

@@ -1,4 +1,4 @@
-"""The result of comparing capture modes, as data and as a table."""
+"""Compare capture modes: which of them captures a program, refuses it, or is silently wrong."""
 
 import contextlib
 import copy
@@ -28,7 +28,7 @@ WIDTH = 90  # characters of a line in the last column of the text form
 
 @dataclass(frozen=True)
 class ModeResult:
-    """What became of a program in one capture mode."""
+    """Hold the verdict on one capture mode."""
 
     mode: str
     verdict: Verdict
@@ -38,7 +38,7 @@ class ModeResult:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What became of a program in each mode; prints as a table and shows as one in a notebook."""
+    """Hold the verdict on each mode; prints as a table and shows as one in a notebook."""
 
     name: str  # of the program
     results: tuple[ModeResult, ...]
@@ -52,13 +52,13 @@ class Comparison:
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """The verdict by mode."""
+        """Return the verdict by mode."""
         return {result.mode: result.verdict for result in self.results}
 
     def __str__(self) -> str:
         return str(self._table())
 
-    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+    __repr__ = __str__  # notebooks, terminals and logs all show the readable form
 
     def _repr_html_(self) -> str:
         return self._table()._repr_html_()
@@ -68,7 +68,7 @@ class Comparison:
         return Table(COLUMNS, rows, caption=self.name, wrapped=WIDTH)
 
 
-CAPTURE_SEED = 1  # probes have other seeds, so that a random number frozen into a graph shows
+CAPTURE_SEED = 1  # probes have other seeds, so that a random number that became a constant is noticed
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _truth(model: Program, probes: Sequence[_Probe]) -> list[Observation]:
 def _judge(
     mode: str, model: Program, probes: Sequence[_Probe], truth: Sequence[Observation], options: Mapping[str, Any]
 ) -> ModeResult:
-    """Capture a copy in one mode and follow it through all probes."""
+    """Capture a copy in one mode and compare it with the program on all probes."""
     program = _copied(model)
     seed_everything(CAPTURE_SEED)
     random.seed(CAPTURE_SEED)
@@ -176,7 +176,7 @@ def _judge(
 
 
 def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Observation:
-    """Run one probe; `owners` are the modules whose training flag counts, the first one that whose state is read."""
+    """Run one probe; its training mode is set on all `owners`, and the state of the first one is read."""
 
     def in_mode(inputs: tuple[Any, ...], keyword_inputs: dict[str, Any]) -> Any:
         modules = [owner for owner in owners if isinstance(owner, nn.Module) and probe.training is not None]
@@ -194,7 +194,7 @@ def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Observat
 
 
 def _wrong(expected: Observation, seen: Observation, owners: Sequence[object]) -> str:
-    """Return in a few words what the capture did wrong; an empty text if nothing."""
+    """Return in a few words how the capture differs from the program; an empty text if it does not."""
     if expected.raised is not None:
         if seen.raised is None:
             return f"a result where the program raises {type(expected.raised).__name__}"
@@ -223,7 +223,7 @@ def _how(captured: Captured) -> str:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Keep what PyTorch prints and logs about programs it refuses off the screen; warnings are with each result."""
+    """Silence what PyTorch prints and logs about programs that it refuses; warnings are kept with each result."""
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -238,11 +238,11 @@ def _silence() -> Iterator[None]:
 def _copied(model: Program) -> Any:
     try:
         return copy.deepcopy(model)
-    except Exception as error:  # an attribute of any class may refuse
+    except Exception as error:  # an attribute of any class may refuse to be copied
         raise CaptureError(f"{name_of(model)} cannot be copied, so it cannot be tried safely: {error}") from error
 
 
 def _one_line(error: Exception) -> str:
-    """Return the line of a message that says most: the last one of TorchScript's tracebacks, else the first."""
+    """Return the most useful line of a message: the last one of TorchScript's tracebacks, otherwise the first."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [""]
     return " ".join(lines[-1 if "TorchScript" in lines[0] else 0].split())[:160]

@@ -14,7 +14,7 @@ from course_lib.capture.source_lines import lines_of_nodes
 
 
 class FunctionModule(nn.Module):
-    """A function as a module, since export takes modules alone."""
+    """Wrap a function in a module, since export takes modules only."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ def capture_export(
     try:
         program = torch.export.export(module, inputs, dict(keyword_inputs), dynamic_shapes=dynamic_shapes, strict=False)
         runnable = program.module()
-    except Exception as error:  # the program runs on fake tensors, so it can fail in any way
+    except Exception as error:  # the program runs on fake tensors and may raise anything
         raise explain_failure("export", name_of(model), error) from error
     return Captured(
         mode="export",
@@ -58,7 +58,7 @@ def capture_export(
 
 
 def _constraints(program: torch.export.ExportedProgram) -> Iterator[str]:
-    """Yield what must hold of the inputs' sizes: fixed ones, and the ranges of symbolic ones."""
+    """Yield the constraints on the sizes of the inputs: fixed sizes, and ranges of symbolic ones."""
     inputs = set(program.graph_signature.user_inputs)
     for node in program.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")

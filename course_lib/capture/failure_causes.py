@@ -1,4 +1,4 @@
-"""What each part of PyTorch says when it refuses a program, and what that means."""
+"""Explain errors of PyTorch during a capture: the cause of each known message, and what to try."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from course_lib.errors import CaptureError
 
 @dataclass(frozen=True)
 class Cause:
-    """One reason for which a capture fails, known by what Python or PyTorch says about it."""
+    """Describe one cause of a failed capture, recognised by the message of Python or PyTorch."""
 
     pattern: str
     why: str

@@ -1,4 +1,4 @@
-"""Capture by symbolic tracing: run the program once on proxies and record what it does with them."""
+"""Capture torch.fx graphs: by symbolic tracing on proxies, and by `make_fx` on the operators of one run."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ LeafModule = type[nn.Module] | str
 
 
 class LineTracer(fx.Tracer):
-    """A tracer that keeps chosen modules as one node each, and notes for each node the line it came from."""
+    """Trace a program, keep chosen modules as one node each, and record the source line of each node."""
 
     def __init__(self, leaf_modules: Sequence[LeafModule]) -> None:
         """Keep modules of the given classes, or at the given paths, as leaves beside those of torch.nn."""
@@ -31,7 +31,7 @@ class LineTracer(fx.Tracer):
         return chosen or super().is_leaf_module(m, module_qualified_name)
 
     def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
-        """Create a node as torch.fx does, and note its line."""
+        """Create a node as torch.fx does, and record its source line."""
         node = super().create_node(*args, **kwargs)
         line = line_of_caller(sys._getframe(1))
         if line is not None:
@@ -69,16 +69,16 @@ def trace(
     tracer = LineTracer(leaf_modules)
     try:
         graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
-    except Exception as error:  # a program can fail in any way while it runs on proxies
+    except Exception as error:  # the program runs on proxies and may raise anything
         raise explain_failure("fx", name, error) from error
     _drop_fixed_inputs(graph, concrete_args or {})
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
 
 
 def _drop_fixed_inputs(graph: fx.Graph, concrete_args: Mapping[str, object]) -> None:
-    """Take away the inputs that were fixed, with the assertions that torch.fx adds about them.
+    """Remove the inputs that were fixed, with the assertions that torch.fx adds about them.
 
-    The value is part of the graph now; an input that may only ever have one value would be noise.
+    Their values are constants of the graph now, so the inputs have no use.
     """
     fixed = {f"{name}_1" for name, value in concrete_args.items() if _is_plain(value)}
     for node in graph.find_nodes(op="placeholder"):
@@ -101,7 +101,7 @@ def capture_make_fx(
 ) -> Captured:
     """Record ATen operators with the sizes of these inputs as constants; parameters become attributes of the graph.
 
-    The graph takes keyword inputs too by place, in the order in which they were given.
+    The graph takes keyword inputs by position too, in the order in which they were given.
     """
     names, count = tuple(keyword_inputs), len(inputs)
 
@@ -116,7 +116,7 @@ def capture_make_fx(
     try:
         program = by_place if names else model
         graph_module = make_fx(program, record_stack_traces=True)(*inputs, *keyword_inputs.values())
-    except Exception as error:  # the program runs, so it can fail in any way
+    except Exception as error:  # the program runs and may raise anything
         raise explain_failure("make_fx", name_of(model), error) from error
     return Captured(
         mode="make_fx",

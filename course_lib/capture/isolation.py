@@ -1,4 +1,4 @@
-"""Capturing runs the program; here is what puts everything back as it was."""
+"""Run a program without side effects: fresh inputs, restored state of the program, and seeds of random states."""
 
 import random
 import sys
@@ -15,10 +15,10 @@ Restore = Callable[[], None]
 
 @contextmanager
 def preserving(program: object) -> Iterator[None]:
-    """Put back, also after a failure, what running `program` changes.
+    """Restore at the end, also after a failure, the state that running `program` changes.
 
-    That is: tensors, attributes and containers of a module and all its parts; the random states of torch, Python and
-    NumPy; whether gradients are recorded. What a program does elsewhere (a global list, a file) stays done.
+    The state is: tensors, attributes and containers of a module and all its parts; the random states of torch, Python
+    and NumPy; whether gradients are recorded. Other effects of a program (a global list, a file) are not undone.
     """
     restores: list[Restore] = []
     _remember(program, restores, set())
@@ -32,7 +32,7 @@ def preserving(program: object) -> Iterator[None]:
 
 
 def fresh_inputs(inputs: Sequence[object]) -> tuple[Any, ...]:
-    """Return inputs of the same values in tensors and containers of their own."""
+    """Return copies of the inputs, with new tensors and containers."""
     return tuple(tree_map(_fresh, list(inputs)))
 
 
@@ -43,7 +43,7 @@ def _fresh(value: object) -> object:
 
 
 def _remember(value: object, restores: list[Restore], seen: set[int]) -> None:
-    """Note how to put back `value` and all that it holds."""
+    """Record how to restore `value` and all that it holds."""
     if id(value) in seen:
         return
     seen.add(id(value))
@@ -90,7 +90,7 @@ def _container_restore(container: Any) -> Restore:
 
 
 def _random_states() -> list[Restore]:
-    """Note the random states as they are."""
+    """Record the random states as they are."""
     python, cpu = random.getstate(), torch.get_rng_state()
     restores: list[Restore] = [lambda: random.setstate(python), lambda: torch.set_rng_state(cpu)]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -106,8 +106,8 @@ def _random_states() -> list[Restore]:
 def seed_everything(seed: int) -> None:
     """Set the random state of the CPU and of every accelerator, as `torch.manual_seed` does.
 
-    Where there is no accelerator, `torch.manual_seed` notes for each kind of them, with the whole call stack, what to
-    do when one appears, and keeps that as long as the process lives.
+    Without an accelerator, `torch.manual_seed` stores a call for each kind of accelerator, with the call stack, and
+    keeps it as long as the process lives. This function does not.
     """
     if torch.accelerator.is_available():
         torch.manual_seed(seed)

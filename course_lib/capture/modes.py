@@ -45,7 +45,7 @@ CAPTURERS: Mapping[str, Capturer] = {
 }
 MODES = ("trace", "script", "fx", "make_fx", "dynamo", "export", "aot", "lazy")
 NEED_NO_INPUTS = ("script", "fx")
-PLAIN = (bool, int, float, str)  # defaults that can become a part of the graph
+PLAIN = (bool, int, float, str)  # types of defaults that can become constants of the graph
 
 
 def capture(
@@ -91,7 +91,7 @@ def capture(
 
 
 def _captured(capturer: Capturer, model: Program, inputs: Any, keyword_inputs: Any) -> Captured:
-    """Capture, leaving the model as it was; say what PyTorch warned of, and let the graphs be pickled."""
+    """Capture without changing the model; keep the warnings of PyTorch, and make the graphs picklable."""
     with preserving(model), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         captured = capturer(model, inputs, keyword_inputs)
@@ -108,7 +108,7 @@ def left_out(model: Program, inputs: Sequence[object], keyword_inputs: Mapping[s
     try:
         signature = inspect.signature(forward)
         given = signature.bind(*inputs, **keyword_inputs).arguments
-    except (TypeError, ValueError):  # no signature, or a call that fails for itself
+    except (TypeError, ValueError):  # no signature, or inputs that do not fit it
         return {}
     known = {name: one.default for name, one in signature.parameters.items() if name not in given}
     return {name: default for name, default in known.items() if default is None or type(default) in PLAIN}

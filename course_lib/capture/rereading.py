@@ -1,21 +1,21 @@
-"""Graphs that can be written to a file and read again, whoever captured them."""
+"""Make graph modules picklable, whatever tracer captured them."""
 
 from torch import fx
 
 
 class RereadingTracer(fx.Tracer):
-    """Traces the code of a graph module that is read from a file; parameters and buffers stay what they are."""
+    """Trace the code of a graph module that is unpickled; parameters and buffers stay attributes."""
 
-    proxy_buffer_attributes = True  # else what is computed from buffers alone would be computed once, and kept
+    proxy_buffer_attributes = True  # otherwise values computed from buffers alone would become constants
 
 
 def picklable(gm: fx.GraphModule) -> fx.GraphModule:
-    """Return `gm` itself, which can now be pickled and read back, and so can its copies.
+    """Make `gm` and its copies picklable, and return `gm`.
 
-    To read a graph module back, torch.fx runs its code through a tracer of the class that captured it, made without
-    arguments. Some tracers need arguments, and that of `make_fx` computes on parameters instead of noting what is
-    computed. Stack traces survive; other metadata does not, so run `propagate_shapes` again. Nor do annotations that
-    are text, as all are in files that begin with `from __future__ import annotations`.
+    To unpickle a graph module, torch.fx traces its code with the class of the tracer that captured it, called without
+    arguments. Some tracers need arguments, and the tracer of `make_fx` computes on parameters instead of recording.
+    Stack traces survive; other metadata does not, so run `propagate_shapes` again. Annotations that are strings are
+    lost too, as in files with `from __future__ import annotations`.
     """
     quoted = [node for node in gm.graph.nodes if isinstance(node.type, str)]
     for node in quoted:

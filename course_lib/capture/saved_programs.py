@@ -1,4 +1,4 @@
-"""Freeze a TorchScript program, write it to a file that C++ can run, and read it back."""
+"""Save programs to files that C++ can run: TorchScript archives, frozen or not, and AOTInductor packages."""
 
 import io
 import warnings
@@ -60,7 +60,7 @@ def load(path: Path | str) -> Captured:
 
 
 def copy_of(captured: Captured) -> Any:
-    """Return the TorchScript program with an executor of its own, which has seen nothing yet."""
+    """Return a copy of the TorchScript program with a new executor, which has profiled nothing yet."""
     buffer = io.BytesIO()
     with _warnings():
         torch.jit.save(_script(captured, "copy_of"), buffer)
@@ -79,7 +79,7 @@ def _script(captured: Captured, asked_by: str) -> Any:
 
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """Keep what is warned about instead of printing it."""
+    """Collect warnings instead of printing them."""
     said: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -99,7 +99,7 @@ def package(captured: Captured, path: Path | str) -> Path:
         raise CaptureError(f"package got the name {str(path)!r}; it expects one that ends in .pt2.")
     from torch._inductor import aoti_compile_and_package, config
 
-    # or headers are compiled in advance, for packages to come
+    # otherwise Inductor precompiles headers for later packages
     without_headers = config.patch({"aot_inductor.precompile_headers": False})
     try:
         with torch.no_grad(), without_headers:

@@ -1,6 +1,6 @@
-"""The switches of TorchScript's executor that let it fuse on a CPU.
+"""Work with TorchScript graphs: switch the executor's fusers, build graphs from plain data, rewrite them by patterns.
 
-Private: they are names of `torch._C`, belong to the whole process, and are put back here whatever happens.
+Private: the switches are names of `torch._C` and belong to the whole process. `fusing_with` restores them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,10 +16,10 @@ Fuser = Literal["none", "tensor_expressions", "onednn"]
 
 @contextmanager
 def fusing_with(fuser: Fuser) -> Iterator[None]:
-    """Let the executor fuse with one fuser, or none, until the block is left.
+    """Make the executor fuse with one fuser, or with none, within the block.
 
-    "tensor_expressions" (NNC) needs LLVM for fast code, which PyTorch's wheels lack: its groups are then run by a slow
-    reference interpreter, so they are to be looked at and not to be timed. "onednn" is fast, for frozen modules.
+    "tensor_expressions" (NNC) needs LLVM for fast code, which PyTorch's wheels lack: a slow reference interpreter then
+    runs its groups, so their time means nothing. "onednn" is fast, and takes frozen modules.
     """
     switches = _switches()
     before = [read() for read, _ in switches]
@@ -34,7 +34,7 @@ def fusing_with(fuser: Fuser) -> Iterator[None]:
 
 
 def has_llvm() -> bool:
-    """Whether this build of PyTorch can compile fusion groups for the CPU; PyTorch's own packages cannot."""
+    """Tell whether this build of PyTorch can compile fusion groups for the CPU; PyTorch's own packages cannot."""
     return bool(torch._C._llvm_enabled())
 
 
@@ -61,7 +61,7 @@ def graph_of(data: Mapping[str, Any]) -> Any:
         >>> [node.kind() for node in next(graph.nodes()).g("Subgraph").nodes()]
         ['aten::exp']
 
-    The attribute ``held`` of a node numbers its graph in the list ``held``. Raises `CaptureError` for text that
+    The attribute `held` of a node numbers its graph in the list `held`. Raises `CaptureError` for text that
     TorchScript cannot parse.
     """
     try:
@@ -84,8 +84,9 @@ def rewrite_script(graph: Any, pattern: str, replacement: str) -> Any:
         >>> [node.kind() for node in rewrite_script(traced.graph, pattern, replacement).nodes()]
         ['aten::exp']
 
-    Inputs of both texts go together by position. Nothing is asked but that the nodes are there: neither what constants
-    are, nor whether both sides mean the same. Raises `CaptureError` for text that is no graph.
+    Inputs of both texts correspond by position. TorchScript only looks for the nodes: it compares no values of
+    constants, and does not check that the replacement computes the same. Raises `CaptureError` for text that is no
+    graph.
     """
     copy = graph.copy()
     try:

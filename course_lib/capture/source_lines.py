@@ -1,4 +1,4 @@
-"""Where in the user's own source something happened."""
+"""Find the line of the user's source that a node, a call or an error comes from."""
 
 import linecache
 import re
@@ -19,7 +19,7 @@ _PYTHON = sysconfig.get_path("stdlib")
 
 @dataclass(frozen=True)
 class SourceLine:
-    """One line of the program that was captured."""
+    """Describe one line of the program that was captured."""
 
     file: str
     line: int  # counted from 1
@@ -41,7 +41,7 @@ class SourceLine:
 
 
 def lines_of_nodes(graphs: Iterable[fx.GraphModule]) -> Mapping[str, SourceLine]:
-    """Return the line of each node that carries a stack trace; of nodes of one name the first graph's counts."""
+    """Return the line of each node that has a stack trace; for a name in several graphs, the line of the first one."""
     lines: dict[str, SourceLine] = {}
     for graph_module in graphs:
         for node in graph_module.graph.nodes:
@@ -52,14 +52,14 @@ def lines_of_nodes(graphs: Iterable[fx.GraphModule]) -> Mapping[str, SourceLine]
 
 
 def line_in_text(text: str) -> SourceLine | None:
-    """Return the user's innermost line in a stack trace, the innermost frame last; None if none is the user's."""
+    """Return the innermost line of the user in a stack trace, or None; the innermost frame is the last one."""
     frames = re.findall(r'File "([^"]+)", line (\d+)(?:, in (\S+))?', text)
     users = [frame for frame in frames if _is_users(frame[0])]
     return SourceLine.at(users[-1][0], int(users[-1][1]), users[-1][2]) if users else None
 
 
 def line_of_caller(frame: FrameType | None) -> SourceLine | None:
-    """Return the innermost line of the user's, going outwards from `frame`; None if we come first."""
+    """Return the innermost line of the user, going outwards from `frame`; None if a line of ours comes first."""
     while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
         frame = frame.f_back
     if frame is None or frame.f_code.co_filename.startswith(_OURS):
@@ -68,7 +68,7 @@ def line_of_caller(frame: FrameType | None) -> SourceLine | None:
 
 
 def line_of_error(error: BaseException) -> SourceLine | None:
-    """Return the innermost line of the user's at which `error` was raised, or None if there is none."""
+    """Return the innermost line of the user in the traceback of `error`, or None."""
     frames: Iterable[tuple[FrameType, int]] = traceback.walk_tb(error.__traceback__)
     places = [(frame.f_code, line) for frame, line in frames]
     users = [(code, line) for code, line in places if _is_users(code.co_filename)]

@@ -1,4 +1,4 @@
-"""What the doctor found, as data that prints as text and shows as HTML."""
+"""Examine this machine, and report what was found as text, HTML and data."""
 
 import dataclasses
 import html
@@ -21,7 +21,7 @@ COLOURS = {"fine": "20,140,90", "note": "128,128,128", "mend": "205,60,50"}
 
 
 class Health(StrEnum):
-    """How a finding stands."""
+    """State whether a finding is fine."""
 
     FINE = "fine"
     NOTE = "note"  # the course works all the same; the advice says what differs
@@ -30,7 +30,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """Hold one thing that was examined."""
 
     name: str  # e.g. "torch"
     found: str  # e.g. "2.13.0+cpu"; for what is missing "not found"
@@ -43,7 +43,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """All findings, in the order in which they were made.
+    """Hold all findings, in the order in which they were made.
 
     >>> report = Report((Finding("python", "3.11.2", Health.FINE),))
     >>> report["python"].found, report.healthy
@@ -54,12 +54,12 @@ class Report:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing has to be mended."""
+        """Tell whether nothing has to be mended."""
         return all(finding.health is not Health.MEND for finding in self.findings)
 
     @property
     def verdict(self) -> str:
-        """One sentence on the whole."""
+        """Return one sentence on the whole machine."""
         broken = [finding.name for finding in self.findings if finding.health is Health.MEND]
         return f"To be mended first: {', '.join(broken)}." if broken else "This machine has all that the course needs."
 
@@ -134,7 +134,7 @@ def _python(version: tuple[int, ...], text: str) -> Finding:
 
 
 def _interpreter() -> str:
-    """Which Python runs, and whether it is the kernel of a notebook."""
+    """Return which Python runs, and whether it is the kernel of a notebook."""
     runs_as = "kernel of a notebook" if "ipykernel" in sys.modules else "without a notebook"
     return f"{Path(sys.prefix).name}, {runs_as}"
 
@@ -207,7 +207,7 @@ def _python_headers() -> Path:
 
 
 def _asked(program: str, option: str) -> str:
-    """The first line that a program prints about itself."""
+    """Return the first line that a program prints about itself."""
     try:
         answer = subprocess.run([program, option], capture_output=True, text=True, timeout=ASK_S, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -1,6 +1,6 @@
-"""What a program costs in kernels and bytes, counted instead of timed.
+"""Count what a program costs in launches, bytes and floating-point operations, without measuring time.
 
-Counts are exact and the same on every machine. They say what the operators of eager PyTorch would do one by one:
+Counts are exact and the same on every machine. They describe the operators of eager PyTorch, one after the other:
 each launches one kernel, reads its operands from memory and writes its results.
 """
 
@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from course_lib.graph.flop_formulas import flops_of
 from course_lib.graph.regions import Region, distinct_bytes, regions, storage_of, tensors_in
 
-# Operators that only say something about a tensor, or give memory that nobody wrote to: no kernel.
+# Operators that launch no kernel: they query a tensor, or return uninitialised memory.
 FREE = frozenset(
     """
     aten::_unsafe_view aten::_reshape_alias aten::lift_fresh aten::lift_fresh_copy aten::detach aten::is_same_size
@@ -33,15 +33,15 @@ OVERWRITING = frozenset(
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run of a program costs; two costs are equal if launches and bytes moved are."""
+    """Hold the cost of one run; two costs are equal if their launches and their bytes moved are equal."""
 
     launches: int
     bytes_read: int
     bytes_written: int
-    operators: tuple[str, ...] = field(default=(), compare=False)  # one name a launch, in order
+    operators: tuple[str, ...] = field(default=(), compare=False)  # the operator of each launch, in order
     flops: int = field(default=0, compare=False)  # of matrix products, convolutions and attention
-    minimum_bytes: int = field(default=0, compare=False)  # what comes from outside read once, what leaves written once
-    peak_bytes: int = field(default=0, compare=False)  # most memory of its own alive at once, results included
+    minimum_bytes: int = field(default=0, compare=False)  # of one ideal kernel: inputs read once, results written once
+    peak_bytes: int = field(default=0, compare=False)  # peak of the memory that the program allocated, results included
     # Bytes moved and floating-point operations of each launch, in order.
     by_launch: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
@@ -52,7 +52,7 @@ class Cost:
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes read and written together."""
+        """Return the bytes read and written together."""
         return self.bytes_read + self.bytes_written
 
 
@@ -90,7 +90,7 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
 
 
 class _Counter(TorchDispatchMode):
-    """Sees each operator below autograd, just before it runs."""
+    """Count each operator that reaches the dispatcher below autograd."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class _Counter(TorchDispatchMode):
         self.flops = 0
         self.by_launch: list[tuple[int, int]] = []
         self.storages = Storages()
-        self.minimum = MinimumTraffic(self.storages)
+        self.minimum = ByteBound(self.storages)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -150,16 +150,16 @@ def _operands(
 
 
 class Storages:
-    """Follows the storages that appear while a program runs; each operator is shown to `saw` once it has run."""
+    """Track the storages that a running program allocates; `saw` is called after each operator."""
 
     def __init__(self) -> None:
         self.made: dict[int, int] = {}  # storages of the program that are alive -> bytes
-        self.given: dict[int, torch.Tensor] = {}  # storages from before; a tensor keeps each alive, and its number
+        self.given: dict[int, torch.Tensor] = {}  # storages that existed before; a tensor keeps each alive
         self.live_bytes = 0
         self.peak_bytes = 0
 
     def saw(self, operands: Iterable[torch.Tensor], results: Iterable[torch.Tensor]) -> None:
-        """Take note of one operator."""
+        """Record the storages of one operator."""
         for tensor in operands:
             number = storage_of(tensor)
             if number not in self.made:
@@ -177,15 +177,15 @@ class Storages:
         self.made[number] = storage.nbytes()
         self.live_bytes += storage.nbytes()
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-        # Python's object of a storage lives as long as the storage itself, also where only autograd holds on to it.
+        # The Python object of a storage lives as long as the storage, also where only autograd refers to it.
         weakref.finalize(storage, self._free, number).atexit = False
 
     def _free(self, number: int) -> None:
         self.live_bytes -= self.made.pop(number)
 
 
-class MinimumTraffic:
-    """Collects, operator by operator, what a program reads of memory from before, and what it writes there."""
+class ByteBound:
+    """Compute the least traffic of a program: given memory is read once, results are written once."""
 
     def __init__(self, storages: Storages) -> None:
         self._storages = storages
@@ -193,20 +193,20 @@ class MinimumTraffic:
         self._written: dict[int, dict[Region, int]] = collections.defaultdict(dict)
 
     def saw_read(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Take note of operands that are read."""
+        """Record operands that are read."""
         for region, size in regions(tensors).items():
             storage = int(str(region[0]))
             if storage in self._storages.given and region not in self._written[storage]:
                 self._read[storage][region] = size
 
     def saw_rows_read(self, table: torch.Tensor, rows_bytes: int) -> None:
-        """Take note of a gather, which reads some rows of a table."""
+        """Record a gather, which reads some rows of a table."""
         storage = storage_of(table)
         if storage in self._storages.given:
             self._read[storage][storage, "rows", len(self._read[storage])] = rows_bytes
 
     def saw_written(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Take note of operands that are written to in place."""
+        """Record operands that are written in place."""
         for region, size in regions(tensors).items():
             storage = int(str(region[0]))
             if storage in self._storages.given:

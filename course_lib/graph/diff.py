@@ -1,4 +1,4 @@
-"""What a pass did to a graph: which nodes it removed, added, changed and kept."""
+"""Compare two graphs: which nodes a pass removed, added, changed and kept."""
 
 import html
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class NodeChange:
 
 @dataclass(frozen=True, repr=False)
 class GraphDiff:
-    """The difference of two graphs, in names of nodes; prints as text and shows as a table in a notebook."""
+    """Hold the difference of two graphs by names of nodes; prints as text and shows as a table in a notebook."""
 
     removed: tuple[str, ...]  # names in the graph before
     added: tuple[str, ...]  # names in the graph after
@@ -45,7 +45,7 @@ class GraphDiff:
         shown = [f"{SIGNS[row[0]]} {row[1]}: {row[2]}({row[3]}){_remark(row[4])}" for row in self._rows()]
         return "\n".join([self._summary(), *shown])
 
-    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+    __repr__ = __str__  # notebooks, terminals and logs all show the readable form
 
     def _repr_html_(self) -> str:
         columns = ("what", "node", "calls", "arguments", "remark")
@@ -57,7 +57,7 @@ class GraphDiff:
         return ", ".join(f"{count} {what}" for count, what in [*counts, (len(self.kept), "kept")])
 
     def _rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Return what happened to each node, in the order of the graph before, added nodes where they stand now."""
+        """Return a row for each node, in the order of the graph before; added nodes are at their new places."""
         successors = {change.before: change.after for change in self.changed} | dict(self.kept)
         predecessors = {after: before for before, after in successors.items()}
         changes = {change.before: change for change in self.changed}
@@ -69,7 +69,7 @@ class GraphDiff:
             if node.name not in predecessors:
                 rows.append(_row("added", node, self._origin(node.name)))
                 continue
-            # A node that was moved up in the graph has been passed already: then nothing is skipped here.
+            # A node that moved up in the graph has its old place behind us, so no removed node is listed for it.
             here = max(passed, places[predecessors[node.name]] + 1)
             rows += [_row("removed", old, "") for old in old_nodes[passed:here] if old.name not in successors]
             passed = here
@@ -138,7 +138,7 @@ def diff(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> GraphDiff
 
 
 def _successors(pairs: Pairs, added: set[torch.fx.Node]) -> Pairs:
-    """Return, for each removed node, the added node that its users use now."""
+    """Return for each removed node the added node that replaced it in its users."""
     successors: Pairs = {}
     for old, new in pairs.items():
         theirs = dict(operands(new))

@@ -1,7 +1,7 @@
-"""Floating-point operations of one operator, by the formulas of `torch.utils.flop_counter`.
+"""Count the floating-point operations of one operator, by the formulas of `torch.utils.flop_counter`.
 
-Matrix products, convolutions and attention count, a multiplication and an addition as one each; everything else
-counts as none, as is usual: it costs memory traffic, not arithmetic.
+Matrix products, convolutions and attention count; a multiplication and an addition are one operation each. Other
+operators count as 0, as is usual, since they are limited by memory traffic and not by arithmetic.
 """
 
 import functools
@@ -27,7 +27,7 @@ def _formulas() -> Mapping[object, Callable[..., int]]:
 
 
 def attention_on_cpu() -> Mapping[object, Callable[..., int]]:
-    """Return formulas that torch 2.13 lacks, which take shapes; it is the same arithmetic as elsewhere."""
+    """Return formulas that take shapes, for the operators of attention on the CPU that torch 2.13 does not count."""
     aten = torch.ops.aten
     return {
         aten._scaled_dot_product_flash_attention_for_cpu: _attention,

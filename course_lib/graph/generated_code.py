@@ -1,12 +1,12 @@
-"""What Inductor would generate for a program, without compiling what it generated.
+"""Get the code that Inductor generates for a program, without compiling this code.
 
 Inductor works in two steps: it lowers a graph to source text (loops in C++ on a CPU, Triton on a GPU), and then has a
-compiler make kernels of the text. What it fused, and what that saves, is settled after the first step. So this module
-stops there: no C++ compiler is needed, and nobody waits for one. The text is the same on every machine, as the width
-of the vectors (256 bits) and the number of threads (one) are fixed here.
+compiler build kernels from the text. Which loops are fused, and what this saves, is known after the first step. This
+module stops there, so it needs no C++ compiler and takes no time for one. The text is the same on every machine, since
+the width of the vectors (256 bits) and the number of threads (one) are fixed here.
 
-Everything here that is private to PyTorch is private to this module, and was read in torch 2.13: where Inductor hands
-the text on, and what it asks of the compiler and the processor before.
+This module alone uses these private parts of PyTorch, as they are in torch 2.13: the function that receives the
+generated text, and the queries to the compiler and the processor before it.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ LIBRARY = re.compile(r"^\s+(?:\w+ = )?(?:extern_kernels\.\w+|torch\.ops\.[\w.]+)
 
 @dataclass(frozen=True)
 class CompiledCost:
-    """What the code that Inductor generated for one program costs."""
+    """Hold the cost of the code that Inductor generated for one program."""
 
     generated_kernels: int  # kernels that Inductor wrote
     library_calls: int  # calls of kernels that were there before, such as matrix products
@@ -42,7 +42,7 @@ class CompiledCost:
 
     @property
     def launches(self) -> int:
-        """How often generated kernels run in one call: two that would have the same text are written once."""
+        """Return how many generated kernels run in one call; a kernel may be called several times."""
         return sum(
             len(re.findall(rf"^\s+{name}(?:\.run)?\(", t, re.MULTILINE)) for t in self.code for name in NAMED.findall(t)
         )
@@ -51,10 +51,10 @@ class CompiledCost:
 def compiled_cost(fn: Callable[..., object], inputs: Sequence[object]) -> CompiledCost:
     """Compile `fn` with Inductor, run `fn(*inputs)` once, and return what Inductor counted.
 
-    Needs a C++ compiler on a CPU, and takes seconds: nothing is taken from Inductor's caches, and Dynamo forgets what
-    was compiled before. Forward only. Raises `GraphError` if PyTorch no longer counts where this module looks.
+    Needs a C++ compiler on a CPU, and takes seconds: Inductor's caches are not used, and Dynamo is reset. Forward only.
+    Raises `GraphError` if PyTorch no longer has the counters that this module reads.
     """
-    from torch._inductor import metrics  # here, because importing Inductor takes seconds
+    from torch._inductor import metrics  # here, since importing Inductor takes seconds
     from torch._inductor.utils import fresh_cache, run_and_get_code
 
     metrics.reset()
@@ -69,7 +69,7 @@ def compiled_cost(fn: Callable[..., object], inputs: Sequence[object]) -> Compil
 def cost_of_code(code: Sequence[str]) -> CompiledCost:
     """Return what the generated texts cost, with the bytes that Inductor has counted since its last reset.
 
-    Raises `GraphError` if the texts or the counter look otherwise than in the PyTorch that this module was read from.
+    Raises `GraphError` if the texts or the counter differ from what torch 2.13 gives.
     """
     from torch._inductor import metrics
 
@@ -87,7 +87,7 @@ def cost_of_code(code: Sequence[str]) -> CompiledCost:
 
 @contextlib.contextmanager
 def counting_bytes() -> Iterator[None]:
-    """Let Inductor fill its counters, without printing what it would log."""
+    """Make Inductor fill its counters, without printing its log."""
     from torch._inductor.compile_fx import inductor_metrics_log as log
 
     level, quiet = log.level, _Quiet()
@@ -101,27 +101,27 @@ def counting_bytes() -> Iterator[None]:
 
 
 class _Quiet(logging.Filter):
-    """Lets nothing through."""
+    """Drop every record of a log."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Refuse the record."""
         return False
 
 
-# How a text begins: with the number of the graph among all that the process has compiled.
+# The first line of a text has the number of the graph among all that this process has compiled.
 _NUMBER = re.compile(r"\A(# AOT ID: \[')\d+")
 # Where a Triton kernel lies on this machine.
 _PLACE = re.compile(r"^# kernel path: .*\n", re.MULTILINE)
 
-# What is put in Inductor's place is put there for the whole process.
+# The patches of Inductor hold for the whole process, so one thread at a time may apply them.
 _ONE_AT_A_TIME = threading.RLock()
 
-# Settings that make the text the same everywhere; what the caller sets goes over them.
+# Settings that make the text the same on all machines; settings of the caller override them.
 _SETTINGS: Mapping[str, Any] = {
     "force_disable_caches": True,
     "cpp.vec_isa_ok": True,
     "cpp.threads": 1,
-    "compile_threads": 1,  # else the first text in Triton starts processes that wait for something to compile
+    "compile_threads": 1,  # otherwise the first text in Triton starts a pool of compile processes
 }
 
 
@@ -140,7 +140,7 @@ def lowered(
 
 
 def _lowered(fn: Callable[..., object], inputs: Sequence[object], config: Mapping[str, Any]) -> CompiledCost:
-    from torch._inductor import metrics  # here, because importing Inductor takes seconds
+    from torch._inductor import metrics  # here, since importing Inductor takes seconds
 
     texts: list[str] = []
     torch._dynamo.reset()
@@ -163,7 +163,7 @@ def _lowered(fn: Callable[..., object], inputs: Sequence[object], config: Mappin
 
 @contextlib.contextmanager
 def _settings(config: Mapping[str, Any]) -> Iterator[None]:
-    """Set options of Inductor, and set them back."""
+    """Set options of Inductor, and restore them at the end."""
     import torch._inductor.config as inductor
 
     known = inductor.get_config_copy()
@@ -177,12 +177,12 @@ def _settings(config: Mapping[str, Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
-    """Keep the text of each graph, run the graph itself instead, and ask nothing of a compiler or a processor."""
+    """Keep the text of each graph, run the graph itself instead, and query neither compiler nor processor."""
     from torch._inductor.dtype_propagation import DtypePropagationOpsHandler
     from torch._inductor.graph import GraphLowering
 
     class Standing:
-        """Stands where the module stood that Inductor would have made of the text."""
+        """Replace the module that Inductor would load from the generated text."""
 
         def __init__(self, graph: GraphLowering) -> None:
             self.call = lambda arguments: graph.orig_gm(*arguments)
@@ -198,16 +198,16 @@ def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
         stack.enter_context(mock.patch("torch._inductor.cpp_builder.is_msvc_cl", return_value=False))
         stack.enter_context(mock.patch("torch.utils._triton.triton_hash_with_backend", return_value=""))
         stack.enter_context(mock.patch("torch._inductor.cpu_vec_isa.pick_vec_isa", _instructions))
-        # Dynamo times its guards after each capture and empties the processor's cache for it; nobody reads that here.
+        # Dynamo measures its guards after each capture and flushes the cache of the processor for it; not needed here.
         stack.enter_context(mock.patch("torch._dynamo.guards.profile_guard_manager", return_value=0.0))
-        # Asked for the type of each value that is written, it would note its rules anew each time.
+        # Without this patch the rules of type promotion would be registered again for each written value.
         types = functools.cache(DtypePropagationOpsHandler)
         stack.enter_context(mock.patch("torch._inductor.codegen.common.DtypePropagationOpsHandler", types))
         yield
 
 
 def _instructions() -> Any:
-    """Return the vectors to write for: those of 256 bits unless the option `cpp.simdlen` says otherwise."""
+    """Return the vector instructions to generate code for: 256 bits, unless the option `cpp.simdlen` is set."""
     from torch._inductor import config, cpu_vec_isa
 
     width = config.cpp.simdlen
@@ -218,7 +218,7 @@ def _instructions() -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave unsaid what PyTorch would say: it is about running the code, or is in the error that is raised."""
+    """Silence messages of PyTorch: they concern running the code, or are repeated in the error that is raised."""
     loggers = [logging.getLogger(name) for name in ("torch", "torch._dynamo", "torch._inductor")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -233,7 +233,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return in one line what went wrong first."""
+    """Return the first cause of an error in one line."""
     while earlier := error.__cause__ or error.__context__:
         error = earlier
     lines = str(error).strip().splitlines()

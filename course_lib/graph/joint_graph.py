@@ -1,4 +1,4 @@
-"""The joint graph of AOTAutograd as rows that say what each value costs, and its cut where one chooses.
+"""Describe the joint graph of AOTAutograd as rows with the cost of each value, and partition it by a choice of values.
 
 Private: `torch._functorch.partitioners` may move, and so may the tags that AOTAutograd leaves at nodes.
 """
@@ -37,8 +37,8 @@ def joint_rows(joint: fx.GraphModule) -> list[Row]:
 def cut_at(choose: Callable[[list[Row]], Sequence[str]]) -> Partition:
     """Return a partition function for AOTAutograd that saves the values which `choose` names, given the rows.
 
-    Inputs that backward reads are kept as well. What backward reads and nobody saved is computed again there, random
-    numbers too, and then they are other ones: it is `choose` that has to be right.
+    Inputs that backward reads are saved as well. Other values that backward reads and that are not saved are recomputed
+    there. Recomputed random numbers differ from those of the forward pass, so `choose` has to save them.
     """
 
     def partition(
@@ -60,7 +60,7 @@ def cut_at(choose: Callable[[list[Row]], Sequence[str]]) -> Partition:
 
 
 def saved_bytes(forward: fx.GraphModule, *, results: int = 1) -> int:
-    """Return the bytes that a forward graph hands to its backward, beyond its inputs: what follows its `results`.
+    """Return the bytes that a forward graph saves for its backward, beyond its inputs: outputs after its `results`.
 
     A view counts as the memory that it shows, and memory that is saved twice counts once.
     """
@@ -88,7 +88,7 @@ def _row(node: fx.Node) -> Row:
 
 
 def _operator(node: fx.Node) -> fx.Node:
-    """The node that computes: of one value of several, the operator that gives them all."""
+    """Return the node that computes a value: for one of several outputs, the operator that returns all of them."""
     return node.all_input_nodes[0] if node.target is operator.getitem else node
 
 
@@ -99,7 +99,7 @@ def _overload(node: fx.Node) -> torch._ops.OpOverload:
 
 
 def _name(node: fx.Node) -> str:
-    """What a node calls, without namespace and overload: "mul" for `torch.ops.aten.mul.Tensor`."""
+    """Return the name of the operator without namespace and overload: "mul" for `torch.ops.aten.mul.Tensor`."""
     return str(_overload(node)._schema.name).rpartition("::")[2]
 
 

@@ -1,7 +1,7 @@
-"""What Inductor's scheduler made of a program: its loops, the kernels they were fused into, and what it would not fuse.
+"""Read the result of Inductor's scheduler: the loops of a program, the kernels they are fused into, and refusals.
 
-Everything here that is private to PyTorch is private to this module, and was read in torch 2.13: the option by which
-Inductor shows its loops after fusion, what a loop tells of itself, and the log of refusals.
+This module alone uses these private parts of PyTorch, as they are in torch 2.13: the option that gives the loops after
+fusion, the attributes of a loop, and the log of refused fusions.
 """
 
 import contextlib
@@ -20,20 +20,20 @@ Reads = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Loop:
-    """One loop, or one call of a kernel that was there before, in the order in which they run."""
+    """Describe one loop, or one call of a library kernel."""
 
-    kernel: int  # loops of one kernel were fused; counted from 0 over all graphs
+    kernel: int  # number of the kernel, from 0 over all graphs; loops of one kernel are fused
     graph: int  # more than one after a graph break
     name: str  # Inductor's own; in a later graph with its number before it, "g1.op0"
-    library: bool  # a kernel that was there before, such as a matrix product
-    over: tuple[int, ...]  # sizes that it runs over, and has a result for each
-    reducing: tuple[int, ...]  # sizes of the loop inside, which is summed, or the like
-    reads: Reads  # each buffer or argument with the place where it is read; "all" for no one place
+    library: bool  # whether it calls a library kernel, such as a matrix product
+    over: tuple[int, ...]  # sizes of the loop; it has one result for each index
+    reducing: tuple[int, ...]  # sizes of the inner loop of a reduction
+    reads: Reads  # each buffer or argument with the index at which it is read; "all" if there is no single index
     writes: str  # the buffer of its results
     into: str  # the buffer or argument whose memory it overwrites; empty for a buffer of its own
 
     def data(self) -> dict[str, Any]:
-        """The loop as plain data."""
+        """Return the loop as plain data."""
         return {
             "kernel": self.kernel,
             "graph": self.graph,
@@ -49,19 +49,19 @@ class Loop:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """The loops of a program, in order."""
+    """Hold the loops of a program, in the order in which they run."""
 
     loops: tuple[Loop, ...]
-    refusals: tuple[str, ...]  # the scheduler's own sentences, each once
+    refusals: tuple[str, ...]  # the messages of the scheduler, each once
     cost: CompiledCost
 
     @property
     def kernels(self) -> int:
-        """How many kernels run: loops that were fused count once."""
+        """Return the number of kernels that run; loops that are fused count once."""
         return len({loop.kernel for loop in self.loops})
 
     def data(self) -> list[dict[str, Any]]:
-        """The loops as plain data, a dict each."""
+        """Return the loops as plain data, one dict for each."""
         return [loop.data() for loop in self.loops]
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def _cells(loop: Loop) -> tuple[str, ...]:
 def scheduled(
     fn: Callable[..., object], inputs: Sequence[object], *, config: Mapping[str, Any] | None = None
 ) -> Scheduled:
-    """The loops that Inductor makes of `fn(*inputs)` and how it fuses them; compiles nothing, as `lowered`.
+    """Return the loops that Inductor generates for `fn(*inputs)` and how it fuses them, without compiling them.
 
     >>> def shifted(x):
     ...     y = x.exp()
@@ -97,7 +97,7 @@ def scheduled(
     """
     program = _Program()
 
-    def keep(nodes: list[Any]) -> list[Any]:  # a plain function, as Inductor copies its options deeply
+    def keep(nodes: list[Any]) -> list[Any]:  # a plain function, since Inductor makes deep copies of its options
         return program.keep(nodes)
 
     with _refusals(program.refusals):
@@ -107,7 +107,7 @@ def scheduled(
 
 @dataclass
 class _Graph:
-    """One graph: its nodes after fusion, and which buffers of earlier graphs its arguments are."""
+    """Hold the nodes of one graph after fusion, and the buffers of earlier graphs that are its arguments."""
 
     nodes: Sequence[Any]
     arguments: Sequence[str]
@@ -117,14 +117,14 @@ class _Graph:
 
 @dataclass
 class _Program:
-    """All graphs of a program, in order."""
+    """Hold all graphs of a program, in order."""
 
     graphs: list[_Graph] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
-    returned: list[tuple[torch.Tensor, str]] = field(default_factory=list)  # kept, so that no memory is used twice
+    returned: list[tuple[torch.Tensor, str]] = field(default_factory=list)  # kept alive, so that no address recurs
 
     def keep(self, nodes: list[Any]) -> list[Any]:
-        """Note the nodes of one graph, and have its run tell which tensors come in and go out."""
+        """Record the nodes of one graph, and at its run the tensors that are its arguments and results."""
         from torch._inductor.virtualized import V
 
         number = len(self.graphs)
@@ -146,7 +146,7 @@ class _Program:
                 self.returned.append((value, _numbered(number, name)))
 
     def loops(self) -> Iterator[Loop]:
-        """Every loop of every graph."""
+        """Yield every loop of every graph."""
         kernel = -1
         for number, graph in enumerate(self.graphs):
             lies_in: dict[str, list[str]] = {name: [at] for name, at in graph.came_from.items()}
@@ -162,7 +162,7 @@ class _Program:
 
 
 def _does_nothing(node: Any) -> bool:
-    """Whether nothing runs: results that only lie in others, or one of several results of a library's kernel."""
+    """Tell whether a part runs nothing: a result inside another one, or one of several results of a library kernel."""
     from torch._inductor import ir
     from torch._inductor.scheduler import NopKernelSchedulerNode
 
@@ -196,32 +196,32 @@ def _loop(node: Any, kernel: int, number: int, lies_in: dict[str, list[str]]) ->
 
 
 def _names(name: str, number: int, lies_in: dict[str, list[str]]) -> list[str]:
-    """The buffers that hold what Inductor calls ``name`` in graph ``number``."""
+    """Return the buffers that hold what Inductor calls `name` in graph `number`."""
     return lies_in.get(name, [_numbered(number, name)])
 
 
 def _place(dep: Any) -> str:
-    """Where in a buffer a loop reads: an expression in its own counters c0, c1, ..."""
+    """Return the index at which a loop reads a buffer: an expression in its counters c0, c1, ..."""
     from torch._inductor.dependencies import MemoryDep
 
     return str(dep.index) if isinstance(dep, MemoryDep) else "all"
 
 
 def _numbered(graph: int, name: str) -> str:
-    """Names begin anew in every graph."""
+    """Return a name with the number of its graph, since names repeat in each graph."""
     return f"g{graph}.{name}" if graph else name
 
 
 @contextlib.contextmanager
 def _refusals(kept: list[str]) -> Iterator[None]:
-    """Keep what the scheduler says about pairs that it does not fuse, without printing it."""
+    """Collect the scheduler's messages about pairs that it does not fuse, without printing them."""
     from torch._inductor.scheduler import fusion_log as log
 
     class Keeping(logging.Filter):
-        """Keeps and lets nothing through."""
+        """Collect messages and drop the records."""
 
         def filter(self, record: logging.LogRecord) -> bool:
-            """Keep a refusal."""
+            """Collect a refusal and drop the record."""
             text = record.getMessage()
             if text.startswith("cannot fuse"):
                 kept.append(text)

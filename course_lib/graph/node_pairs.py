@@ -1,4 +1,4 @@
-"""Which node of one graph is which node of another, by what the nodes do and not by what they are called."""
+"""Pair the nodes of two graphs that correspond, by what they compute and not by their names."""
 
 import collections
 from collections.abc import Callable, Hashable, Iterator
@@ -96,7 +96,7 @@ def _pair_in_order(
 def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the positions of equal entries, in ascending order on both sides, by looking at a window at a time.
 
-    So time grows as the lists do. What moved further than a window is not found.
+    So the time grows linearly. Entries that moved further than one window are not found.
     """
     i = j = 0
     while i < len(left) and j < len(right):
@@ -105,7 +105,7 @@ def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
             i, j = i + 1, j + 1
             continue
         last = max(len(left) - i, len(right) - j) <= WINDOW
-        limit = WINDOW if last else WINDOW // 2  # near the end of a window, what lies behind it decides
+        limit = WINDOW if last else WINDOW // 2  # near the end of a window, the entries after it decide
         steps = [step for step in _equal_entries(left[i : i + WINDOW], right[j : j + WINDOW]) if max(step) < limit]
         yield from ((i + a, j + b) for a, b in steps)
         a, b = steps[-1] if steps else (limit - 1, limit - 1)
@@ -113,8 +113,8 @@ def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _equal_entries(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of a longest common subsequence, of several one whose entries moved little."""
-    longest = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # of what begins at two positions
+    """Yield the positions of a longest common subsequence; of several, one whose entries moved least."""
+    longest = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # beginning at two positions
     for i in reversed(range(len(left))):
         here, below = longest[i], longest[i + 1]
         for j in reversed(range(len(right))):
@@ -131,7 +131,7 @@ def _equal_entries(left: list[int], right: list[int]) -> Iterator[tuple[int, int
 
 
 def _call(node: torch.fx.Node) -> Hashable:
-    """Return what a node calls; inputs and outputs are all alike, and paths tell parameters and modules apart."""
+    """Return what a node calls; all inputs are equal, and parameters and modules are distinguished by their paths."""
     path = str(node.target) if node.op in ("call_module", "get_attr") else ""
     return node.op, operator_name(node), path
 

@@ -1,4 +1,4 @@
-"""A graph as a table, one node a row."""
+"""Show a graph as a table with a row for each node."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One name for what a node calls: the same in tables, drawings, counts and data."""
+"""Name what a node calls, with the same name in tables, drawings, counts and data."""
 
 import collections
 from typing import Any
@@ -49,7 +49,7 @@ def count_operators(gm: torch.fx.GraphModule) -> dict[str, int]:
         >>> count_operators(torch.fx.symbolic_trace(lambda x: torch.relu(x) + x))
         {'operator.add': 1, 'torch.relu': 1}
 
-    Inputs, parameters and the output are no operators. Names are those of `operator_name`.
+    Inputs, parameters and the output are not counted. Names are those of `operator_name`.
     """
     calls = (node for node in gm.graph.nodes if node.op.startswith("call_"))
     return dict(sorted(collections.Counter(operator_name(node) for node in calls).items()))

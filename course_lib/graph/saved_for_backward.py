@@ -1,4 +1,4 @@
-"""What autograd keeps between forward and backward."""
+"""Find the tensors that autograd saves for backward."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from course_lib.graph.shapes import describe_value
 
 @dataclass(frozen=True)
 class SavedForBackward:
-    """Memory that a program keeps for its backward pass, beyond its inputs and parameters."""
+    """Hold the memory that a program saves for its backward pass, beyond its inputs and parameters."""
 
     total_bytes: int
     tensors: tuple[str, ...]  # dtype and shape of each tensor that was kept, in the order of the forward pass
@@ -27,17 +27,17 @@ def saved_for_backward(fn: Callable[..., object], inputs: Sequence[object]) -> S
         >>> saved_for_backward(lambda x, w: torch.relu(torch.nn.functional.linear(x, w)), (x, weight))
         SavedForBackward(total_bytes=32, tensors=('float32[2, 4]',))
 
-    The rule: memory that was there before the program ran (inputs, parameters, constants) does not count, for it
-    stays anyway; of the rest each storage counts once and whole, however many views of it were saved. Inputs are
-    real or fake tensors; something must require gradients, or nothing is saved. Functions that use `torch.func.grad`
-    cannot be watched in this way: PyTorch raises RuntimeError. Inside `torch.utils.checkpoint` nothing is seen.
+    Memory that existed before the program ran (inputs, parameters, constants) does not count. Each other storage counts
+    once and whole, however many views of it were saved. Inputs are real or fake tensors; nothing is saved unless some
+    tensor requires gradients. Functions that use `torch.func.grad` are not supported: PyTorch raises RuntimeError.
+    Tensors saved inside `torch.utils.checkpoint` are not seen.
     """
     watcher = _Watcher()
     saved: dict[int, tuple[torch.UntypedStorage, str]] = {}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         if watcher.storages.is_made(tensor):
-            # Held until the end, so that no other storage takes its number.
+            # Kept alive until the end, so that no other storage gets the same number.
             saved.setdefault(storage_of(tensor), (tensor.untyped_storage(), describe_value(tensor)))
         return tensor
 
@@ -49,7 +49,7 @@ def saved_for_backward(fn: Callable[..., object], inputs: Sequence[object]) -> S
 
 
 class _Watcher(TorchDispatchMode):
-    """Knows which memory the program allocated."""
+    """Track the memory that the program allocates."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What lies in memory, and how an instruction walks through it."""
+"""Define the instructions of the toy machine: buffers in memory, accesses to them, registers and operands."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from course_lib.errors import BackendError
 
 @dataclass(frozen=True)
 class Buffer:
-    """A named piece of memory: what a program is given, what it gives back, or what one launch leaves for another."""
+    """Describe a named buffer: an input, an output, or an intermediate result between two launches."""
 
     name: str
     shape: tuple[int, ...]
@@ -24,7 +24,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Access:
-    """A walk through a buffer: element (i, j, …) is the one at `offset + i * strides[0] + j * strides[1] + …`.
+    """Describe an access to a buffer: element (i, j, …) is the one at `offset + i * strides[0] + j * strides[1] + …`.
 
         >>> str(Access("x", shape=(4, 3), strides=(1, 4)))
         'x[4×3 by 1,4]'
@@ -44,11 +44,11 @@ class Access:
 
     @property
     def distinct_elements(self) -> int:
-        """How many different elements the walk meets."""
+        """Return the number of distinct elements that are accessed."""
         return math.prod(size for size, stride in zip(self.shape, self.strides, strict=True) if stride != 0)
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the walk through `tensor` as a view of it."""
+        """Return the access that reads the memory of `tensor` with its strides."""
         return tensor.as_strided(self.shape, self.strides, tensor.storage_offset() + self.offset)
 
     def __str__(self) -> str:
@@ -59,13 +59,13 @@ class Access:
 
 
 def whole(buffer: Buffer) -> Access:
-    """Return the walk that meets every element of a buffer in the order of its shape."""
+    """Return the access to every element of a buffer, in the order of its shape."""
     return Access(buffer.name, buffer.shape, buffer.strides)
 
 
 @dataclass(frozen=True, order=True)
 class Register:
-    """A vector register, by number."""
+    """Name a vector register by its number."""
 
     number: int
 
@@ -78,18 +78,18 @@ Operand = Register | Immediate
 
 
 class Unit(Enum):
-    """The part of the machine that executes an instruction."""
+    """Name the part of the machine that executes an instruction."""
 
     MEMORY = "memory"
     ARITHMETIC = "arithmetic"  # column by column
     REDUCTION = "reduction"  # all columns of a row to one value
     MATRIX = "matrix"
-    SCRATCH = "scratch"  # where values wait for which there was no register
+    SCRATCH = "scratch"  # scratch memory for values without a register
 
 
 @dataclass(frozen=True)
 class Form:
-    """What an instruction takes."""
+    """Describe the operands that an instruction takes."""
 
     unit: Unit
     operands: int = 0
@@ -116,7 +116,7 @@ FORMS: dict[str, Form] = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: `into` receives what `name` makes of operands and of memory.
+    """Hold one instruction: `into` receives the result of `name` on the operands and on memory.
 
         >>> print(Instruction("mul", Register(2), (Register(0), 0.5), dtype=torch.float32))
         r2 = mul r0, 0.5
@@ -145,12 +145,12 @@ class Instruction:
 
     @property
     def unit(self) -> Unit:
-        """The part of the machine that executes this."""
+        """Return the part of the machine that executes this instruction."""
         return FORMS[self.name].unit
 
     @property
     def reads(self) -> tuple[Register, ...]:
-        """The registers among the operands, each once."""
+        """Return the registers among the operands, each once."""
         return tuple(dict.fromkeys(operand for operand in self.operands if isinstance(operand, Register)))
 
     def __str__(self) -> str:

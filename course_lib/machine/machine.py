@@ -1,4 +1,4 @@
-"""The machine itself: an interpreter that executes programs on tensors, and counts."""
+"""Execute programs of the toy machine on tensors, and count what they cost."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from course_lib.machine.programs import Counts, Kernel, Program, counts_of
 
 
 class Machine:
-    """A machine with a few vector registers, in front of a memory that is far away.
+    """Simulate a machine with a few vector registers and a slow memory.
 
         >>> Machine(registers=8).registers
         8
@@ -32,7 +32,7 @@ class Machine:
         self.counts = Counts()
 
     def reset(self) -> None:
-        """Count from zero again."""
+        """Set the counts to zero."""
         self.counts = Counts()
 
     def run(self, program: Program, arguments: Sequence[object]) -> tuple[torch.Tensor, ...]:
@@ -69,7 +69,7 @@ class Machine:
 
 
 class _Launch:
-    """One kernel in execution."""
+    """Execute one kernel."""
 
     def __init__(self, machine: Machine, program: Program, kernel: Kernel, memory: dict[str, torch.Tensor]) -> None:
         self._machine, self._program, self._kernel, self._memory = machine, program, kernel, memory
@@ -177,7 +177,7 @@ ROWWISE: Mapping[str, Callable[..., torch.Tensor]] = {
 
 
 def compute(name: str, operands: list[torch.Tensor | Operand], dtype: torch.dtype | None) -> torch.Tensor:
-    """Return what an arithmetic instruction gives, in the type that it has to have."""
+    """Return the result of an arithmetic instruction, in the dtype that is asked for."""
     if name == "set":
         return torch.tensor(operands[0], dtype=dtype)
     value: torch.Tensor = COLUMNWISE[name](*operands)

@@ -1,4 +1,4 @@
-"""What running a program costs, counted instead of timed."""
+"""Define kernels and programs of the toy machine, and count what running them costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from course_lib.machine.instructions import Access, Buffer, Instruction
 
 @dataclass(frozen=True)
 class Counts:
-    """How often the machine did what costs time. The sum of two has the larger number of registers."""
+    """Count the events that cost time. The sum of two counts has the larger number of registers."""
 
     launches: int = 0
     loads: int = 0
@@ -23,7 +23,7 @@ class Counts:
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes read and written together."""
+        """Return the bytes read and written together."""
         return self.bytes_read + self.bytes_written
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -64,7 +64,7 @@ def _bytes(access: Access, buffers: Mapping[str, Buffer]) -> int:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What one launch does: its instructions, executed for each row of its space."""
+    """Hold the instructions of one launch, which are executed for each row of its space."""
 
     space: tuple[int, ...]
     columns: tuple[int, ...]  # the dimensions of the space that make a row; reductions run over them
@@ -78,7 +78,7 @@ class Kernel:
 
 @dataclass(frozen=True, repr=False)
 class Program:
-    """Kernels, the memory that they share, and which part of it comes from outside and goes back.
+    """Hold kernels and their buffers, with those that are inputs and outputs.
 
     Printing one shows its disassembly.
     """
@@ -87,7 +87,7 @@ class Program:
     inputs: tuple[str | None, ...]  # one for each argument; None for a number, which is already in the instructions
     outputs: tuple[Access, ...]
     kernels: tuple[Kernel, ...]
-    device: str = "cpu"  # where the memory is that the program needs beside its inputs
+    device: str = "cpu"  # of the memory that the program needs beside its inputs
 
     def __post_init__(self) -> None:
         known = set(self.by_name)
@@ -102,12 +102,12 @@ class Program:
 
     @cached_property
     def by_name(self) -> Mapping[str, Buffer]:
-        """The buffers by their names."""
+        """Return the buffers by their names."""
         return {buffer.name: buffer for buffer in self.buffers}
 
     @cached_property
     def counts(self) -> Counts:
-        """What one run costs, known before it: programs have no branches."""
+        """Return the cost of one run; it is known before the run, since programs have no branches."""
         total = Counts()
         for kernel in self.kernels:
             total += replace(Counts(), launches=1)

@@ -8,7 +8,7 @@
         x = torch.sin(x)
         return x, kept
 
-``x``, ``w`` and ``r`` are (n, n), ``b`` is (n,).
+`x`, `w` and `r` are (n, n), `b` is (n,).
 """
 
 import linecache

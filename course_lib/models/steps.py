@@ -6,9 +6,9 @@
         print("step")
         return x
 
-Steps: ``compute`` an operator; ``print`` and ``log`` a text; ``item`` turns a sum into a Python number and adds it;
-``value_if`` branches on a value, ``size_if`` on a size; ``append`` writes a size into a list; ``call`` runs its
-``body`` as a function of its own; ``repeat`` runs its ``body`` in a loop, ``times`` times.
+Steps: `compute` an operator; `print` and `log` a text; `item` turns a sum into a Python number and adds it;
+`value_if` branches on a value, `size_if` on a size; `append` writes a size into a list; `call` runs its
+`body` as a function of its own; `repeat` runs its `body` in a loop, `times` times.
 """
 
 import linecache

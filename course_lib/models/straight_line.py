@@ -17,8 +17,8 @@ def program_from_steps(description: Mapping[str, Any]) -> tuple[Callable[..., An
         >>> program(*inputs).shape
         torch.Size([2, 4])
 
-    Each step is the name of an operator of ``torch.ops.aten`` and its arguments. ``"%2"`` is the third value: inputs
-    are counted first, then results. ``"%2.1"`` is the second output of an operator that has several. The function
+    Each step is the name of an operator of `torch.ops.aten` and its arguments. `"%2"` is the third value: inputs
+    are counted first, then results. `"%2.1"` is the second output of an operator that has several. The function
     returns what the last step gives. Raises `ModelError` for an operator that does not exist.
     """
     steps = [(step[0], list(step[1:])) for step in description["steps"]]
@@ -50,7 +50,7 @@ Steps = Mapping[str, Any]
 
 
 def option_programs(rows: int, width: int) -> dict[str, Steps]:
-    """Return five programs on matrices of ``rows`` by ``width``, by their names.
+    """Return five programs on matrices of `rows` by `width`, by their names.
 
         >>> sorted(option_programs(48, 40))
         ['attention', 'neighbours', 'softmax', 'totals', 'two products']

@@ -40,7 +40,7 @@ class Plot:
 
 
 def picture(figure: "Figure", text: str) -> Plot:
-    """Return a figure of Matplotlib with a ``text`` that says what it shows, and close the figure.
+    """Return a figure of Matplotlib with a `text` that says what it shows, and close the figure.
 
         >>> picture(figure, f"Loss falls from {losses[0]:.1f} to {losses[-1]:.1f}.")  # doctest: +SKIP
 

@@ -58,7 +58,7 @@ class Table:
         above = [self.caption] if self.caption else []
         return "\n".join([*above, text[0], *rules[self.rule], *text[1:]])
 
-    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+    __repr__ = __str__  # notebooks, terminals and logs all show the readable form
 
     def _repr_html_(self) -> str:
         caption = f'<caption style="text-align: left">{html.escape(self.caption)}</caption>' if self.caption else ""

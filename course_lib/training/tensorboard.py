@@ -102,8 +102,8 @@ def dashboard(folder: Path, *, height_pixels: int = 800) -> Dashboard:
         >>> dashboard(folder)  # doctest: +SKIP
 
     The server lives as long as this Python process, reachable from this machine alone; new events turn up when the page
-    is reloaded. Where JupyterLab hands a port on, as in the course's image, ``TENSORBOARD_PROXY_URL`` says how, with
-    ``%PORT%`` in the port's place. Raises `TrainingError` if TensorBoard is not installed.
+    is reloaded. Where JupyterLab hands a port on, as in the course's image, `TENSORBOARD_PROXY_URL` says how, with
+    `%PORT%` in the port's place. Raises `TrainingError` if TensorBoard is not installed.
     """
     try:
         from tensorboard import program

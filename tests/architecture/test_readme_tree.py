@@ -8,7 +8,7 @@ INDENT = 4
 
 
 def tree_paths(readme: str) -> list[str]:
-    """Return the paths in the first block of `readme` that is fenced as ``tree``: a name a line, indented by four."""
+    """Return the paths in the first block of `readme` that is fenced as `tree`: a name a line, indented by four."""
     block = re.search(r"^```tree\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     assert block, "README.md has no block fenced as ```tree"
     parents: list[str] = []

@@ -33,7 +33,7 @@ ALLOWED = {
 
 
 def dotted(node: ast.expr) -> str:
-    """Return ``a.b.c`` for such an expression, else an empty string."""
+    """Return `a.b.c` for such an expression, else an empty string."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (base := dotted(node.value)):

@@ -20,7 +20,7 @@ Before = Callable[[str], object]
 
 
 class ForkedProcess:
-    """Stands for `subprocess.Popen` of ``python -m MODULE ...``."""
+    """Stands for `subprocess.Popen` of `python -m MODULE ...`."""
 
     def __init__(
         self, command: Sequence[str], cwd: Path, env: Mapping[str, str], output: int, before: Before | None

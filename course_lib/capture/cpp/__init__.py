@@ -1,4 +1,4 @@
-"""TorchScript and C++: programs that run what was saved, without Python, and passes of ours over its graphs."""
+"""Run saved programs from C++ without Python, and run passes written in C++ over TorchScript graphs."""
 
 from course_lib.capture.cpp.extensions import Passes, Runner, build_passes, build_runner
 

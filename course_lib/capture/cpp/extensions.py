@@ -1,4 +1,4 @@
-"""Compile the C++ of this folder against the installed torch."""
+"""Compile the C++ programs of this folder against the installed torch, run them, and load their passes."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ TORCH = Path(torch.__file__).parent
 
 
 def build(source: Path, target: Path, options: Sequence[str]) -> None:
-    """Have g++ make a program or a library of one source, and nothing if there is one that is newer than its source.
+    """Compile one source with g++ into a program or a library, unless there is one that is newer than the source.
 
     Raises `CaptureError` if there is no g++, or it fails.
     """
@@ -31,7 +31,7 @@ def build(source: Path, target: Path, options: Sequence[str]) -> None:
             f"There is no g++ on this machine to compile {source.name}; install it (Debian: apt-get install g++)."
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}")  # nobody runs half a program
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}")  # so that no process runs an unfinished program
     answer = subprocess.run(
         [compiler, *_options(), *options, source, "-o", unfinished, *_libraries()],
         capture_output=True,
@@ -45,7 +45,7 @@ def build(source: Path, target: Path, options: Sequence[str]) -> None:
 
 def _options() -> list[str]:
     include = TORCH / "include"
-    new_strings = int(torch.compiled_with_cxx11_abi())  # g++ and torch must agree on what a std::string is
+    new_strings = int(torch.compiled_with_cxx11_abi())  # g++ and torch must use the same layout of std::string
     paths = [f"-I{include}", f"-I{include / 'torch' / 'csrc' / 'api' / 'include'}"]
     return ["-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={new_strings}", *paths]
 
@@ -58,22 +58,22 @@ def _libraries() -> list[str]:
 RUNNER_SOURCE = Path(__file__).parent / "run_saved.cpp"
 Kind = Literal["script", "package"]
 RUN_TIMEOUT_S = 120
-# How C++ writes a list of equal things; each of these functions gives back the list that it is given.
+# Functions by which C++ pickles a list of one type; each returns the list that it is given.
 LISTS = [getattr(_pickle, f"build_{kind}list") for kind in ("tensor", "int", "double", "bool")]
 
 
 @dataclass(frozen=True)
 class Runner:
-    """A program that loads one kind of file and runs what is in it."""
+    """Run saved programs of one kind with a C++ program."""
 
     executable: Path
     kind: Kind
 
     def run(self, program: Path | str, inputs: Sequence[torch.Tensor]) -> Any:
-        """Run a saved program on tensors in a process without Python, and return what it gives.
+        """Run a saved program on tensors in a process without Python, and return its result.
 
-        An archive gives what the program gives; a package gives a list of tensors. Raises `CaptureError` with what the
-        process said, if it fails.
+        An archive returns what the program returns; a package returns a list of tensors. Raises `CaptureError` with the
+        output of the process if it fails.
         """
         with tempfile.TemporaryDirectory() as folder:
             given, found = Path(folder, "inputs.pt"), Path(folder, "output.pt")
@@ -94,9 +94,9 @@ class Runner:
 def build_runner(kind: Kind, folder: Path | str) -> Runner:
     """Compile `run_saved` into a folder: for what `save` or `package` of `saved_programs` wrote.
 
-    It is one program for both. That keeps a compiler busy for a while, unless the folder holds one that is newer than
-    its source. The runner uses the libraries of the torch that is installed, so make a new one for another torch.
-    Raises `CaptureError` if there is no g++, or it fails.
+    It is one program for both. Compiling takes a while, unless the folder holds a program that is newer than its
+    source. The program uses the libraries of the installed torch, so each version of torch needs its own. Raises
+    `CaptureError` if there is no g++, or it fails.
     """
     if kind not in get_args(Kind):
         raise CaptureError(f'build_runner got {kind!r}; it knows "script" and "package".')
@@ -110,13 +110,13 @@ PASSES_SOURCE = Path(__file__).parent / "passes.cpp"
 
 @dataclass(frozen=True)
 class Passes:
-    """The passes of `passes.cpp`, loaded into this process."""
+    """Control the passes of `passes.cpp`, loaded into this process."""
 
     operators: Any  # what the library registers: the switch and the counts among them
 
     @contextmanager
     def enabled(self, name: Literal["rewrite", "compile"]) -> Iterator[None]:
-        """Let one pass run on every graph that the executor optimises, until the block is left."""
+        """Run one pass on every graph that the executor optimises, within the block."""
         self.operators.enable(name, True)
         try:
             yield
@@ -125,7 +125,7 @@ class Passes:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many plans the groups of "compile" have made, and how many calls went to PyTorch's operators instead."""
+        """Return how often the groups of "compile" were compiled, and how often they fell back to PyTorch's operators."""
         compilations, fallbacks = self.operators.counts()
         return {"compilations": compilations, "fallbacks": fallbacks}
 
@@ -133,8 +133,8 @@ class Passes:
 def build_passes(folder: Path | str) -> Passes:
     """Compile `passes.cpp` into a folder and load it.
 
-    That keeps a compiler busy for a while, unless the folder holds one that is newer than its source. A process loads
-    one and keeps it. Raises `CaptureError` if there is no g++, or it fails.
+    Compiling takes a while, unless the folder holds a library that is newer than its source. A process loads it once.
+    Raises `CaptureError` if there is no g++, or it fails.
     """
     library = Path(folder) / f"passes-torch{torch.__version__}.so"
     build(PASSES_SOURCE, library, ["-O1", "-fPIC", "-shared"])

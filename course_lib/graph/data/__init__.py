@@ -1,4 +1,4 @@
-"""A graph as data, so that it can leave the process that made it without taking code along.
+"""Write a graph as data and read it back, so that a graph can be sent to another process without any code.
 
     data, tensors = to_data(gm)
     gm = from_data(json.loads(json.dumps(data)), tensors)

@@ -47,10 +47,10 @@ def write_value(value: object, where: str, depth: int = 0) -> object:
 
 
 class ValueReader:
-    """Reads the arguments of one graph's nodes, counting them all against one limit."""
+    """Read the arguments of the nodes of one graph, with one limit on the number of all of them."""
 
     def __init__(self, nodes: Mapping[str, torch.fx.Node]) -> None:
-        """Keep `nodes`, the mapping of the nodes built so far; the caller goes on adding to it."""
+        """Keep `nodes`, the mapping of the nodes built so far; the caller adds each new node to it."""
         self._nodes = nodes
         self._count = 0
 

@@ -1,4 +1,4 @@
-"""The modules that a graph written as data may call: their class, their constructor's arguments, nothing else.
+"""Write and read the modules that a graph calls: their class and the arguments of their constructor, nothing else.
 
 A module is written only if its class is exactly one of these and it carries no hooks, so that building it again
 from its arguments and its tensors gives a module that does the same.
@@ -19,7 +19,7 @@ PREFIX = "torch.nn."
 
 @dataclass(frozen=True)
 class Kind:
-    """What one argument of a constructor may be."""
+    """Describe the values that one argument of a constructor accepts."""
 
     says: str
     accepts: Callable[[object], bool]
@@ -159,7 +159,7 @@ def read_module(entry: object, where: str) -> nn.Module:
     device = {"device": "meta"} if name.startswith(_TAKES_DEVICE) else {}
     try:
         module: nn.Module = getattr(nn, name)(**arguments, **device)
-    except Exception as error:  # whatever a constructor says about its arguments is the sender's mistake
+    except Exception as error:  # any error of a constructor is caused by the arguments that were sent
         refuse(where, f"{name} refused its arguments ({reason(error)})")
     return module.train(training)
 
@@ -191,10 +191,10 @@ def _list() -> str:
 
 
 class Owner:
-    """The module that owns all modules and tensors of a graph, built from checked entries."""
+    """Build the module that owns all modules and tensors of a graph, from checked entries."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start with an empty module."""
         self.root = torch.nn.Module()
         self._built: dict[str, torch.Tensor] = {}
 

@@ -1,4 +1,4 @@
-"""Names and paths in a graph written as data: what they may look like, and how a refusal speaks of them.
+"""Check names and paths in a graph written as data, and raise errors that name the place.
 
 Names matter for safety: torch.fx turns a graph into Python source and runs that, and names stand in it as they are.
 """
@@ -30,7 +30,7 @@ def shown(value: object) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return what an error from elsewhere says, as a part of one sentence."""
+    """Return the type and the message of an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 

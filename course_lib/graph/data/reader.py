@@ -1,4 +1,4 @@
-"""From data to the nodes of a graph, trusting nothing: see `course_lib.graph.data` for the format."""
+"""Read a graph from data that may come from an attacker; see `course_lib.graph.data` for the format."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ NODE_KEYS = {"name", "op", "target", "args", "kwargs"}
 
 
 class NodeReader:
-    """Builds the nodes of one graph, each checked before the next is looked at."""
+    """Build the nodes of one graph; each node is checked before the next one is read."""
 
     def __init__(self, modules: Mapping[str, object], tensors: Mapping[str, object]) -> None:
         """Keep the paths that `call_module` and `get_attr` may name."""

@@ -129,7 +129,9 @@ def function_names() -> Mapping[object, str]:
 
 
 @functools.cache
-def _function_names(_registered: tuple[str, ...]) -> Mapping[object, str]:  # made anew when operators were registered
+def _function_names(
+    _registered: tuple[str, ...],
+) -> Mapping[object, str]:  # again after each registration
     names: dict[object, str] = {}
     for name, function in functions().items():
         names.setdefault(function, name)

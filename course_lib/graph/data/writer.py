@@ -1,4 +1,4 @@
-"""From a graph module to data: see `course_lib.graph.data` for the format."""
+"""Write a graph module as data; see `course_lib.graph.data` for the format."""
 
 import torch
 from torch.fx.graph import CodeGen
@@ -11,10 +11,10 @@ from course_lib.graph.hooks import has_hooks
 
 
 class GraphWriter:
-    """Collects the nodes of one graph module, the modules they call and the tensors they read."""
+    """Write the nodes of one graph module, the modules that they call and the tensors that they read."""
 
     def __init__(self, gm: torch.fx.GraphModule) -> None:
-        """Check that all there is to `gm` is its graph."""
+        """Refuse a module whose behaviour is more than its graph, for example by hooks."""
         if not isinstance(gm, torch.fx.GraphModule):
             refuse("to_data", f"it was given {shown(gm)} and expects a torch.fx.GraphModule; capture a graph first")
         if has_hooks(gm):
