@@ -156,7 +156,7 @@ def test_what_a_section_found_before_it_crashed_is_kept(tmp_path: Path, monkeypa
 def test_a_section_that_cannot_be_imported_costs_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "benchmarks.gpu.sections.layer", None)
+    monkeypatch.setitem(sys.modules, "benchmarks.kernel_cases", None)
     monkeypatch.delitem(sys.modules, "benchmarks.gpu.sections.layer")
     status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", "layer")
 

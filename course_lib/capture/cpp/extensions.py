@@ -125,7 +125,7 @@ class Passes:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return how often the groups of "compile" were compiled, and how often they fell back to PyTorch's operators."""
+        """Count compilations of the groups of "compile", and calls that fell back to operators of PyTorch."""
         compilations, fallbacks = self.operators.counts()
         return {"compilations": compilations, "fallbacks": fallbacks}
 
