@@ -1,4 +1,4 @@
-"""Kill the grading of a class again and again, at random moments, and count what was lost and what was done twice.
+"""Kill the grading of a class repeatedly at random times, and count records that are lost or written twice.
 
     python -m benchmarks.batch_kills [--submissions 200] [--kills 20] [--quick]
 
@@ -30,7 +30,7 @@ JITTER_S = 0.3
 
 @dataclass
 class Outcome:
-    """What the kills did."""
+    """Hold the effects of the kills."""
 
     submissions: int
     kills: int = 0
@@ -41,7 +41,7 @@ class Outcome:
 
 
 def grade(folder: Path, journal: Path, seed_file: Path) -> None:
-    """Grade what lies in `folder`, printing a line when a record is on disk: what the killed process runs."""
+    """Grade the submissions in `folder`, and print a line when a record is on disk; this runs in the killed process."""
     hand_ins = handed_in(folder, [path.name for path in next(folder.iterdir()).iterdir()])
     with Journal(journal) as opened:
         print("start", flush=True)
@@ -56,7 +56,7 @@ def grade(folder: Path, journal: Path, seed_file: Path) -> None:
 
 
 def run(work: Path, submissions: int, kills: int, generator: random.Random) -> Outcome:
-    """Grade a class of `submissions` with `kills` kills on the way."""
+    """Grade a class of `submissions`, with `kills` kills during the run."""
     outcome, started = Outcome(submissions), time.monotonic()
     hand_ins = make_class(work / "submitted", EXERCISE, submissions)
     journal, seed_file = work / "journal.jsonl", work / "secret_seed"

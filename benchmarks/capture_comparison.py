@@ -1,4 +1,4 @@
-"""Which capture mode takes which program: the gallery, our models and Hugging Face's BERT, tried live.
+"""Compare the capture modes on the gallery, on our models and on Hugging Face's BERT.
 
     python -m benchmarks.capture_comparison [--quick]
 

@@ -19,7 +19,7 @@ COPY_BYTES = 2**29  # more than any cache, and small beside the memory
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """On what to measure, and for how long."""
+    """Hold the sizes to measure and the time to spend."""
 
     device: str
     sizes: tuple[tuple[int, int], ...]  # rows, columns
@@ -46,7 +46,7 @@ def dry_plan() -> Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One program, one way: how long it took, and how that compares with a copy of as many bytes."""
+    """Hold the time of one program in one direction, compared with a copy of as many bytes."""
 
     operator: str
     rows: int
@@ -64,7 +64,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """All that was measured, and what was left out for lack of time or failed."""
+    """Hold all measurements, and the cases that failed or did not fit into the budget."""
 
     device: str
     copy_gb_per_s: float

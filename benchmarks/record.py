@@ -34,7 +34,7 @@ def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def as_markdown(name: str, arguments: Sequence[str], machine: str, status: int, printed: str) -> str:
-    """Return what is kept: how to repeat it, on what machine it was run and how busy that was, and what it printed."""
+    """Return the record: the command, the machine and its load, and the output."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     command = " ".join(["python -m benchmarks.record", name, *arguments])
     facts = "\n".join(f"- {line}" for line in machine.splitlines())

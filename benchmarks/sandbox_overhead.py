@@ -1,4 +1,4 @@
-"""What isolation costs: from the request for a worker to its first answer, by level, cold and forked from the zygote.
+"""Measure what isolation costs: from the request for a worker to its first answer, by level, cold and from the zygote.
 
     python -m benchmarks.sandbox_overhead            # levels of this machine, about a minute each
     python -m benchmarks.sandbox_overhead --quick    # a few workers of each kind
@@ -37,7 +37,7 @@ TARGET_MS, TARGET_A_MINUTE = 150, 400
 
 @dataclass
 class Series:
-    """Submissions one after another, all started in the same way."""
+    """Hold the times of submissions that were all started in the same way."""
 
     level: int
     way: str

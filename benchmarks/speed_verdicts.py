@@ -1,4 +1,4 @@
-"""How often the judge's verdict on a speedup is right, with real workers and its own clock, where the truth is known.
+"""Measure how often the judge's verdict on a known speedup is right, with real workers and the judge's own clock.
 
     python -m benchmarks.speed_verdicts [--quick] [--runs N] [--results FOLDER]
 
@@ -48,7 +48,7 @@ SAME_TRIALS = 3
 
 @dataclass
 class Cell:
-    """What came out for one question under one condition."""
+    """Hold the verdicts on one question under one condition."""
 
     condition: str
     question: str
@@ -61,17 +61,17 @@ class Cell:
 
     @property
     def runs(self) -> int:
-        """How many verdicts there are."""
+        """Return the number of verdicts."""
         return self.verdicts.total()
 
     @property
     def wrong(self) -> int:
-        """How many are not the wanted one."""
+        """Return the number of verdicts that are not the wanted one."""
         return self.runs - self.verdicts[self.wanted]
 
 
 def repeated(count: int) -> Program:
-    """A program that computes tanh `count` times and returns it once; tracing keeps calls that nobody reads."""
+    """Return a program that computes tanh `count` times and returns one result; tracing keeps calls without users."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         results = [torch.tanh(x) for _ in range(count)]
@@ -81,7 +81,7 @@ def repeated(count: int) -> Program:
 
 
 def known(sandbox: Sandbox, candidate: int, baseline: int) -> Contest:
-    """A contest of which the outcome is known."""
+    """Return a contest with a known outcome."""
     draw = Draw(int.from_bytes(os.urandom(7), "little"), "speed verdicts")
     answer = traced(repeated(candidate), draw)
     speed = Speed(repeated(baseline), ideal_ratio=IDEAL)
@@ -90,7 +90,7 @@ def known(sandbox: Sandbox, candidate: int, baseline: int) -> Contest:
 
 @dataclass(frozen=True)
 class Asked(Thresholds):
-    """The two ratios of the experiment, in the place of an exercise's."""
+    """Hold the two ratios of the experiment, in place of those of an exercise."""
 
     passing: float = 1.2
     full: float = 2.0
@@ -143,7 +143,7 @@ def against_itself(cell: Cell, of: Contest) -> None:
 
 
 def row(cell: Cell) -> dict[str, str]:
-    """Return what is shown of a cell."""
+    """Return the row of a cell in the table."""
     return {
         "condition": cell.condition,
         "load before": f"{cell.load_before:.1f}",

@@ -1,1 +1,1 @@
-"""Programs and formulas drawn at random, with what must become of them, and one trial of each."""
+"""Random programs and formulas, the results that are required of them, and one trial of each."""

@@ -1,7 +1,7 @@
-"""Formulas that nobody wrote: each of the library's, in an algebraic order and spelling that is drawn anew.
+"""Generate formulas of the library's operators, in random algebraic order and spelling.
 
-A third keep their meaning, and the passes must find the operator. The others are edited: a literal a little off, a
-write in between, a second reader. Then the passes may do what they like, as long as the program computes what it says.
+A third keep their meaning, and the passes must find the operator. The others are edited: a literal changed a little, a
+write in between, a second user. The passes may fuse these or not, if the results of the program stay the same.
 """
 
 import math
@@ -38,23 +38,23 @@ _UNRELATED = ("other = r * 3", "(r * 2).add_(1)", "r.sum()")
 
 @dataclass(frozen=True)
 class FormulaProgram:
-    """A generated program, with inputs to run it on."""
+    """Hold a generated program and its inputs."""
 
     formula: str
     module: nn.Module
     inputs: tuple[Tensor, ...]
     source: str
     edit: str  # what changed the meaning, or "" if nothing did
-    in_place: bool  # whether something is written in place, which nobody else sees
+    in_place: bool  # whether something is written in place, without effect outside
 
     @property
     def must_fuse(self) -> bool:
-        """Whether the passes have to find the operator."""
+        """Tell whether the passes have to find the operator."""
         return not self.edit
 
 
 class Surroundings(nn.Module):
-    """What generated programs have; `forward` is theirs."""
+    """Hold the modules that generated programs use; `forward` is generated."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Surroundings(nn.Module):
 
 
 class Writer:
-    """Writes expressions of the value `h`, in an order and spelling that it draws."""
+    """Write expressions of the value `h` in random order and spelling."""
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
@@ -237,7 +237,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(e-\d+)?")
 
 
 def _literal_off(lines: Lines, draw: random.Random) -> Lines:
-    """Change one literal a little; a formula without one is read twice instead."""
+    """Change one literal a little; a formula without literals gets a second user instead."""
     places = [(number, found) for number, line in enumerate(lines) for found in _NUMBER.finditer(line)]
     if not places:
         return _read_twice(lines, draw)

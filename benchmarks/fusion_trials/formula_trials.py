@@ -1,4 +1,4 @@
-"""What becomes of a generated formula: fused, compared with itself, and written down."""
+"""Try one generated formula: fuse it, compare it with itself, and record the outcome."""
 
 import copy
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from course_lib.fusion import fuse, verify
 
 @dataclass(frozen=True)
 class FormulaOutcome:
-    """What became of one program."""
+    """Hold the outcome of one program."""
 
     number: int
     program: FormulaProgram
     refused: bool = False  # by PyTorch, before any pass
-    fused: bool = False  # its operator was found, and what is written in place became functional
+    fused: bool = False  # its operator was found, and writes in place became functional
     wrong: str = ""  # how it differs after fusing
     explanation: str = ""  # why it was not fused
 

@@ -1,8 +1,8 @@
-"""Programs that nobody wrote, for passes to be tried on: seeds that must fuse, spelt anew and edited.
+"""Generate programs to try passes on: seeds that must fuse, in random spellings and with edits.
 
-A seed is a short program that a pass fuses. Each of its steps can be spelt in many ways, and unrelated work can stand
-between the steps: all that keeps the meaning, and the pass must still fire. An edit changes the meaning: a factor, a
-write in between, a second reader. Then the pass may do what it likes, as long as the program computes what it says.
+A seed is a short program that a pass fuses. Each step has several spellings, and unrelated work can stand between the
+steps. Both keep the meaning, so the pass must still fire. An edit changes the meaning: a factor, a write in between, a
+second user. The pass may fuse these or not, if the results of the program stay the same.
 """
 
 import random
@@ -23,7 +23,7 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True)
 class Program:
-    """A generated program, with inputs to run it on."""
+    """Hold a generated program and its inputs."""
 
     seed: Seed
     module: nn.Module
@@ -34,7 +34,7 @@ class Program:
 
     @property
     def must_fuse(self) -> bool:
-        """Whether the pass has to fire: nothing changed the meaning of the seed."""
+        """Tell whether the pass has to fire: nothing changed the meaning of the seed."""
         return not self.edit
 
 
@@ -51,7 +51,7 @@ _AFTER = ("y = y * 2", "y = torch.sigmoid(y)", "y = y - 1", "")
 
 
 class Surroundings(nn.Module):
-    """The modules that generated programs use; `forward` is theirs."""
+    """Hold the modules that generated programs use; `forward` is generated."""
 
     def __init__(self, rows: int, columns: int) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ def generate(number: int) -> Program:
 
 
 def _edited(lines: list[str], seed: Seed, draw: random.Random) -> tuple[str, list[str]]:
-    """Return the name of an edit that applies to these lines, and what it makes of them."""
+    """Return the name of an edit that applies to these lines, and the edited lines."""
     while True:
         edit = draw.choice(sorted(EDITS))
         changed = EDITS[edit](lines, seed.steps, draw)

@@ -1,4 +1,4 @@
-"""Edits that change what a generated program means."""
+"""Edit generated programs so that their meaning changes."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Seeds of generated programs, which a pass must fuse, and the ways to spell each of their steps."""
+"""Define the seeds of generated programs, which a pass must fuse, and the spellings of each of their steps."""
 
 import random
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ NAMES = ("x", "b", "r", "m")  # inputs of every program: rows, a bias, a residua
 
 @dataclass(frozen=True)
 class Step:
-    """One line of a program: `{target} = {operator}({operands})`."""
+    """Hold one line of a program: `{target} = {operator}({operands})`."""
 
     target: str
     operator: str
@@ -18,7 +18,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Seed:
-    """A program that a pass must fuse."""
+    """Hold a program that a pass must fuse."""
 
     name: str  # that of the pass
     steps: tuple[Step, ...]

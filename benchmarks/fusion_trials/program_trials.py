@@ -1,4 +1,4 @@
-"""What becomes of a generated program: fused, compared with itself, and written down."""
+"""Try one generated program: fuse it, compare it with itself, and record the outcome."""
 
 import copy
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from course_lib.fusion.passes import LayerNormToBatchNorm
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one program."""
+    """Hold the outcome of one program."""
 
     number: int
     program: Program
@@ -38,10 +38,10 @@ def try_out(number: int) -> Outcome:
 
 
 def _passes(program: Program) -> list[GraphPass]:
-    """Return what runs by default and the pass that the seed is for, in the order of the library.
+    """Return the default passes and the pass that the seed is for, in the order of the library.
 
-    A lossy pass comes first: the program is compared with one that was changed as it was written, and a BatchNorm that
-    is called twice has seen two batches.
+    A lossy pass comes first: the program is compared with one in which LayerNorm was exchanged as it was written, and a
+    BatchNorm that is called twice has seen two batches.
     """
     calibration = [program.inputs] if program.mode == "eval" else []
     chosen = [cls for cls in PASSES.values() if cls.by_default or cls.name == program.seed.name]
@@ -58,7 +58,7 @@ def _difference(program: Program, result: FusionResult) -> str:
 
 
 class _Rows(nn.BatchNorm1d):
-    """BatchNorm over the last dimension; the first input that it evaluates on gives it its statistics."""
+    """Apply BatchNorm over the last dimension, with the statistics of its first input."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002  # PyTorch's name
         rows = input.flatten(0, -2)
@@ -72,7 +72,7 @@ class _Rows(nn.BatchNorm1d):
 
 
 def _with_batch_norm(program: Program) -> nn.Module:
-    """Return what a program means once its LayerNorm is a BatchNorm."""
+    """Return the program with BatchNorm in place of its LayerNorm."""
     twin = copy.deepcopy(program.module)
     norm = twin.norm
     assert isinstance(norm, nn.LayerNorm)

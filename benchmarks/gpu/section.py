@@ -1,4 +1,4 @@
-"""What a section is, and what it is given to run."""
+"""Define what a section is, and the run that it is given."""
 
 import importlib
 import json
@@ -13,13 +13,13 @@ Notes = Mapping[str, Any]
 
 
 def no_sentences(notes: Notes) -> list[str]:
-    """Find nothing to complain about."""
+    """Return no sentences."""
     return []
 
 
 @dataclass
 class Run:
-    """What a section is told, and where it leaves what it found."""
+    """Hold the device and the end of a section's run, and store its notes."""
 
     device: str  # "cuda", or "cpu" in a dry run
     path: Path  # of its notes
@@ -28,16 +28,16 @@ class Run:
 
     @property
     def dry(self) -> bool:
-        """Whether nothing is to be measured, only tried out."""
+        """Tell whether this is a dry run, which measures nothing."""
         return self.device == "cpu"
 
     @property
     def left_s(self) -> float:
-        """How much time the section has left."""
+        """Return the seconds that the section has left."""
         return self.end_s - time.monotonic()
 
     def note(self, key: str, value: Any) -> None:
-        """Keep something, as plain data; from now on it is not lost, whatever happens."""
+        """Store plain data on disk at once, so that a crash does not lose it."""
         self.notes[key] = value
         beside = self.path.with_suffix(".part")
         beside.write_text(json.dumps(self.notes), encoding="utf-8")
@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the check."""
+    """Describe one part of the check."""
 
     title: str
     order: int  # the lowest runs first

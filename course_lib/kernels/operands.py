@@ -1,4 +1,4 @@
-"""What every operator of the form `activation(x + bias)` expects of its two tensors."""
+"""Check the tensors and numbers that fused operators are given."""
 
 from collections.abc import Mapping
 
@@ -56,7 +56,7 @@ def check_rows(operator: str, rows: Mapping[str, torch.Tensor], columns: Mapping
 
 
 def check_probability(operator: str, p: float) -> None:
-    """Raise `KernelError` unless `p` can be the share of elements that dropout sets to zero."""
+    """Raise `KernelError` unless `p` is a probability of dropout."""
     if not 0 <= p <= 1:
         raise KernelError(f"{operator} got p={p!r}; it expects a probability between 0 and 1.")
 

@@ -1,8 +1,8 @@
-"""What the fused operators do under `torch.autocast`: give results of the dtype that the separate operators give.
+"""Register the rules of fused operators for `torch.autocast` and `torch.vmap`.
 
-A fused operator takes one dtype for all its tensors. Under autocast the parts of a model meet with different ones
-(a linear layer gives bfloat16, its bias is float32), and PyTorch's own operators promote them. So do the rules here:
-they convert all tensors to the widest dtype, and the result to what eager's last operator would return.
+A fused operator takes one dtype for all its tensors. Under autocast its inputs may have different ones (a linear layer
+gives bfloat16, its bias is float32), and PyTorch's own operators promote them. The rules here do the same: they convert
+all tensors to the widest dtype, and the result to the dtype of the last separate operator.
 """
 
 import functools
@@ -58,7 +58,7 @@ def register_vmap(operator: Any, rows: Sequence[int] = ()) -> None:
     """
 
     def rule(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
-        # Elements that share a seed share a mask, which one call for all would not give them.
+        # Elements with one seed have one mask, so a seed needs one call for each element.
         has_seed = any(isinstance(arg, torch.Tensor) and arg.dtype == torch.int64 for arg in args)
         if not has_seed and all(position in rows for position, dim in enumerate(in_dims) if dim is not None):
             in_front = [_in_front(arg, in_dims[i], info.batch_size) if i in rows else arg for i, arg in enumerate(args)]

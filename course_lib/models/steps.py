@@ -46,7 +46,7 @@ def source_of(steps: Steps) -> str:
 
 
 def program_of(steps: Steps) -> Callable[..., Any]:
-    """Return the program as a function, made anew, so that Dynamo has not seen it before."""
+    """Return the program as a new function, which Dynamo has not compiled before."""
     text = f"{HEAD}\n\n{source_of(steps)}\n"
     filename = f"<steps {hash(text)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

@@ -1,4 +1,4 @@
-"""Programs without control flow, as plain data: what a question can carry from one process to another."""
+"""Describe programs without control flow as plain data, so that a question can be sent to another process."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -55,7 +55,7 @@ def option_programs(rows: int, width: int) -> dict[str, Steps]:
         >>> sorted(option_programs(48, 40))
         ['attention', 'neighbours', 'softmax', 'totals', 'two products']
 
-    Each is worth an experiment with some options of Inductor, and does not care about others.
+    Each is fused differently under some options of Inductor, and is independent of others.
     """
     matrix = {"shape": [rows, width]}
     return {
@@ -80,7 +80,7 @@ def option_programs(rows: int, width: int) -> dict[str, Steps]:
 
 
 def _neighbours(rounds: int) -> list[list[Any]]:
-    """Every element becomes the mean of itself and the one below, again and again."""
+    """Return steps that replace each element by the mean of itself and the one below, several times."""
     steps: list[list[Any]] = []
     for i in range(rounds):
         x = 4 * i
@@ -90,7 +90,7 @@ def _neighbours(rounds: int) -> list[list[Any]]:
 
 
 def _totals(count: int) -> list[list[Any]]:
-    """The sum of all inputs, as shares of each row."""
+    """Return steps that add all inputs and apply softmax to each row."""
     steps: list[list[Any]] = [["add", "%0", "%1"]]
     steps += [["add", f"%{i}", f"%{count + i - 2}"] for i in range(2, count)]
     return [*steps, ["softmax", f"%{2 * count - 2}", 1]]

@@ -1,4 +1,4 @@
-"""The sizes of a transformer."""
+"""Define a transformer: its sizes, attention, feed-forward part, layer and encoder."""
 
 import math
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ from course_lib.errors import ModelError
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Everything that decides what a transformer computes, apart from its weights.
+    """Hold the sizes and options that decide what a transformer computes, apart from its weights.
 
     The defaults make a model that trains on one CPU core; BERT-base is `TransformerConfig(768, 12, 3072, 12, 30522,
     512)`.
@@ -30,7 +30,7 @@ class TransformerConfig:
     num_segments: int = 2  # how many sentences BERT tells apart in one input
 
     def __post_init__(self) -> None:
-        """Refuse sizes that cannot work."""
+        """Raise `ModelError` for impossible sizes."""
         for size in fields(self):
             if size.type in (int, "int") and getattr(self, size.name) < 1:
                 raise ModelError(f"TransformerConfig got {size.name}={getattr(self, size.name)}; it expects 1 or more.")
@@ -44,17 +44,17 @@ class TransformerConfig:
 
     @property
     def head_size(self) -> int:
-        """The width of one attention head."""
+        """Return the width of one attention head."""
         return self.hidden_size // self.num_heads
 
 
 def attention_probabilities(
     query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None = None, head_size: int | None = None
 ) -> torch.Tensor:
-    """Return softmax(query · keyᵀ / √head_size + mask), of shape (..., queries, keys): where each query looks.
+    """Return softmax(query · keyᵀ / √head_size + mask), of shape (..., queries, keys).
 
-    `query` has shape (..., queries, head_size) and `key` (..., keys, head_size). `mask` is added to the scores, so it
-    is 0 where a query may look and -inf where it may not; it must broadcast to (..., queries, keys). Give `head_size`
+    `query` has shape (..., queries, head_size) and `key` (..., keys, head_size). `mask` is added to the scores: it is 0
+    for keys that a query may attend to and -inf for others. It must broadcast to (..., queries, keys). Give `head_size`
     as a number where the function is captured: the size of a traced tensor is no number yet.
     """
     scale = math.sqrt(query.shape[-1] if head_size is None else head_size)
@@ -79,12 +79,12 @@ def scaled_dot_product(
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of a sequence to itself, without the projection that follows it."""
+    """Compute multi-head self-attention, without the projection that follows it."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.num_heads = config.num_heads
-        self.head_size = config.head_size  # an attribute, because a size read from a traced tensor is no number
+        self.head_size = config.head_size  # an attribute, since a size read from a traced tensor is a proxy
         self.query = nn.Linear(config.hidden_size, config.hidden_size)
         self.key = nn.Linear(config.hidden_size, config.hidden_size)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
@@ -108,7 +108,7 @@ class SelfAttention(nn.Module):
 
 
 class Projection(nn.Module):
-    """A linear layer back to the hidden size, dropout, and the sum with what the part began from."""
+    """Project back to the hidden size, apply dropout, and add the residual."""
 
     def __init__(self, config: TransformerConfig, in_features: int) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Projection(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with GELU between them, applied to each position by itself."""
+    """Apply two linear layers with GELU between them to each position."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class FeedForward(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    """Attention and feed-forward, each with its residual sum and its LayerNorm."""
+    """Apply attention and feed-forward part, each with its residual and its LayerNorm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class TransformerLayer(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """Token and position embeddings, then a stack of layers."""
+    """Apply token and position embeddings, then a stack of layers."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Named programs with inputs, in two sizes: "tiny" for a CPU, "base" for CUDA.
+"""Build named programs with inputs, in two sizes: "tiny" for a CPU, "base" for CUDA.
 
 The base sizes are those of BERT-base and of a batch that fills a large GPU; not yet run on CUDA.
 """
@@ -32,7 +32,7 @@ BATCHES: Mapping[Size, tuple[int, int]] = {"tiny": (2, 16), "base": (8, 512)}  #
 
 @dataclass(frozen=True)
 class Workload:
-    """A program of one size, and how to make its inputs."""
+    """Hold a program of one size and build it with its inputs."""
 
     name: str
     size: Size
@@ -44,7 +44,7 @@ class Workload:
     ) -> tuple[nn.Module, Inputs]:
         """Return the model, in evaluation mode, and inputs for it; equal for equal seeds on one device.
 
-        `dtype` is that of parameters and of inputs that are no whole numbers. Random states are left as they were.
+        `dtype` is that of parameters and of floating-point inputs. Random states are left as they were.
         """
         with torch.random.fork_rng(), torch.device(device):
             torch.manual_seed(seed)
@@ -106,7 +106,7 @@ WORKLOADS: Mapping[tuple[str, Size], Workload] = {
 
 
 class Perceptron(nn.Module):
-    """Linear, GELU, linear."""
+    """Apply a linear layer, GELU, and a linear layer."""
 
     def __init__(self, in_features: int, hidden_size: int, out_features: int) -> None:
         super().__init__()

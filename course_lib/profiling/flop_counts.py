@@ -1,4 +1,4 @@
-"""Floating-point operations of a program, counted from the shapes of its operators."""
+"""Count the floating-point operations of a program by the shapes of its operators."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from course_lib.graph.flop_formulas import attention_on_cpu
 
 @dataclass(frozen=True)
 class Flops:
-    """Multiplications and additions, each counted as one."""
+    """Hold multiplications and additions, each counted as one operation."""
 
     total: int
     by_operator: Mapping[str, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ def count_flops(fn: Callable[..., object], *args: object) -> Flops:
 
 @contextmanager
 def _layer_by_layer() -> Iterator[None]:
-    """Keep `torch.nn.MultiheadAttention` and `TransformerEncoderLayer` from calling one kernel for everything."""
+    """Prevent `torch.nn.MultiheadAttention` and `TransformerEncoderLayer` from calling one fused kernel."""
     was_enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:

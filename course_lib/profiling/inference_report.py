@@ -1,4 +1,4 @@
-"""What a report on inference holds, and how it is shown: as text, as plain data, as a picture."""
+"""Measure what an inference of a model costs, and report it as text, plain data and a picture."""
 
 import dataclasses
 import statistics
@@ -25,37 +25,37 @@ HEAVIEST = 4  # operators that the text names
 
 @dataclass(frozen=True)
 class BatchCost:
-    """One inference at one batch size."""
+    """Hold the cost of one inference at one batch size."""
 
     batch_size: int
     latency: Timing  # every sample, in microseconds
-    peak_bytes: int  # at its height, beyond parameters and inputs
+    peak_bytes: int  # peak, beyond parameters and inputs
     flops: int  # of matrix products, convolutions and attention
 
     @property
     def median_us(self) -> float:
-        """The latency of one inference."""
+        """Return the median latency of one inference."""
         return self.latency.median_us
 
     @property
     def p90_us(self) -> float:
-        """The latency that nine inferences of ten keep to."""
+        """Return the latency that nine of ten inferences do not exceed."""
         return statistics.quantiles(self.latency.times_us, n=10, method="inclusive")[-1]
 
     @property
     def throughput_per_s(self) -> float:
-        """How many items, not batches, are done in a second."""
+        """Return the number of items, not batches, in one second."""
         return self.batch_size / self.median_us * 1e6
 
     @property
     def gflops_per_s(self) -> float:
-        """Billions of floating-point operations in a second."""
+        """Return billions of floating-point operations in one second."""
         return self.flops / self.median_us / 1e3
 
 
 @dataclass(frozen=True)
 class InferenceReport:
-    """What inferences of a model cost: latency, throughput, memory and arithmetic, with the machine."""
+    """Hold the cost of inferences: latency, throughput, memory and arithmetic, with the machine."""
 
     model: str
     parameters: int
@@ -227,7 +227,7 @@ def _measure(
 
 @contextmanager
 def _evaluating(modules: Sequence[torch.nn.Module]) -> Iterator[None]:
-    """Put modules into evaluation, and each back into what it was."""
+    """Set modules to evaluation mode, and restore the mode of each at the end."""
     were_training = [module.training for module in modules]
     try:
         for module in modules:

@@ -1,4 +1,4 @@
-"""`profile_operators`: which operators a program spends its time and memory in."""
+"""Profile a program: find the operators that take its time and memory."""
 
 import html
 import json
@@ -21,12 +21,12 @@ ORDERS = ("self_cpu_us", "total_cpu_us", "self_device_us", "calls", "self_memory
 COLUMNS = ("operator", "calls", "self CPU", "share", "total CPU", "self device", "own memory")
 
 
-CPU, CUDA = 0, 1  # how the timeline writes the type of a device
+CPU, CUDA = 0, 1  # types of devices in the timeline
 
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Memory of tensors, in bytes beyond what was allocated when the program began."""
+    """Hold the memory of tensors, in bytes beyond what was allocated when the program began."""
 
     peak_bytes: int
     left_bytes: int  # still allocated at the end
@@ -46,8 +46,8 @@ def memory_from_events(events: Iterable[Mapping[str, Any]], *, runs: int = 1, on
         >>> memory_from_events([{"Bytes": size, "Device Type": 0} for size in (8, 4, -8)])
         MemoryUse(peak_bytes=12, left_bytes=4, allocated_bytes=12, allocations=2)
 
-    On CUDA only the device's memory counts. Releases of what was allocated before the beginning lower the level, not
-    the height.
+    On CUDA only the memory of the device counts. Releases of memory that was allocated before the program began lower
+    the level, and so do not count in the peak.
     """
     device = CUDA if on_cuda else CPU
     changes = [int(event["Bytes"]) for event in events if event["Device Type"] == device]
@@ -61,7 +61,7 @@ def memory_from_events(events: Iterable[Mapping[str, Any]], *, runs: int = 1, on
 
 @dataclass(frozen=True)
 class OperatorUse:
-    """All calls of one operator, or all passages through one annotated range. Times and bytes are for one run."""
+    """Hold all calls of one operator, or all runs of one annotated range. Times and bytes are for one run."""
 
     name: str
     calls: float
@@ -74,7 +74,7 @@ class OperatorUse:
 
 @dataclass(frozen=True)
 class OperatorProfile:
-    """What torch.profiler saw."""
+    """Hold the results of torch.profiler."""
 
     operators: tuple[OperatorUse, ...]  # most of its own CPU time first
     memory: MemoryUse
@@ -126,7 +126,7 @@ def profile_operators(
     run there). With `shapes`, the timeline says the shape of every operand. Stacks are never recorded: in torch 2.13
     they crash the summary in a quarter of runs.
 
-    Raises `ProfilingError` for numbers of runs that mean nothing. What `fn` raises comes through.
+    Raises `ProfilingError` for impossible numbers of runs. Exceptions of `fn` propagate.
     """
     if not callable(fn):
         raise ProfilingError(f"profile_operators got a {type(fn).__name__}; it expects a callable, then its arguments.")

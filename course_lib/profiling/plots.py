@@ -1,4 +1,4 @@
-"""A few numbers as a picture that also says in words what it shows: line plots drawn here, and Matplotlib's figures."""
+"""Show numbers as pictures with an equivalent text: line plots drawn here, and figures of Matplotlib."""
 
 import base64
 import html
@@ -20,7 +20,7 @@ HALO = 'paint-order="stroke" stroke="white" stroke-width="4"'  # keeps a number 
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture that a notebook shows, and its text twin."""
+    """Hold a picture for notebooks and its equivalent text."""
 
     svg: str
     text: str
@@ -29,7 +29,7 @@ class Plot:
         return self.svg
 
     def _repr_html_(self) -> str:
-        """The picture with its text for those who do not see it, which JupyterLab leaves out for a bare SVG."""
+        """Return the picture with its text for screen readers, which JupyterLab omits for a plain SVG."""
         source = f"data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}"
         return f'<img alt="{html.escape(self.text, quote=True)}" style="max-width: 100%" src="{source}"/>'
 
@@ -44,18 +44,18 @@ def picture(figure: "Figure", text: str) -> Plot:
 
         >>> picture(figure, f"Loss falls from {losses[0]:.1f} to {losses[-1]:.1f}.")  # doctest: +SKIP
 
-    As the last line of a cell it is shown once, labels and all, and read aloud to those who do not see it.
+    As the last line of a cell it is shown once, and screen readers read its text.
     """
     from matplotlib import pyplot
 
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", bbox_inches="tight")
-    pyplot.close(figure)  # or the notebook draws it a second time, without the text
+    pyplot.close(figure)  # otherwise the notebook draws it again, without the text
     return Plot(drawn.getvalue(), text)
 
 
 def plot_lines(x_name: str, xs: Sequence[float], lines: Mapping[str, Sequence[float]]) -> Plot:
-    """Draw each line over the same x values in a plot of its own, side by side; every point bears its number.
+    """Draw each line over the same x values in a plot of its own, side by side, with a number at every point.
 
     The y axis begins at 0, so that lengths may be compared. The x values are spaced evenly, in the order given. Raises
     `ProfilingError` for lines of another length than the x values.

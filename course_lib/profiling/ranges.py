@@ -1,4 +1,4 @@
-"""Name a stretch of a program, so that it is found again in a profile and in a timeline."""
+"""Name ranges of a program, which then appear in profiles and timelines."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from course_lib.errors import ProfilingError
 
 @contextmanager
 def annotate(name: str) -> Iterator[None]:
-    """Give what runs inside a name, in torch.profiler and, where CUDA is in use, as an NVTX range for Nsight Systems.
+    """Name the code inside the block in torch.profiler and, where CUDA is in use, as an NVTX range for Nsight Systems.
 
         >>> with annotate("attention"):
         ...     with annotate("softmax"):
@@ -21,12 +21,12 @@ def annotate(name: str) -> Iterator[None]:
         >>> step(1)
         2
 
-    Ranges nest, and end where they began also when something raises. Without CUDA there is no NVTX, and nothing is
-    asked of it. The NVTX part is not yet run on CUDA. Raises `ProfilingError` for a name that is no text.
+    Ranges nest, and also end when an exception is raised. Without CUDA, NVTX is not used. The NVTX part is not yet run
+    on CUDA. Raises `ProfilingError` for a name that is no text.
     """
     if not isinstance(name, str) or not name:
         raise ProfilingError(f"annotate got {name!r}; it expects a name, such as 'attention'.")
-    # Asked once: CUDA that comes into use inside must not end a range that was never begun.
+    # Read once: if CUDA is initialised inside, no range may end that was never begun.
     marks = torch.cuda.nvtx if torch.cuda.is_initialized() else None
     with torch.profiler.record_function(name):
         if marks is None:

@@ -1,4 +1,4 @@
-"""The parts of the self-check that need torch: copies, and what only a CUDA device can get wrong."""
+"""Check the timer by copies of tensors, and on a CUDA device by sleeps and a side stream; these checks need torch."""
 
 import statistics
 from collections.abc import Callable
@@ -20,7 +20,7 @@ SIDE_CYCLES = 2_000_000  # about 1 ms
 
 
 def check_copy(clock: Clock) -> Check:
-    """The time of a large copy grows with its bytes, and so gives a bandwidth."""
+    """Check that the time of a large copy grows with its bytes, and return its bandwidth."""
     small_us, large_us = (copy_us(clock, size) for size in (COPY_BYTES, 4 * COPY_BYTES))
     gb_per_s = 2 * 4 * COPY_BYTES / large_us / 1e3  # each byte is read and written
     growth = large_us / small_us
@@ -29,7 +29,7 @@ def check_copy(clock: Clock) -> Check:
 
 
 def copy_us(clock: Clock, size_bytes: int) -> float:
-    """Return the fastest of a few copies of so many bytes."""
+    """Return the time of the fastest of a few copies of so many bytes."""
     device = clock.device.split()[0]
     source = torch.ones(size_bytes, dtype=torch.int8, device=device)
     target = torch.empty_like(source)
@@ -47,7 +47,7 @@ def device_sleeps(rounds: int) -> Callable[[], object]:
 
 
 def cuda_checks(clock: Clock) -> list[Check]:
-    """Device sleeps come out linear, and work on a side stream shows. Not yet run on CUDA."""
+    """Check that times of device sleeps are linear, and that work on a side stream is seen. Not yet run on CUDA."""
     return [_check_device_sleep(clock), _check_side_stream(clock)]
 
 

@@ -1,4 +1,4 @@
-"""Samples of one callable on one clock: how many calls make a sample, and what is said about them afterwards."""
+"""Measure one callable on one clock: choose the clock, the number of calls in a sample, and take samples."""
 
 import math
 import statistics
@@ -16,14 +16,14 @@ EMPTY_SAMPLES = 51
 # more.
 ESTIMATE_SAMPLES, MOST_ESTIMATE_SAMPLES, ESTIMATE_SHARE = 3, 30, 10.0
 MAX_CALLS = 100_000
-# From where on a note is written. All are choices.
+# Limits beyond which a note is written. All are choices.
 OVERHEAD_SHARE = 0.02
 LAUNCH_BOUND = 1.3
 LATE_SHARE, LATE_LEAST_US = 0.1, 20.0
 
 
 class Sampler:
-    """Takes samples of one callable and keeps them all."""
+    """Take samples of one callable and keep all of them."""
 
     def __init__(self, clock: Clock, call: Call, *, min_sample_us: float) -> None:
         self._clock = clock
@@ -36,7 +36,7 @@ class Sampler:
         self.warmup_readings: list[Reading] = []
 
     def warm_up(self) -> None:
-        """Take a sample that no statistic will use."""
+        """Take a sample that no statistic uses."""
         self.warmup_readings.append(self._clock.read(self._call, self.calls))
 
     def sample(self) -> None:
@@ -44,7 +44,7 @@ class Sampler:
         self.readings.append(self._clock.read(self._call, self.calls))
 
     def timing(self) -> Timing:
-        """Return what was measured so far."""
+        """Return the measurement so far."""
         overhead_us = empty_call_us(self._clock)
         return Timing(
             times_us=self._per_call([reading.time_us for reading in self.readings]),
@@ -64,7 +64,7 @@ class Sampler:
 
 
 def empty_call_us(clock: Clock) -> float:
-    """Return what a sample of a call that does nothing takes: what the measuring itself adds to each sample."""
+    """Return the time of a sample of an empty call, which is the overhead of each sample."""
     return statistics.median(clock.read(_nothing, 1).time_us for _ in range(EMPTY_SAMPLES))
 
 
@@ -87,7 +87,7 @@ def _calls_per_sample(clock: Clock, call: Call, min_sample_us: float) -> int:
 
 
 def _fastest_us(clock: Clock, call: Call, calls: int, *, lasting_us: float) -> float:
-    """Return the fastest of a few samples, or of more if those few do not last this long together."""
+    """Return the time of the fastest of a few samples, or of more if these take less than the given time together."""
     times_us: list[float] = []
     while len(times_us) < ESTIMATE_SAMPLES or (len(times_us) < MOST_ESTIMATE_SAMPLES and sum(times_us) < lasting_us):
         times_us.append(clock.read(call, calls).time_us)
@@ -117,8 +117,8 @@ def _notes(clock: Clock, readings: Sequence[Reading], calls: int, overhead_us: f
 def open_clock(device: str | None, clock: str, cache: str, arguments: Iterable[object] = ()) -> Clock:
     """Return the clock that was asked for; "auto" takes events and a cold cache on CUDA, wall clock on the CPU.
 
-    Without a device, it is the one where the tensors among `arguments` lie, and otherwise CUDA if this process uses it.
-    Raises `TimingError` for what does not exist or cannot be had together.
+    Without a device, it is the device of the tensors among `arguments`, and otherwise CUDA if this process uses it.
+    Raises `TimingError` for unknown names and impossible combinations.
     """
     where = device or _device_of(arguments)
     names = ["auto", *ClockName] if where.startswith("cuda") else ["auto", ClockName.WALL]
@@ -129,7 +129,7 @@ def open_clock(device: str | None, clock: str, cache: str, arguments: Iterable[o
     _check("cache", cache, caches, f"{where} with this clock")
     if where.startswith("cpu"):
         return WallClock()
-    from course_lib.timing.cuda_clocks import cuda_clock  # loads torch, which timing on the CPU does without
+    from course_lib.timing.cuda_clocks import cuda_clock  # loads torch, which timing on the CPU does not need
 
     return cuda_clock(
         where,
@@ -145,7 +145,7 @@ def _check(what: str, given: str, known: list[str], where: str) -> None:
 
 
 def _device_of(arguments: Iterable[object]) -> str:
-    torch = sys.modules.get("torch")  # whoever uses tensors has loaded it
+    torch = sys.modules.get("torch")  # a program that uses tensors has loaded it
     if torch is None:
         return "cpu"
     for argument in arguments:
@@ -206,7 +206,7 @@ def take_samples(clock: Clock, sampler: Sampler, *, max_samples: int, warmup_s: 
 def checked_call(
     who: str, fn: object, args: tuple[object, ...], most: int, min_sample_us: float, warmup_s: float, budget_s: float
 ) -> Call:
-    """Return `fn(*args)` as a call without arguments, or raise a `TimingError` about what was given."""
+    """Return `fn(*args)` as a call without arguments; raise `TimingError` if `fn` is not callable."""
     if not callable(fn):
         raise TimingError(f"{who} got a {type(fn).__name__}; it expects a callable, with its arguments after it.")
     if most < LEAST_SAMPLES:

@@ -1,4 +1,4 @@
-"""`compare`: which of two callables is faster, and by how much."""
+"""Compare the speed of two callables by pairs of samples in random order."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ from course_lib.timing.timings import Timing
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two callables, timed in turn. Sample number i of one and of the other are a pair."""
+    """Hold the times of two callables, measured in turn. Sample number i of both are a pair."""
 
     candidate: Timing
     baseline: Timing
@@ -29,32 +29,32 @@ class Comparison:
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """The times of each pair, for `decide_speedup`."""
+        """Return the times of each pair, for `decide_speedup`."""
         return tuple(map(Pair, self.candidate.times_us, self.baseline.times_us))
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """How many times as fast the candidate was, pair by pair."""
+        """Return how many times as fast the candidate was, for each pair."""
         return tuple(pair.ratio for pair in self.pairs)
 
     @property
     def ratio(self) -> float:
-        """How many times as fast the candidate is: the median of the ratios; above 1, the candidate is faster."""
+        """Return how many times as fast the candidate is: the median of the ratios; above 1, it is faster."""
         return statistics.median(self.ratios)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true median ratio lies, with 95 % confidence, by the sign test."""
+        """Return the interval that holds the true median ratio with 95 % confidence, by the sign test."""
         return median_interval(self.ratios, CONFIDENCE)
 
     @property
     def noise(self) -> float:
-        """The spread of the ratios around their median, as a fraction."""
+        """Return the spread of the ratios around their median, as a fraction."""
         return ratio_noise(self.ratios)
 
     @property
     def correlation(self) -> float:
-        """How much a ratio is like the one before it; beyond ±0.3, the interval is too narrow."""
+        """Return the correlation of neighbouring ratios; beyond ±0.3, the interval is too narrow."""
         return neighbour_correlation(self.ratios)
 
     def to_json(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def compare(
     budget_s: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Measure `candidate(*args)` against `baseline(*args)`, in pairs whose order is drawn by lot.
+    """Measure `candidate(*args)` against `baseline(*args)`, in pairs with random order.
 
         >>> result = compare(lambda: sum(range(10_000)), lambda: sum(range(20_000)), max_pairs=20)
         >>> result.ratio > 1  # the candidate has half as much to do

@@ -1,4 +1,4 @@
-"""`selfcheck`: measure what is known beforehand, to see whether the timer can be trusted on this machine."""
+"""Check whether the timer can be trusted on this machine, by measuring times and ratios that are known beforehand."""
 
 import dataclasses
 import math
@@ -17,7 +17,7 @@ SLEEP_TOLERANCE = 0.05  # by which the measured growth of a sleep may differ fro
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was known beforehand, and what the timer made of it."""
+    """Hold one measurement whose result was known beforehand."""
 
     name: str
     passed: bool
@@ -45,14 +45,14 @@ SMALL, LARGE = 10, 12
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """All checks, and the machine."""
+    """Hold all checks, and the machine."""
 
     checks: tuple[Check, ...]
     environment: Environment
 
     @property
     def passed(self) -> bool:
-        """Whether every check passed."""
+        """Tell whether every check passed."""
         return all(check.passed for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def selfcheck(*, device: str | None = None) -> SelfCheck:
 
 
 def check_empty_call(clock: Clock) -> Check:
-    """What measuring adds to each sample is small beside a sample."""
+    """Check that the overhead of measuring is small compared with a sample."""
     cost_us = empty_call_us(clock)
     return Check(
         "empty call",
@@ -103,7 +103,7 @@ def check_empty_call(clock: Clock) -> Check:
 
 
 def check_sleep_linearity(sleep: Callable[[float], None], now_us: Callable[[], float]) -> Check:
-    """A sleep that is longer by a second takes longer by a second."""
+    """Check that measured sleeps grow as the sleeps that were asked for."""
     measured_s = [min(_sleep_s(sleep, now_us, asked_s) for _ in range(3)) for asked_s in SLEEPS_S]
     growth = slope(SLEEPS_S, measured_s)
     told = f"1 ± {SLEEP_TOLERANCE:g}: seconds measured a second slept, waking up late left out"
@@ -117,7 +117,7 @@ def _sleep_s(sleep: Callable[[float], None], now_us: Callable[[], float], asked_
 
 
 def check_ratios(device: str, work: Callable[[int], Callable[[], object]]) -> list[Check]:
-    """Ten rounds of the same work against twelve, and ten against ten."""
+    """Check the ratio of ten rounds of work to twelve, and of ten to ten."""
     known = compare(work(SMALL), work(LARGE), device=device, max_pairs=101, warmup_s=0.05, budget_s=0.5)
     same = compare(work(SMALL), work(SMALL), device=device, max_pairs=101, warmup_s=0.05, budget_s=0.5)
     asked = LARGE / SMALL
@@ -132,5 +132,5 @@ def _close(measured: float, expected: float) -> bool:
 
 
 def sums(rounds: int) -> Callable[[], object]:
-    """Return work for the processor: so many sums."""
+    """Return a call that computes so many sums on the processor."""
     return lambda: [sum(range(2_000)) for _ in range(rounds)]

@@ -1,4 +1,4 @@
-"""A sign test that may be looked at after every pair.
+"""Test the median of ratios by a sequential sign test, which may be evaluated after every pair.
 
 **The question.** Is the median of a stream of ratios above a cut, or below it? Each ratio gives a sign: above or not.
 If the median is at the cut or below it, a sign is positive with probability p ≤ ½, whatever the distribution of the
@@ -57,7 +57,7 @@ def least_pairs(alpha: float) -> int:
 
 
 class SignTest:
-    """Two bets on one stream of ratios: that its median is above the cut, and that it is below.
+    """Hold two bets on one stream of ratios: that its median is above the cut, and that it is below.
 
         >>> test = SignTest(cut=1.0, alpha=0.01)
         >>> for ratio in [1.2] * 20:
@@ -78,7 +78,7 @@ class SignTest:
         self._enough = -math.log(alpha)
 
     def add(self, ratio: float) -> None:
-        """Take the next ratio into account, unless the test is already decided."""
+        """Add the next ratio, unless the test is already decided."""
         if self.side:
             return
         self.count += 1
@@ -91,12 +91,12 @@ class SignTest:
 
     @property
     def e_above(self) -> float:
-        """The capital of the player who bets that the median is above the cut."""
+        """Return the capital of the player who bets that the median is above the cut."""
         return _exp(log_e_value(self._above, self.count))
 
     @property
     def e_below(self) -> float:
-        """The capital of the player who bets that the median is below the cut."""
+        """Return the capital of the player who bets that the median is below the cut."""
         return _exp(log_e_value(self._below, self.count))
 
 

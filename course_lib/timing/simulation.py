@@ -1,4 +1,4 @@
-"""A device that works on its own while the host goes on, on a clock that we make: each way to measure wrongly, exactly.
+"""Simulate an asynchronous device and a noisy machine, whose true times are known, to study errors of measurement.
 
 A script is a list of steps:
 
@@ -23,7 +23,7 @@ STEPS = ("draw", "use", "sync", "clock")
 
 
 class Flaw(StrEnum):
-    """Why a window measured something else than its programs."""
+    """Name an error: why a window measured something else than its programs."""
 
     UNFINISHED = "unfinished"  # the clock was read while the device still worked
     EARLIER = "earlier"  # the device still worked on something else when the window began
@@ -35,7 +35,7 @@ class Flaw(StrEnum):
 
 @dataclass(frozen=True)
 class Window:
-    """What lies between two readings of the clock."""
+    """Hold what happened between two readings of the clock."""
 
     programs: tuple[str, ...]  # launched inside, in order
     measured_us: float
@@ -52,7 +52,7 @@ class Window:
 
 @dataclass(frozen=True)
 class SimulatedDevice:
-    """A device with programs of known duration.
+    """Simulate a device with programs of known duration.
 
     >>> device = SimulatedDevice({"gelu": 500.0})
     >>> device.run(["clock", "launch gelu", "use", "clock"])[0].flaws == {Flaw.COMPILED, Flaw.UNFINISHED}
@@ -67,7 +67,7 @@ class SimulatedDevice:
     cached_share: float = 0.5  # of the time, if the input was read before
 
     def run(self, script: Sequence[str]) -> tuple[Window, ...]:
-        """Do the steps one after the other and return the windows.
+        """Execute the steps in order and return the windows.
 
         Raises `TimingError` for a step or a program that does not exist.
         """
@@ -112,7 +112,7 @@ class SimulatedDevice:
 
 @dataclass
 class _State:
-    """Where host and device are."""
+    """Hold the times of host and device."""
 
     host_us: float = 0.0
     busy_until_us: float = 0.0
@@ -125,7 +125,7 @@ class _State:
     windows: list[Window] = field(default_factory=list)
 
     def give(self, launch_us: float, work_us: float) -> None:
-        """Put work at the end of the device's queue."""
+        """Append work to the queue of the device."""
         self.host_us += launch_us
         if work_us:
             self.busy_until_us = max(self.busy_until_us, self.host_us) + work_us
@@ -134,7 +134,7 @@ class _State:
         self.flaws.add(flaw)
 
     def read_clock(self, device: SimulatedDevice) -> None:
-        """Open a window, or close the one that is open."""
+        """Open a window, or close the open one."""
         busy = self.busy_until_us > self.host_us
         if self.began_us is None:
             self.began_us, self.launched, self.flaws = self.host_us, [], {Flaw.EARLIER} if busy else set()
@@ -148,7 +148,7 @@ class _State:
 
 
 def _is_used(script: Sequence[str], number: int) -> bool:
-    """Whether a `use` comes before the next launch; a compiler sees the whole script."""
+    """Tell whether a `use` comes before the next launch; a compiler sees the whole script."""
     for step in script[number + 1 :]:
         if step == "use":
             return True
@@ -157,12 +157,12 @@ def _is_used(script: Sequence[str], number: int) -> bool:
     return False
 
 
-RHYTHM = 4  # every fourth sample is slow, as when something else wakes up regularly
+RHYTHM = 4  # every fourth sample is slow, as by a periodic process
 
 
 @dataclass(frozen=True)
 class NoisyMachine:
-    """Programs of known duration on a machine that other things happen to.
+    """Simulate programs of known duration on a machine with noise, drift and interruptions.
 
     >>> NoisyMachine({"a": 100.0, "b": 50.0}, jitter=0.0).run(["a", "b", "a"])
     [100.0, 50.0, 100.0]
@@ -173,10 +173,10 @@ class NoisyMachine:
     programs_us: Mapping[str, float]
     jitter: float = 0.01  # standard deviation, as a share
     drift: float = 0.0  # how much slower the last sample is than the first, as a share; below 0 it gets faster
-    bursts: float = 0.0  # share of the samples that something interrupts
+    bursts: float = 0.0  # share of the samples that are interrupted
     burst_factor: float = 6.0
     rhythm: float = 0.0  # how much slower each fourth sample is, as a share
-    phase: int = 0  # of the rhythm
+    phase: int = 0  # of the period
     seed: int = 0
 
     def run(self, order: Sequence[str]) -> list[float]:

@@ -1,4 +1,4 @@
-"""A text that every machine with Python has: the docstrings of the standard library, read and never run."""
+"""Build a corpus from a text that every Python has: the docstrings of the standard library, parsed and never run."""
 
 import ast
 import hashlib
@@ -14,12 +14,12 @@ from course_lib.errors import TrainingError
 
 # Programs for testing Python, copies that are kept for compatibility, and what pip installed: not the library itself.
 LEFT_OUT_FOLDERS = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__"}
-TELLING_LINE_BYTES = 40  # a line as long as this is not written twice by chance
+TELLING_LINE_BYTES = 40  # a line of this length is hardly written twice independently
 
 
 @dataclass(frozen=True)
 class Document:
-    """The docstrings of one module, in the order in which they stand in its file."""
+    """Hold the docstrings of one module, in the order of its file."""
 
     module: str
     docstrings: tuple[str, ...]
@@ -32,14 +32,14 @@ class Document:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text to learn from, and text of other modules to be examined on."""
+    """Hold text for training and held-out text of other modules."""
 
     train: tuple[Document, ...]
     held_out: tuple[Document, ...]
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of every text and of the side it is on: equal only for equal corpora."""
+        """Return a hash of all texts and of the side of each; it is equal only for equal corpora."""
         digest = hashlib.sha256()
         for side in (self.train, self.held_out):
             digest.update(repr([(document.module, document.docstrings) for document in side]).encode())
@@ -96,7 +96,7 @@ def docstrings(source: str) -> tuple[str, ...]:
 
 
 class _Side:
-    """One side of the corpus while it is filled."""
+    """Collect the texts of one side of the corpus."""
 
     def __init__(self, max_bytes: float) -> None:
         self.documents: list[Document] = []
@@ -104,7 +104,7 @@ class _Side:
         self.full = False
 
     def add(self, document: Document, seen: set[str]) -> None:
-        """Take over docstrings that came nowhere before, until one has no room."""
+        """Add docstrings that are new, until one does not fit."""
         kept: list[str] = []
         for text in document.docstrings:
             self.room_bytes -= len(text.encode()) * (text not in seen)
@@ -129,7 +129,7 @@ def _split(root: Path, max_bytes: int, held_out_share: float) -> tuple[tuple[Doc
 
 
 def _packages(root: Path) -> list[tuple[str, list[Path]]]:
-    """Return the files of each package, the packages shuffled by their names: the alphabet is no fair sample."""
+    """Return the files of each package, with the packages shuffled by a hash of their names."""
     found: dict[str, list[Path]] = {}
     for path in sorted(_programs(root)):
         parts = path.relative_to(root).parts
@@ -139,14 +139,14 @@ def _packages(root: Path) -> list[tuple[str, list[Path]]]:
 
 
 def _programs(root: Path) -> Iterator[Path]:
-    """Yield the Python files, and enter no folder that is left out: one holds all that pip installed."""
+    """Yield the Python files, except those in excluded folders, one of which holds all that pip installed."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in LEFT_OUT_FOLDERS]
         yield from (Path(folder, name) for name in names if name.endswith(".py"))
 
 
 def _family(name: str) -> str:
-    """Return one name for twins, such as `_pyio` and `io`, which say the same of the same things."""
+    """Return one name for modules with the same docstrings, such as `_pyio` and `io`."""
     return name.lstrip("_").removeprefix("py").lstrip("_") or name
 
 
@@ -158,7 +158,7 @@ def _chance(name: str) -> float:
 def _document(root: Path, path: Path) -> Document:
     try:
         found = docstrings(path.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError, OSError):  # templates and files of other encodings lie among the programs
+    except (SyntaxError, ValueError, OSError):  # some files are templates or have other encodings
         found = ()
     return Document(".".join(path.relative_to(root).with_suffix("").parts), found)
 
@@ -173,8 +173,8 @@ def _telling_lines(text: str) -> set[str]:
 
 
 NUM_BYTES = 256
-PADDING = 256  # fills a row after the end of its text
-MASK = 257  # stands where a byte is hidden
+PADDING = 256  # fills a row after its text
+MASK = 257  # replaces a masked byte
 END = 258  # closes a docstring
 VOCABULARY_SIZE = 259
 

@@ -1,4 +1,4 @@
-"""What a training run found out."""
+"""Run a training: steps, evaluation, checkpoints and progress, safe against being killed."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The loss on held-out text after some steps."""
+    """Hold the loss on held-out text after some steps."""
 
     steps: int
     held_out_nats: float  # per byte
@@ -36,13 +36,13 @@ class Evaluation:
 
     @property
     def beats_baseline(self) -> bool:
-        """Tell whether the model guesses better than by how often each byte occurs."""
+        """Tell whether the model predicts better than the frequencies of bytes."""
         return self.held_out_nats < self.baseline_nats
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A finished run: the trained model, the loss of every step, and the evaluations."""
+    """Hold a finished run: the trained model, the loss of every step, and the evaluations."""
 
     config: TrainingConfig
     model: nn.Module
@@ -68,7 +68,7 @@ def train(
     device: torch.device | str = "cpu",
     console: "Console | None" = None,
 ) -> TrainingRun:
-    """Train a masked language model on docstrings, and examine it on docstrings of modules that it never saw.
+    """Train a masked language model on docstrings, and evaluate it on docstrings of held-out modules.
 
         >>> settings = TrainingConfig(steps=2, warm_up_steps=1, evaluate_every_steps=1, corpus_max_bytes=50_000)
         >>> run = train(settings)
@@ -100,7 +100,7 @@ def train(
 
 
 class _Loop:
-    """The state of a run, and the one step that it repeats."""
+    """Hold the state of a run and execute its steps."""
 
     def __init__(self, config: TrainingConfig, data: MaskedText, device: torch.device, folder: Path | None) -> None:
         self.config, self.data, self.device, self.folder = config, data, device, folder
@@ -114,13 +114,13 @@ class _Loop:
         self.started_s = time.perf_counter()
 
     def begin(self, recorder: Recorder) -> None:
-        """Record the graph, and examine the untrained model; a run that goes on has both already."""
+        """Record the graph, and evaluate the untrained model; a resumed run has both already."""
         if not self.losses:
             recorder.graph(self.model, model_inputs(self.held_out[0]))
             self._evaluate(0, recorder)
 
     def step(self, step: int, recorder: Recorder) -> None:
-        """Learn from one batch; examine, record and save where it is time."""
+        """Train on one batch; evaluate, record and save at the configured steps."""
         config, done = self.config, step + 1
         loss = training_loss(self.model, self.data.batch(step).to(self.device), config, step)
         self.optimizer.zero_grad()
@@ -146,7 +146,7 @@ class _Loop:
             write_checkpoint(self.folder, self._state())
 
     def resume(self) -> None:
-        """Take over the folder's checkpoint, if there is one."""
+        """Load the checkpoint of the folder, if there is one."""
         state = read_checkpoint(self.folder) if self.folder else None
         if state is None:
             return
@@ -171,7 +171,7 @@ class _Loop:
         return self.seconds_before + time.perf_counter() - self.started_s
 
     def _identity(self) -> str:
-        """Return what a checkpoint must agree with to go on from it."""
+        """Return the values that a checkpoint must have to be resumed by this run."""
         return json.dumps({"config": self.config.to_json(), "text": self.data.fingerprint}, sort_keys=True)
 
     def _state(self) -> dict[str, Any]:
@@ -191,11 +191,11 @@ Advance = Callable[[int, str], None]
 
 @contextmanager
 def progress_bar(title: str, total: int, *, console: "Console | None" = None) -> Iterator[Advance]:
-    """Give a function that takes how many of `total` are done, and what to say beside the bar.
+    """Yield a function that sets how many of `total` steps are done, and the text beside the bar.
 
-    Nothing is written where the console is neither a terminal nor a notebook: a log file would be full of bars.
+    Nothing is written if the console is neither a terminal nor a notebook, since a log file would fill with bars.
     """
-    # Not above, because importing rich draws a random number, and importing the library must not.
+    # Not at the top, since importing rich draws a random number, and importing the library must not.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -253,7 +253,7 @@ def read_checkpoint(folder: Path) -> dict[str, Any] | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the disk keep the new name too; without it the name may be lost with the power."""
+    """Flush the folder to disk too; without it the new name may be lost when the power fails."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Hide bytes for a model to guess, 80 of 100 behind a mask, 10 behind another byte, 10 in full view.
+"""Mask bytes for a model to predict: of 100 selected bytes 80 are masked, 10 replaced, and 10 left as they are.
 
 Source of the three shares: Devlin et al., BERT (2018), section 3.1.
 """
@@ -12,13 +12,13 @@ from course_lib.errors import TrainingError
 from course_lib.training.config import TrainingConfig, seed_for
 from course_lib.training.corpus import MASK, NUM_BYTES, PADDING, Corpus, encode
 
-IGNORED = -100  # the label that cross_entropy passes over
+IGNORED = -100  # the label that cross_entropy ignores
 MASKED_SHARE, REPLACED_SHARE = 0.8, 0.1  # of the selected bytes; the others stay as they are
 
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """What a model sees and what it should say, each of shape (batch, sequence)."""
+    """Hold the inputs and the labels of a batch, each of shape (batch, sequence)."""
 
     tokens: torch.Tensor
     labels: torch.Tensor  # the hidden byte where one was selected, elsewhere -100
@@ -30,7 +30,7 @@ class MaskedBatch:
 
 
 def mask_tokens(tokens: torch.Tensor, generator: torch.Generator, *, selected_share: float = 0.15) -> MaskedBatch:
-    """Select bytes by chance and hide them; equal generators hide equal bytes in equal ways.
+    """Select bytes at random and mask them; equal generators give equal results.
 
         >>> batch = mask_tokens(torch.tensor([[72, 105, PADDING]]), torch.Generator().manual_seed(0), selected_share=1)
         >>> batch.labels
@@ -72,7 +72,7 @@ def unigram_log_probabilities(tokens: torch.Tensor) -> torch.Tensor:
         >>> round(unigram_log_probabilities(torch.tensor([97, 97, 98])).exp()[97].item() * (3 + 256), 9)
         3.0
 
-    Every byte is counted once more than it occurs, so that none is impossible (Laplace's rule). Numbers that are no
+    One is added to the count of every byte, so that no byte has probability 0 (Laplace's rule). Numbers that are no
     bytes do not count.
     """
     counts = torch.bincount(tokens[tokens < NUM_BYTES], minlength=NUM_BYTES).to(torch.float64) + 1
@@ -80,7 +80,7 @@ def unigram_log_probabilities(tokens: torch.Tensor) -> torch.Tensor:
 
 
 def unigram_loss(log_probabilities: torch.Tensor, labels: torch.Tensor) -> float:
-    """Return the mean loss of that guess over the selected bytes, in nats per byte.
+    """Return the mean loss of the unigram model over the selected bytes, in nats per byte.
 
     `labels` holds bytes, and -100 where nothing is asked.
     """
@@ -89,7 +89,7 @@ def unigram_loss(log_probabilities: torch.Tensor, labels: torch.Tensor) -> float
 
 @dataclass(frozen=True)
 class MaskedText:
-    """A corpus as rows of tokens, with the batches that a run takes from it."""
+    """Hold a corpus as rows of tokens, and draw the batches of a run from it."""
 
     config: TrainingConfig
     train_rows: torch.Tensor  # (rows, sequence)
@@ -113,23 +113,23 @@ class MaskedText:
         return cls(config, train, held_out, corpus.fingerprint)
 
     def batch(self, step: int) -> MaskedBatch:
-        """Return the batch of step `step` (from 0): every row comes once an epoch, hidden differently each time."""
+        """Return the batch of step `step` (from 0): each row occurs once an epoch, with another mask each time."""
         size = self.config.batch_size_sequences
         epoch, place = divmod(step, len(self.train_rows) // size)
         order = torch.randperm(len(self.train_rows), generator=self._generator("epoch", epoch))
         return self._masked(self.train_rows[order[place * size : (place + 1) * size]], "masks", step)
 
     def held_out_batches(self) -> list[MaskedBatch]:
-        """Return the batches to be examined on, equal at each call: a sample of rows that nobody learns from."""
+        """Return the batches of held-out rows for evaluation, equal at each call."""
         order = torch.randperm(len(self.held_out_rows), generator=self._generator("held out"))
         rows = self.held_out_rows[order[: self.config.evaluation_size_sequences]]
         parts = rows.split(self.config.batch_size_sequences)
         return [self._masked(part, "held-out masks", number) for number, part in enumerate(parts)]
 
     def unigram_baseline(self) -> float:
-        """Return the loss, in nats per byte, of guessing by how often a byte occurs in the text to learn from.
+        """Return the loss, in nats per byte, of a unigram model of the training text.
 
-        It is examined on the same hidden bytes as a model. Raises `TrainingError` if none is hidden.
+        It is evaluated on the same masked bytes as a model. Raises `TrainingError` if none is masked.
         """
         labels = torch.cat([batch.labels.flatten() for batch in self.held_out_batches()])
         if not (labels != IGNORED).any():

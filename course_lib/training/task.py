@@ -1,4 +1,4 @@
-"""The parts of a training step, each a function, so that a loop and Lightning share them."""
+"""Define the parts of a training step as functions, which the loop and Lightning share."""
 
 from collections.abc import Iterable
 
@@ -10,11 +10,11 @@ from course_lib.models.bert import padding_mask
 from course_lib.training.config import TrainingConfig, seed_for
 from course_lib.training.masked_text import IGNORED, MaskedBatch, masked_loss
 
-BETAS = (0.9, 0.98)  # a shorter memory for squares than the usual 0.999: runs here take hundreds of steps, not millions
+BETAS = (0.9, 0.98)  # below the usual 0.999 for squares, since runs here take hundreds of steps, not millions
 
 
 def make_model(config: TrainingConfig) -> MaskedLanguageModel:
-    """Return the model with the weights that the seed decides; random states are left as they were."""
+    """Return the model with weights drawn by the seed; random states are left as they were."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for(config.seed, "weights"))
         return MaskedLanguageModel(config.model)
@@ -23,7 +23,7 @@ def make_model(config: TrainingConfig) -> MaskedLanguageModel:
 def make_optimizer(
     model: nn.Module, config: TrainingConfig
 ) -> tuple[torch.optim.AdamW, torch.optim.lr_scheduler.LambdaLR]:
-    """Return AdamW with weight decay on matrices only, and its learning rate's schedule, to be stepped after it."""
+    """Return AdamW with weight decay on matrices only, and the schedule of its learning rate."""
     parameters = [each for each in model.parameters() if each.requires_grad]
     groups = [
         {"params": [each for each in parameters if each.dim() > 1], "weight_decay": config.weight_decay},
@@ -34,12 +34,12 @@ def make_optimizer(
 
 
 def model_inputs(batch: MaskedBatch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what the model takes: tokens (batch, sequence) and the mask that hides padding."""
+    """Return the inputs of the model: tokens (batch, sequence) and the mask that excludes padding."""
     return batch.tokens, padding_mask(batch.kept)
 
 
 def training_loss(model: nn.Module, batch: MaskedBatch, config: TrainingConfig, step: int) -> torch.Tensor:
-    """Return the loss of one batch in nats per byte, with the dropout that the seed and the step decide.
+    """Return the loss of one batch in nats per byte, with dropout drawn by the seed and the step.
 
     The global random state is set for it; `train` gives it back at the end.
     """

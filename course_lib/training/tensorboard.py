@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run: losses, learning rate, the model's graph, histograms of weights and gradients."""
+"""Record a run for TensorBoard and show its page: losses, learning rate, graph, histograms of weights and gradients."""
 
 import html
 import logging
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Keeps nothing: what a run without a folder writes to."""
+    """Record nothing, for a run without a folder."""
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
-        """Keep a number for each name, as it is after `step` steps."""
+        """Record a number for each name after `step` steps."""
 
     def graph(self, model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-        """Keep the model's graph, as a trace on these inputs shows it."""
+        """Record the model's graph, traced on these inputs."""
 
     def histograms(self, model: nn.Module, step: int) -> None:
-        """Keep how the values of each parameter, and those of its gradient, are spread."""
+        """Record histograms of the values of each parameter and of its gradient."""
 
 
 class TensorBoardRecorder(Recorder):
-    """Keeps everything in the form that `tensorboard --logdir FOLDER` shows."""
+    """Record everything in the format that `tensorboard --logdir FOLDER` shows."""
 
     def __init__(self, writer: "SummaryWriter") -> None:
         self._writer = writer
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
-        """Write a number for each name, as it is after `step` steps."""
+        """Write a number for each name after `step` steps."""
         for name, value in values.items():
             self._writer.add_scalar(name, value, step)
 
     def graph(self, model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-        """Write the model's graph, as a trace on these inputs shows it; the model's mode stays as it is."""
+        """Write the model's graph, traced on these inputs in evaluation mode; the mode is restored."""
         training = model.training
         try:
             self._writer.add_graph(model.eval(), inputs)
@@ -51,7 +51,7 @@ class TensorBoardRecorder(Recorder):
             model.train(training)
 
     def histograms(self, model: nn.Module, step: int) -> None:
-        """Write how the values of each parameter, and those of its gradient, are spread."""
+        """Write histograms of the values of each parameter and of its gradient."""
         for name, parameter in model.named_parameters():
             self._writer.add_histogram(f"weights/{name}", parameter.detach(), step)
             if parameter.grad is not None:
@@ -60,16 +60,16 @@ class TensorBoardRecorder(Recorder):
 
 @contextmanager
 def open_recorder(folder: Path | None, *, first_step: int = 0) -> Iterator[Recorder]:
-    """Give a recorder that writes to `folder`, or keeps nothing if there is no folder.
+    """Yield a recorder that writes to `folder`, or records nothing if there is no folder.
 
-    What an interrupted run wrote after `first_step` steps is dropped from view, for it is written again. Raises
+    Records that an interrupted run wrote after `first_step` steps are hidden, since they are written again. Raises
     `TrainingError` if TensorBoard is not installed.
     """
     if folder is None:
         yield Recorder()
         return
     try:
-        from torch.utils.tensorboard import SummaryWriter  # costs a second, and not everybody looks
+        from torch.utils.tensorboard import SummaryWriter  # here, since importing it takes a second
     except ImportError as error:
         raise TrainingError(
             f"train got the folder {folder} for TensorBoard, which is not installed; install tensorboard, or train "
@@ -81,7 +81,7 @@ def open_recorder(folder: Path | None, *, first_step: int = 0) -> Iterator[Recor
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A page of TensorBoard; as the last line of a cell it is shown."""
+    """Hold the address of a page of TensorBoard; as the last line of a cell it is shown."""
 
     url: str
     folder: Path
@@ -90,7 +90,7 @@ class Dashboard:
     def _repr_html_(self) -> str:
         title = html.escape(f"TensorBoard: scalars, graph and histograms of {self.folder.name}", quote=True)
         source = html.escape(self.url, quote=True)
-        # without the style its border and the line it stands on make the output scroll in both directions
+        # without the style, border and line height make the output scroll in both directions
         style = "display: block; border: 0"
         size = f'width="100%" height="{self.height_pixels}"'
         return f'<iframe title="{title}" src="{source}" {size} style="{style}"></iframe>'
@@ -101,9 +101,9 @@ def dashboard(folder: Path, *, height_pixels: int = 800) -> Dashboard:
 
         >>> dashboard(folder)  # doctest: +SKIP
 
-    The server lives as long as this Python process, reachable from this machine alone; new events turn up when the page
-    is reloaded. Where JupyterLab hands a port on, as in the course's image, `TENSORBOARD_PROXY_URL` says how, with
-    `%PORT%` in the port's place. Raises `TrainingError` if TensorBoard is not installed.
+    The server runs as long as this Python process and accepts connections from this machine only. Reload the page to
+    see new events. Where JupyterLab proxies ports, as in the course's image, `TENSORBOARD_PROXY_URL` is the address,
+    with `%PORT%` in place of the port. Raises `TrainingError` if TensorBoard is not installed.
     """
     try:
         from tensorboard import program
@@ -112,7 +112,7 @@ def dashboard(folder: Path, *, height_pixels: int = 800) -> Dashboard:
             f"dashboard got {folder} to show, but TensorBoard is not installed; install tensorboard."
         ) from error
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request would fill the notebook
-    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # as of the second graph, when a cell is run once more
+    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # else a warning appears when a cell is run again
     server = program.TensorBoard()
     server.configure(argv=["tensorboard", "--logdir", str(folder), "--port", "0", "--load_fast", "false"])
     url = server.launch()

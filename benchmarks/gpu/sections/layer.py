@@ -1,4 +1,4 @@
-"""A whole BERT layer, fused by this library, beside eager PyTorch, torch.compile and a peer's way.
+"""Measure a whole BERT layer: fused by this library, eager, by torch.compile, and as a peer computes it.
 
 The ideal is counted, not measured: each launch takes as long as its bytes at the speed of a copy, or its arithmetic at
 the speed of a large matrix product, whichever is longer. Eager's ideal time over the fused layer's is the ideal ratio;
@@ -32,7 +32,7 @@ MODES = ("evaluation", "training")  # forward; forward and backward
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """On what to measure, and for how long."""
+    """Hold the sizes to measure and the time to spend."""
 
     config: TransformerConfig
     batch: int
@@ -156,7 +156,7 @@ Layer = Callable[[torch.Tensor], torch.Tensor]
 
 
 def build_layer(config: TransformerConfig, device: str, dtype: torch.dtype, *, training: bool) -> TransformerLayer:
-    """Return the layer that all ways share, with weights that are the same each time."""
+    """Return the layer that all programs share, with the same weights each time."""
     torch.manual_seed(0)
     return TransformerLayer(config).to(device, dtype).train(training)
 
@@ -179,7 +179,7 @@ def fused(layer: TransformerLayer, x: torch.Tensor) -> nn.Module:
 
 
 class PeerLayer(nn.Module):
-    """The layer as Megatron-LM computes it, with the weights of `layer`; GELU by the tanh formula, as there."""
+    """Compute the layer as Megatron-LM does, with the weights of `layer`; GELU by the tanh formula, as there."""
 
     def __init__(self, layer: TransformerLayer, compiler: Callable[[Program], Program]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The machine: without it, a time means nothing."""
+"""Note the machine, since a time has no meaning without it."""
 
 import importlib.metadata
 

@@ -1,4 +1,4 @@
-"""Programs that defeat a way of capturing them, by what in them does so."""
+"""A gallery of programs that some capture mode refuses or captures wrongly."""
 
 from course_lib.models.gallery.entry import GalleryEntry
 from course_lib.models.gallery.index import GALLERY

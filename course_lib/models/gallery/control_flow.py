@@ -1,4 +1,4 @@
-"""Gallery: programs whose path depends on their inputs."""
+"""Gallery: programs whose control flow, or whose numbers in Python, depend on their inputs."""
 
 import math
 import random
@@ -161,7 +161,7 @@ class DrawsWithPython(nn.Module):
 
 
 class CountsOnLength(nn.Module):
-    """Asks Python for the length of a tensor."""
+    """Divides by the length of a tensor as `len` returns it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the mean over the first dimension."""

@@ -1,4 +1,4 @@
-"""One program of the gallery, with the inputs that show what it is about."""
+"""Describe one program of the gallery, with its inputs and the verdict on each capture mode."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ Verdict = Literal["captured", "refused", "refuses a probe", "silently wrong"]
 
 @dataclass(frozen=True)
 class GalleryEntry:
-    """A program and what each capture mode makes of it."""
+    """Hold a program and the verdict on each capture mode."""
 
     name: str
-    reason: str  # what the program does that a graph cannot hold
+    reason: str  # why a graph cannot represent the program
     build: Callable[[], nn.Module | Callable[..., Any]]  # gives a fresh program
     example_inputs: Callable[[], Inputs]  # fresh inputs to capture from
     probe_inputs: Callable[[], tuple[Inputs, ...]]  # fresh inputs on which a capture shows whether it is right
@@ -25,7 +25,7 @@ class GalleryEntry:
     switch_training: bool = False  # a probe in the other training mode belongs to it
 
     def verdict(self, mode: str) -> Verdict:
-        """Return what the capture mode of this name makes of the program."""
+        """Return the verdict on the capture mode of this name."""
         if mode in self.refused:
             return "refused"
         if mode in self.refuses_a_probe:

@@ -1,8 +1,8 @@
-"""Programs that defeat a way of capturing them, one per reason.
+"""Collect programs that some capture mode refuses or captures wrongly, one for each reason.
 
-Each is an ordinary PyTorch program that is right when it runs eagerly. Captured from its example inputs, it is refused
-in some modes, and in others gives a graph that is silently wrong on the probe inputs. What happens in which mode is
-stated with each program as data, seen with torch 2.13.
+Each is an ordinary PyTorch program that is correct in eager mode. Captured from its example inputs, it is refused in
+some modes, and in others its graph is silently wrong on the probe inputs. Each program states the verdict on each mode
+as data, for torch 2.13.
 """
 
 from collections.abc import Mapping

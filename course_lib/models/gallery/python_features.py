@@ -11,7 +11,7 @@ from course_lib.models.gallery.entry import GalleryEntry
 
 
 class TakesADict(nn.Module):
-    """Goes through whatever a dict holds."""
+    """Loops over the entries of a dict."""
 
     def forward(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         """Return the sum of all tensors in the batch."""
@@ -38,7 +38,7 @@ class Prediction:
 
 
 class ReturnsAnObject(nn.Module):
-    """Hands its results back in an object."""
+    """Returns its results in an object."""
 
     def forward(self, x: torch.Tensor) -> Prediction:
         """Return mean and spread of x."""

@@ -1,4 +1,4 @@
-"""Gallery: programs that remember something, or change something besides their result."""
+"""Gallery: programs that keep state between calls, or have side effects."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ from course_lib.models.gallery.entry import GalleryEntry
 
 
 class AsksForTraining(nn.Module):
-    """Does something else while training, as dropout does, but without chance."""
+    """Computes something else in training mode, as dropout does, but not at random."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x doubled in training, unchanged in evaluation."""
@@ -30,7 +30,7 @@ class CountsItsCalls(nn.Module):
 
 
 class GrowsWithItsCalls(nn.Module):
-    """Lets a Python number that it changes itself into the result."""
+    """Multiplies by a Python number that it changes itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class AppendsToAList(nn.Module):
 
 
 class PrintsAsItGoes(nn.Module):
-    """Tells on the screen what it does."""
+    """Prints a line at each call."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Print a line, and return x plus 1."""
