@@ -1,4 +1,4 @@
-"""How long the pages take that an instructor of sixty opens: Formgrader's, feedback, the class report.
+"""Measure how long pages take that an instructor of sixty students opens: Formgrader, feedback, the class report.
 
 python -m benchmarks.page_times [--students 60] [--quick] [--work FOLDER]
 
@@ -6,8 +6,6 @@ A made-up class is graded first (`demo.afternoon`), unless FOLDER holds one. Eac
 Chromium, once unmeasured and three times measured, until it is loaded and holds its rows. Exit status: 0 each median is
 below 2 s · 1 one is not · 2 there is no Chromium.
 """
-
-from __future__ import annotations
 
 import argparse
 import asyncio
@@ -18,8 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.browser import NoBrowserError, browser, find
-from benchmarks.jupyter_server import jupyter_server
+from scripts.browser import NoBrowserError, browser, find, jupyter_server
 
 ROOT = Path(__file__).parents[1]
 NAME = "00_start_here"
@@ -29,7 +26,7 @@ ROWS = "document.querySelectorAll('tbody tr').length >= {} && !document.body.inn
 
 
 def addresses(server: str, work: Path, rows: int) -> dict[str, tuple[str, str]]:
-    """Each page's name, with its address and what tells that it is there; the submission's is found on the way."""
+    """Return the name of each page with its address and an expression that tells that it is loaded."""
     grader, most = f"{server}/formgrader", work / "feedback" / "outputs_01" / NAME / f"{NAME}.html"
     return {
         "Formgrader: assignments": (grader, ROWS.format(1)),
@@ -43,7 +40,7 @@ def addresses(server: str, work: Path, rows: int) -> dict[str, tuple[str, str]]:
 
 
 async def times_s(server: str, work: Path, rows: int) -> dict[str, float]:
-    """The median seconds of each page."""
+    """Return the median seconds of each page."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as profile:
         async with browser(Path(profile)) as tab:

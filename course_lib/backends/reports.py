@@ -10,7 +10,8 @@ from course_lib.backends.lowering import Lowered
 from course_lib.backends.prices import Spent
 from course_lib.backends.target import Executable
 from course_lib.fusion import Objection
-from course_lib.graph import Table
+from course_lib.graph.node_table import code_table
+from course_lib.show import Table, format_count
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +35,7 @@ class Report:
             )
             for name, graph in self._named()
         ]
-        return Table(("graph", "parts kept", "launches", "bytes moved"), tuple(rows))
+        return code_table(("graph", "parts kept", "launches", "bytes moved"), tuple(rows))
 
     def parts(self) -> Table:
         """Return a row for each kind of part: what it consists of, who computes it, and what that costs."""
@@ -46,7 +47,7 @@ class Report:
             (graph, names[0] + (f" and {len(names) - 1} like it" if names[1:] else ""), *rest)
             for (graph, *rest), names in kinds.items()
         )
-        return Table(("graph", "part", "operators", "computed by", "launches", "bytes moved", "remark"), rows)
+        return code_table(("graph", "part", "operators", "computed by", "launches", "bytes moved", "remark"), rows)
 
     def refusals(self) -> Table:
         """Return a row for each reason why operators stay with eager PyTorch, the most frequent first."""
@@ -56,7 +57,7 @@ class Report:
             for refusal in graph.refusals
         )
         rows = [(name, operator, str(count), rule, why) for (name, operator, rule, why), count in counted.most_common()]
-        return Table(("graph", "operator", "times", "rule", "reason"), tuple(rows))
+        return code_table(("graph", "operator", "times", "rule", "reason"), tuple(rows))
 
     def __str__(self) -> str:
         if not self.graphs:
@@ -88,7 +89,7 @@ def report(*graphs: Lowered) -> Report:
 
 def _before_after(graph: Lowered, what: str) -> str:
     def number(spent: Spent | None) -> str:
-        return "unknown" if spent is None else f"{getattr(spent, what):,}"
+        return "unknown" if spent is None else format_count(getattr(spent, what))
 
     return "sizes are symbols" if graph.before is None else f"{number(graph.before)} → {number(graph.after)}"
 
@@ -101,7 +102,7 @@ def _operators(part: PartOutcome) -> str:
 def _outcome(part: PartOutcome) -> Sequence[str]:
     if isinstance(part.compiled, Executable):
         remarks = [part.compiled.remark, "from the cache" if part.found_in_cache else ""]
-        moved = f"{part.compiled.bytes_moved:,}"
+        moved = format_count(part.compiled.bytes_moved)
         return "target", str(part.compiled.launches), moved, ", ".join(filter(None, remarks))
     if isinstance(part.compiled, Objection):
         return "eager", "", "", f"{part.compiled.rule}: {part.compiled.reason}"

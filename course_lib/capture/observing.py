@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from course_lib.capture.seeding import seed_everything
+from course_lib.capture.isolation import seed_everything
 
 Value = Any
 

@@ -1,10 +1,9 @@
 """Who may import whom. The layout of the packages is also the list of what the sandbox shows to student code."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,13 @@ from tests.architecture.source_tree import PACKAGES, ROOT, imported_modules, imp
 
 # What a package may import besides itself, the standard library and third parties; a longer name wins.
 MAY_IMPORT: dict[str, set[str]] = {
-    "course_lib": {"course_lib.errors"},
+    "course_lib": {"course_lib.errors", "course_lib.show"},
     "course_lib.errors": set(),
+    "course_lib.show": set(),
     "course_lib.models": {"course_lib.errors"},
     "course_lib.training": {"course_lib.errors", "course_lib.models"},
-    "course_lib.capture": {"course_lib.errors"},
-    "course_lib.graph": {"course_lib.errors", "course_lib.capture"},
+    "course_lib.capture": {"course_lib.errors", "course_lib.show"},
+    "course_lib.graph": {"course_lib.errors", "course_lib.capture", "course_lib.show"},
     "course_lib.kernels": {"course_lib.errors"},
     "course_lib.fusion": {"course_lib.errors", "course_lib.capture", "course_lib.graph", "course_lib.kernels"},
     "course_lib.schedule": {"course_lib.errors", "course_lib.capture", "course_lib.graph", "course_lib.fusion"},
@@ -29,10 +29,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         "course_lib.graph",
         "course_lib.fusion",
         "course_lib.machine",
+        "course_lib.show",
     },
-    "course_lib.timing": {"course_lib.errors"},
-    "course_lib.profiling": {"course_lib.errors", "course_lib.graph", "course_lib.timing"},
-    "course_lib.doctor": {"course_lib.timing"},
+    "course_lib.timing": {"course_lib.errors", "course_lib.show"},
+    "course_lib.profiling": {"course_lib.errors", "course_lib.graph", "course_lib.timing", "course_lib.show"},
+    "course_lib.doctor": {"course_lib.timing", "course_lib.show"},
     "autograder": set(),
     "autograder.__main__": {"autograder.classroom"},
     "autograder.protocol": set(),
@@ -70,6 +71,11 @@ def forbidden_imports(importer: str, imported: set[str]) -> list[str]:
     # A root's own name covers every package, so a root, and a package that the table forgot, may import nothing of it.
     allowed = MAY_IMPORT[rule] | ({rule} - set(PACKAGES))
     return sorted(name for name in imported if is_ours(name) and not any(covers(one, name) for one in allowed))
+
+
+def strays(path: Path, package: str) -> list[str]:
+    """Return what the file at `path` imports of `package`."""
+    return sorted(name for name in imports_of(path) if covers(package, name))
 
 
 def outside_standard_library(imported: set[str], own: str) -> list[str]:
@@ -152,6 +158,15 @@ def test_notebooks_import_only_the_library_and_practice():
         ours = {name for name in notebook_imports(json.loads(path.read_text("utf-8"))) if is_ours(name)}
         strays = [name for name in ours if not any(covers(one, name) for one in NOTEBOOKS_MAY_IMPORT)]
         assert strays == [], f"{path.name} imports {strays}"
+
+
+def test_benchmarks_and_tests_are_apart():
+    """Benchmarks import no test; only the tests of benchmarks import them."""
+    measuring = {module_name(path): strays(path, "tests") for path in python_files("benchmarks", "scripts")}
+    others = (path for path in python_files("tests") if not path.is_relative_to(ROOT / "tests" / "benchmarks"))
+    testing = {module_name(path): strays(path, "benchmarks") for path in others}
+
+    assert {name: found for name, found in (measuring | testing).items() if found} == {}
 
 
 @pytest.mark.parametrize(

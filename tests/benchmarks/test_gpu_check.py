@@ -1,7 +1,5 @@
 """The GPU check, tried out on the CPU: every section runs, fails, crashes and hangs without costing the others."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -23,8 +21,8 @@ from benchmarks.gpu.running import Result, run_all
 from benchmarks.gpu.section import Run, Section, sections
 from benchmarks.gpu.sections import layer, machine, timer
 from benchmarks.gpu.sections import tests as gpu_tests
+from benchmarks.gpu.sections.layer import build_layer, programs
 from benchmarks.kernel_cases import Operator
-from benchmarks.layer_cases import build_layer, programs
 from course_lib.models import TransformerConfig
 from tests import skips
 from tests.architecture.source_tree import ROOT
@@ -159,7 +157,7 @@ def test_what_a_section_found_before_it_crashed_is_kept(tmp_path: Path, monkeypa
 def test_a_section_that_cannot_be_imported_costs_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "benchmarks.layer_cases", None)
+    monkeypatch.setitem(sys.modules, "benchmarks.kernel_cases", None)
     monkeypatch.delitem(sys.modules, "benchmarks.gpu.sections.layer")
     status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", "layer")
 

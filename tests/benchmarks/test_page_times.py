@@ -1,7 +1,5 @@
 """Pages are timed in a real browser, and a machine without one says so."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sys
@@ -9,6 +7,7 @@ import sys
 import pytest
 
 from benchmarks import browser, page_times
+from scripts import browser
 from tests import skips
 
 LATE = """<!doctype html><title>late</title><table><tbody></tbody></table>

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.jupyter_server import jupyter_server
 from scripts import student_tree
+from scripts.browser import jupyter_server
 from tests.architecture.source_tree import ROOT
 
 THEMES = "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from benchmarks import browser
+from scripts import browser
 from tests import skips
 from tests.browser.look import look_at, names_of_notebooks, references
 from tests.browser.student_lab import release, student_lab

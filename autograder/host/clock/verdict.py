@@ -29,7 +29,7 @@ from course_lib.timing.decisions import (
     decide_speedup,
     ratio_noise,
 )
-from course_lib.timing.sequential import SignTest
+from course_lib.timing.sign_test import SignTest
 from course_lib.timing.summaries import neighbour_correlation
 
 ATTEMPTS = 3

@@ -33,7 +33,7 @@ from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Message
-from course_lib.graph.data_targets import INPLACE_OPERATORS, functions
+from course_lib.graph.data.targets import INPLACE_OPERATORS, functions
 
 MAX_NODES = 600
 Tensors = Sequence[torch.Tensor]

@@ -110,7 +110,7 @@ def load(message: Message) -> Callable[[Message], Reply]:
 
 
 def _optimised(program: Any, calls: list[tuple[list[Any], dict[str, Any]]]) -> list[dict[str, Any]]:
-    from course_lib.capture.executor_flags import fusing_with
+    from course_lib.capture.script_graphs import fusing_with
 
     with fusing_with("tensor_expressions"):
         for args, kwargs in calls:

@@ -14,7 +14,8 @@ from course_lib.backends import Backend, CompileCache
 from course_lib.backends.toy import ToyTarget
 from course_lib.errors import BackendError
 from course_lib.machine import Machine
-from course_lib.models import LSTMNetwork, workload
+from course_lib.models import workload
+from course_lib.models.recurrent import LSTMNetwork
 from tests.drawn import some
 
 

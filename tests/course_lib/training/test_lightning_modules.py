@@ -1,7 +1,5 @@
 """Lightning trains the same model on the same batches: equal losses, step by step."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

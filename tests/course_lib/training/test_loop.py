@@ -1,7 +1,5 @@
 """The loop learns, reports, records, and goes on after a kill as if nothing had happened."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import io
@@ -23,7 +21,9 @@ from course_lib.training import MaskedText, TrainingConfig, read_checkpoint, tra
 from course_lib.training import loop as loop_module
 from course_lib.training.__main__ import main
 from course_lib.training.checkpoints import CHECKPOINT_NAME
+from course_lib.training.loop import CHECKPOINT_NAME
 from course_lib.training.steps import evaluate, make_model, make_optimizer
+from course_lib.training.task import evaluate, make_model, make_optimizer
 from tests.drawn import chance
 
 

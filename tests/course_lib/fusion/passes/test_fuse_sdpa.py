@@ -10,7 +10,8 @@ from torch import nn
 
 from course_lib.fusion import Sdpa, fuse
 from course_lib.graph import count_operators
-from course_lib.models import SelfAttention, TransformerConfig
+from course_lib.models import TransformerConfig
+from course_lib.models.transformer import SelfAttention
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
 Tensor = torch.Tensor

@@ -16,7 +16,7 @@ from torch.nn.utils import parametrizations
 from course_lib.fusion import FusionResult, fuse, verify
 from course_lib.fusion.passes import QkvMerge
 from course_lib.graph import count_operators
-from course_lib.models import SelfAttention, TransformerConfig
+from course_lib.models.transformer import SelfAttention, TransformerConfig
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
 Tensor = torch.Tensor
