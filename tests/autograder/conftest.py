@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from autograder.classroom.batch import seed
 from autograder.host import grading
-from autograder.host.batch import seed
 
 
 @pytest.fixture(scope="session", autouse=True)

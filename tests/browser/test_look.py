@@ -8,7 +8,6 @@ import shutil
 import nbformat
 import pytest
 
-from benchmarks import browser
 from scripts import browser
 from tests import skips
 from tests.browser.look import look_at, names_of_notebooks, references

@@ -14,7 +14,6 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.draw import Draw
-from course_lib.graph import lowered
 from course_lib.graph.generated_code import lowered
 
 Part = tuple[str, tuple[str, ...], int]

@@ -8,7 +8,6 @@ import torch
 from autograder.exercises.inductor import config_experiment as experiment
 from autograder.host.checks.inductor_checks import Lowered
 from autograder.host.exercise import CheckFailedError
-from course_lib.graph import lowered
 from course_lib.graph.generated_code import lowered
 from course_lib.models import option_programs
 from tests.autograder.exercises.judged import judged, reference

@@ -20,7 +20,7 @@ from autograder.worker.confinement import kernel, landlock, signals
 from autograder.worker.confinement.orders import Files
 from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS
-from tests.autograder.host.sandbox.conftest import landlock_rules as open_level
+from tests.autograder.host.sandbox.conftest import opened as open_level
 
 ROOT = Path(__file__).parents[4]
 PYTHON = "/usr/bin/python3"
