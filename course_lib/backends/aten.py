@@ -14,8 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.errors import BackendError
-from course_lib.fusion import mutates
-from course_lib.fusion.effects import is_pure
+from course_lib.fusion.effects import is_pure, mutates
 from course_lib.graph import Cost, cost
 
 GraphCompiler = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]

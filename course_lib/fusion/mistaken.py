@@ -15,8 +15,7 @@ import torch
 from torch import fx, nn
 
 from course_lib.errors import FusionError
-from course_lib.fusion.effects import is_random
-from course_lib.fusion.mutation import mutates
+from course_lib.fusion.effects import is_random, mutates
 
 CALLS = ("call_function", "call_method")
 OVERSIGHTS = ("", "keywords", "numbers", "order", "writes")

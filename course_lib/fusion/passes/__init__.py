@@ -1,7 +1,7 @@
 """The passes, one a file."""
 
 from course_lib.fusion.passes.add_scaled import AddScaled
-from course_lib.fusion.passes.bias_dropout_residual_layer_norm import FuseBiasDropoutResidualLayerNorm
+from course_lib.fusion.passes.bias_dropout_residual_layer_norm import BiasDropoutResidualLayerNorm
 from course_lib.fusion.passes.bias_gelu import BiasGelu, fuse_bias_gelu
 from course_lib.fusion.passes.common_subexpressions import CommonSubexpressions
 from course_lib.fusion.passes.constant_folding import ConstantFolding
@@ -21,13 +21,13 @@ from course_lib.fusion.passes.sdpa import Sdpa
 
 __all__ = [
     "AddScaled",
+    "BiasDropoutResidualLayerNorm",
     "BiasGelu",
     "CommonSubexpressions",
     "ConstantFolding",
     "ConvBatchNorm",
     "DeadCode",
     "Formulas",
-    "FuseBiasDropoutResidualLayerNorm",
     "GeluTanh",
     "GeluToRelu",
     "LayerNormToBatchNorm",

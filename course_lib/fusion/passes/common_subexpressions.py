@@ -14,14 +14,14 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.effects import is_repeatable, switches_regime
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.mutation import Writers, may_share_memory, mutating_nodes, mutations_of
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rewriting import erase
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.storage import Writers, may_share_memory, mutating_nodes, mutations_of
+from course_lib.fusion.surgery import erase
 
 
 class CommonSubexpressions(GraphPass):
-    """The pass `common_subexpressions`."""
+    """Let the users of a repeated node use the first one."""
 
     name = "common_subexpressions"
 

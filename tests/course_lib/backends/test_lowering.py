@@ -11,9 +11,9 @@ from course_lib.backends.toy import ToyTarget
 from course_lib.capture import capture
 from course_lib.errors import BackendError
 from course_lib.fusion import Objection
-from course_lib.fusion.error_rule import deviation
 from course_lib.machine import Machine
 from course_lib.models import ResidualNetwork, TransformerConfig, TransformerLayer, workload
+from course_lib.verify.error_rule import deviation
 
 # workload -> launches in eager PyTorch and with the target
 LAUNCHES = {"bert_layer": (19, 11), "residual_network": (21, 13), "rnn": (66, 34)}

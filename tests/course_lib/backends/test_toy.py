@@ -11,8 +11,8 @@ from torch import fx
 
 from course_lib.backends import Prices, lower
 from course_lib.backends.toy import ToyExecutable, ToyTarget
-from course_lib.fusion.error_rule import deviation
 from course_lib.machine import Machine
+from course_lib.verify.error_rule import deviation
 from tests.drawn import some
 
 FREE = Prices(launch_us=1e-3, handover_us=0)  # so that the smallest part is kept

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes, overview
+from course_lib.capture.behaviour import difference
 from course_lib.capture.capturing import MODES
-from course_lib.capture.observing import difference
 from course_lib.errors import CaptureError
 from course_lib.models import TransformerConfig, TransformerLayer
 

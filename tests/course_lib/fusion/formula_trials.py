@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from course_lib.fusion import fuse, verify
+from course_lib.fusion import fuse
+from course_lib.verify import verify
 from tests.course_lib.fusion.formula_programs import FormulaProgram, generate_formula
 
 

@@ -12,12 +12,13 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-from course_lib.fusion import PASSES, CheckedFusion, FusionResult, Objection, fuse, fuse_bias_gelu, verify
-from course_lib.fusion.effects import is_pure, is_random
+from course_lib.fusion import PASSES, FusionResult, Objection, fuse, fuse_bias_gelu
+from course_lib.fusion.checked_fusion import CheckedFusion
+from course_lib.fusion.effects import is_pure, is_random, mutates
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.mutation import mutates
 from course_lib.graph import cost, table
+from course_lib.verify import verify
 
 Tensor = torch.Tensor
 X, ROW = torch.randn(4, 6), torch.randn(6)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from benchmarks.fusion_sweep import table, table_of_passes
-from course_lib.fusion import batch_norm, guards
-from course_lib.fusion.passes import qkv_merge
+from course_lib.fusion import guards
+from course_lib.fusion.passes import batch_norm_folding, qkv_merge
 from tests.course_lib.fusion.generated_programs import generate
 from tests.course_lib.fusion.program_edits import EDITS
 from tests.course_lib.fusion.program_seeds import SEEDS, spell
@@ -63,7 +63,7 @@ def test_the_sweep_notices_when_a_rule_is_missing(rule: str, monkeypatch: pytest
 RULES_OF_PASSES: dict[tuple[ModuleType, str], int] = {
     (qkv_merge, "_objection_to_changes"): 16,
     (qkv_merge, "modules_are_plain"): 374,
-    (batch_norm, "_objection_to_mode"): 40,
+    (batch_norm_folding, "_objection_to_mode"): 40,
 }
 
 

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-from course_lib.fusion import mutates, mutations_of
+from course_lib.fusion.effects import mutates
+from course_lib.fusion.storage import mutations_of
 from course_lib.graph import propagate_shapes
 
 

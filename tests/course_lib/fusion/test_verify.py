@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.fusion import verify
-from course_lib.fusion.error_rule import deviation
+from course_lib.verify import verify
+from course_lib.verify.error_rule import deviation
 
 Tensor = torch.Tensor
 X = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))

@@ -14,9 +14,9 @@ from torch import fx, nn
 
 from course_lib.capture import capture
 from course_lib.fusion import fuse
-from course_lib.fusion.fusing import run_all
+from course_lib.fusion.fuse import run_all
 from course_lib.fusion.registry import chosen
-from course_lib.fusion.rewriting import copy_of
+from course_lib.fusion.surgery import copy_of
 from course_lib.graph import propagate_shapes
 from course_lib.models import TransformerConfig, TransformerEncoder
 

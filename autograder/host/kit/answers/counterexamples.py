@@ -20,7 +20,7 @@ from autograder.host.kit.draw import Draw
 from autograder.host.kit.exercise import CheckFailedError
 from autograder.host.kit.sharing import share_among
 from autograder.host.session import AnswerFailedError, Session
-from course_lib.fusion.error_rule import deviation
+from course_lib.verify.error_rule import deviation
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,32 @@
-"""Fused computations with dropout, as modules: they follow `train()` and `eval()` as nn.Dropout does."""
+"""Modules without parameters that passes insert into a graph: constants, and fused operators with dropout.
+
+Those with dropout follow `train()` and `eval()` as `nn.Dropout` does.
+"""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import course_lib.kernels  # noqa: F401  # registers the operator
+
+
+class Constant(nn.Module):
+    """Gives the same tensor in each run; it is no buffer, so `to()` leaves it alone and no checkpoint holds it.
+
+    The calls that it replaces did the same: `torch.arange(8)` gives int64 on the CPU, wherever the model is.
+    """
+
+    def __init__(self, value: torch.Tensor) -> None:
+        super().__init__()
+        self._value = (value,)  # in a tuple, because nn.Module would make a tensor an attribute that torch.fx registers
+
+    def forward(self) -> torch.Tensor:
+        """Return the tensor itself, which no caller may change."""
+        return self._value[0]
+
+    def extra_repr(self) -> str:
+        """Return what `print` shows of the module."""
+        return f"{str(self._value[0].dtype).removeprefix('torch.')}{list(self._value[0].shape)}"
 
 
 class BiasDropoutResidualLayerNorm(nn.Module):

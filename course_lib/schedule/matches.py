@@ -1,4 +1,4 @@
-"""Find the places where a pattern stands in a graph, and may be taken out."""
+"""The places in a graph where a pattern of `find` fits, and the rules that let them be replaced."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from torch import fx
 
 from course_lib.fusion import Objection, Rejected
+from course_lib.fusion.calls import MODULES, ModuleAttribute, module_of
+from course_lib.fusion.effects import mutates
 from course_lib.fusion.guards import (
     arguments_are_those_of_the_pattern,
     intermediate_values_stay_inside,
@@ -13,30 +15,19 @@ from course_lib.fusion.guards import (
     nothing_is_switched_between,
     random_numbers_keep_their_order,
 )
-from course_lib.fusion.matching import Match as Fit
-from course_lib.fusion.mutation import mutates, mutations_of
-from course_lib.fusion.owned import MODULES, Owned, module_of
+from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import remedy
+from course_lib.fusion.storage import mutations_of
 from course_lib.graph.hooks import has_hooks
-from course_lib.schedule.patterns import ModulePattern
+from course_lib.schedule.module_pattern import ModulePattern
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Match:
-    """One place where a pattern stands."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PatternMatch(Match):
+    """One place in the graph of a sub-module where a pattern of `find` fits."""
 
-    path: str  # of the sub-module whose graph this is
+    path: str  # of the sub-module
     pattern: ModulePattern
-    fit: Fit
-
-    @property
-    def nodes(self) -> tuple[fx.Node, ...]:
-        """The nodes in graph order; the last one gives the result."""
-        return self.fit.nodes
-
-    def __getitem__(self, parameter: str) -> object:
-        """Return what the graph has where the pattern has this parameter: a node, an attribute or a literal."""
-        return self.fit[parameter]
 
     def __str__(self) -> str:
         return f"{self.pattern.name} at {self.path or 'the model'}: {', '.join(node.name for node in self.nodes)}"
@@ -46,18 +37,18 @@ class Match:
 
 @dataclass(frozen=True, repr=False)
 class Matches:
-    """All places where a pattern stands, in graph order, and those that look like it and were left alone."""
+    """All matches of a pattern in graph order, and the places that look like it and were left alone."""
 
-    found: tuple[Match, ...]
+    found: tuple[PatternMatch, ...]
     rejected: tuple[Rejected, ...] = ()
 
     def __len__(self) -> int:
         return len(self.found)
 
-    def __iter__(self) -> Iterator[Match]:
+    def __iter__(self) -> Iterator[PatternMatch]:
         return iter(self.found)
 
-    def __getitem__(self, number: int) -> Match:
+    def __getitem__(self, number: int) -> PatternMatch:
         return self.found[number]
 
     def __str__(self) -> str:
@@ -68,8 +59,8 @@ class Matches:
 
 
 def find_matches(path: str, graph_module: fx.GraphModule, pattern: ModulePattern) -> Matches:
-    """Return where `pattern` stands in the graph; no two of the matches share a node."""
-    found: list[Match] = []
+    """Return the matches of `pattern` in the graph; no two of them share a node."""
+    found: list[PatternMatch] = []
     rejected: list[Rejected] = []
     taken: set[fx.Node] = set()
     for node in graph_module.graph.nodes:
@@ -81,7 +72,7 @@ def find_matches(path: str, graph_module: fx.GraphModule, pattern: ModulePattern
             objection = Objection("overlap", "some of these nodes belong to a match that was found before")
         if objection is None:
             taken |= set(fit.nodes)
-            found.append(Match(path, pattern, fit))
+            found.append(placed(fit, path, pattern))
         else:
             names = tuple(node.name for node in fit.nodes)
             rejected.append(
@@ -90,37 +81,42 @@ def find_matches(path: str, graph_module: fx.GraphModule, pattern: ModulePattern
     return Matches(tuple(found), tuple(rejected))
 
 
-def objection_to(fit: Fit) -> Objection | None:
+def placed(match: Match, path: str, pattern: ModulePattern) -> PatternMatch:
+    """Return a match as one of `pattern` in the graph of the sub-module at `path`."""
+    return PatternMatch(match.calls, match.operands, match.differences, match.writers, path=path, pattern=pattern)
+
+
+def objection_to(match: Match) -> Objection | None:
     """Return the first reason why the matched nodes may not be taken out as one, or None."""
-    return next((found for rule in _RULES if (found := rule(fit)) is not None), None)
+    return next((found for rule in _RULES if (found := rule(match)) is not None), None)
 
 
-def named_modules_have_no_hooks(fit: Fit) -> Objection | None:
-    """Object to hooks of a module that was matched by its name alone."""
-    for node in fit.nodes:
+def named_modules_have_no_hooks(match: Match) -> Objection | None:
+    """Refuse hooks of a module that was matched by its name alone."""
+    for node in match.nodes:
         if node.op == "call_module" and has_hooks(module_of(node)):
             return Objection("hooks", f"{node.target} has hooks, which would no longer run")
     return None
 
 
-def no_operator_writes_in_place(fit: Fit) -> Objection | None:
-    """Object to a matched operator that writes into a tensor that others may read.
+def no_operator_writes_in_place(match: Match) -> Objection | None:
+    """Refuse a matched operator that writes into a tensor that others may read.
 
     A module that stays one node is taken to leave its inputs alone; `verify` shows whether it does.
     """
-    for call in fit.calls:
+    for call in match.calls:
         if call.in_place or (_is_known(call.node) and mutates(call.node)):
             return Objection("in place", f"{call.node} writes its result into a tensor that others may read")
     return None
 
 
-def operands_stay_as_they_are(fit: Fit) -> Objection | None:
-    """Object if an operator changes an operand in place after the match has first read it."""
-    for value in fit.operands.values():
-        readers = [node for node in fit.nodes if isinstance(value, fx.Node) and value in node.all_input_nodes]
+def operands_stay_as_they_are(match: Match) -> Objection | None:
+    """Refuse an operand that is changed in place after the match has first read it."""
+    for value in match.operands.values():
+        readers = [node for node in match.nodes if isinstance(value, fx.Node) and value in node.all_input_nodes]
         holders = [value] if isinstance(value, fx.Node) else []
-        if isinstance(value, Owned):
-            readers, holders = list(fit.nodes), _readers_of(fit, value)
+        if isinstance(value, ModuleAttribute):
+            readers, holders = list(match.nodes), _readers_of(match, value)
         changing = [node for node in mutations_of(holders, after=readers[0]) if _is_known(node)] if readers else []
         if changing:
             names = ", ".join(node.name for node in changing)
@@ -128,7 +124,7 @@ def operands_stay_as_they_are(fit: Fit) -> Objection | None:
     return None
 
 
-_RULES: tuple[Callable[[Fit], Objection | None], ...] = (
+_RULES: tuple[Callable[[Match], Objection | None], ...] = (
     arguments_are_those_of_the_pattern,
     modules_are_plain,
     named_modules_have_no_hooks,
@@ -144,5 +140,5 @@ def _is_known(node: fx.Node) -> bool:
     return node.op != "call_module" or type(module_of(node)) in MODULES
 
 
-def _readers_of(fit: Fit, owned: Owned) -> list[fx.Node]:
-    return [node for node in fit.anchor.graph.find_nodes(op="get_attr") if node.target == owned.path]
+def _readers_of(match: Match, owned: ModuleAttribute) -> list[fx.Node]:
+    return [node for node in match.anchor.graph.find_nodes(op="get_attr") if node.target == owned.path]

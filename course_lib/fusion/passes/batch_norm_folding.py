@@ -1,4 +1,4 @@
-"""What folding a BatchNorm into a layer beside it computes, and when it may be done.
+"""The base class of the passes that fold a BatchNorm into the layer before or after it.
 
 In evaluation mode BatchNorm maps y to (y − mean) / √(variance + eps) · scale + shift, with fixed numbers for each
 channel. That is y · factor + offset, with factor = scale / √(variance + eps) and offset = shift − mean · factor.
@@ -19,20 +19,20 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.fusion.counted import counted, objection_to_traffic
+from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.fusion_pass import FusionPass
-from course_lib.fusion.layouts import run
+from course_lib.fusion.guards import cost_on_fakes, objection_to_traffic
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import TensorOperands, attribute_of, one_dtype, tensor_operands
-from course_lib.fusion.owned import Owned
+from course_lib.fusion.operands import TensorOperands, attribute_of, one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.storage import run_node
 
 Tensor = torch.Tensor
 _TENSORS = ("x", "weight", "bias", "mean", "variance", "scale", "shift")
 
 
 class BatchNormFolding(FusionPass):
-    """A pass that folds a BatchNorm into a layer; a subclass says which, and gives the patterns.
+    """A pass that folds a BatchNorm into a layer; a subclass names the layer and gives the patterns.
 
     It runs only when named: its graph evaluates for good, whatever `train()` says. The patterns call the operands `x`,
     `weight`, `bias`, `mean`, `variance`, `scale`, `shift`, `training`, `momentum` and `eps`.
@@ -44,14 +44,14 @@ class BatchNormFolding(FusionPass):
     dimensions: ClassVar[int]  # of what BatchNorm normalises, with the channels second, and of the layer's weight
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless BatchNorm evaluates with statistics, a weight and a bias, and folding moves fewer bytes."""
+        """Refuse a BatchNorm that trains or lacks statistics, weight or bias, and a folding that moves more bytes."""
         objection = _objection_to_mode(match) or self._objection_to_tensors(match)
         if objection is not None:
             return objection
         mode = match.anchor.meta["val"].fake_mode
         operands = {name: _value(match, operand) for name, operand in match.operands.items()}
-        before = counted(lambda: [run(node, {}) for node in match.nodes], mode)
-        after = counted(lambda: self.replacement(match)(**operands), mode)
+        before = cost_on_fakes(lambda: [run_node(node, {}) for node in match.nodes], mode)
+        after = cost_on_fakes(lambda: self.replacement(match)(**operands), mode)
         return objection_to_traffic(before, after, "the folded weights are computed on each run")
 
     def replacement(self, match: Match) -> Callable[..., object]:
@@ -103,14 +103,14 @@ def _norm(match: Match) -> fx.Node:
 
 
 def _value(match: Match, operand: object) -> object:
-    if isinstance(operand, Owned):
+    if isinstance(operand, ModuleAttribute):
         return attribute_of(match, operand)
     return operand.meta["val"] if isinstance(operand, fx.Node) else operand
 
 
 def _objection_to_mode(match: Match) -> Objection | None:
     norm, training = _norm(match), match["training"]
-    if isinstance(training, Owned):
+    if isinstance(training, ModuleAttribute):
         training = attribute_of(match, training)
     if training is not False:
         return Objection("training", f"{norm} normalises by the statistics of the batch")

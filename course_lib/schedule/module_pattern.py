@@ -1,4 +1,4 @@
-"""What `find` looks for: a plain PyTorch function, in which modules may be named by a regular expression.
+"""The patterns of `find`: plain PyTorch functions, in which a regular expression may stand for modules.
 
 Operators are compared as the fusion passes compare them: by what they compute, whatever the spelling, and either way
 round for what commutes. Functions that the table of operators does not list match only themselves, with the same
@@ -15,8 +15,7 @@ from torch import fx
 
 from course_lib.errors import ScheduleError
 from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.matching import Match as Fit
-from course_lib.fusion.matching import Pattern
+from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
 
 
@@ -64,7 +63,7 @@ class ModulePattern(Pattern):
         self.parameters = tuple(str(node.target) for node in self._graph.find_nodes(op="placeholder"))
         self.name = name
 
-    def _unify(self, pattern: object, value: object, match: Fit) -> Iterator[Fit]:
+    def _unify(self, pattern: object, value: object, match: Match) -> Iterator[Match]:
         if not isinstance(pattern, fx.Node) or pattern.op == "placeholder":
             yield from super()._unify(pattern, value, match)
         elif pattern.target is call_module:
@@ -72,7 +71,7 @@ class ModulePattern(Pattern):
         else:
             yield from self._unify_call(self._calls[pattern], read(value), match)
 
-    def _unify_module(self, pattern: fx.Node, value: object, match: Fit) -> Iterator[Fit]:
+    def _unify_module(self, pattern: fx.Node, value: object, match: Match) -> Iterator[Match]:
         regex, *wanted = pattern.args
         if not isinstance(value, fx.Node) or value.op != "call_module":
             return
@@ -82,7 +81,7 @@ class ModulePattern(Pattern):
         if fits and call is not None and len(given) == len(wanted):
             yield from self._unify_all(wanted, given, replace(match, calls=(*match.calls, call)))
 
-    def _unify_all(self, wanted: Sequence[object], given: Sequence[object], match: Fit) -> Iterator[Fit]:
+    def _unify_all(self, wanted: Sequence[object], given: Sequence[object], match: Match) -> Iterator[Match]:
         if not wanted:
             yield match
         elif isinstance(wanted[0], fx.Node):

@@ -1,4 +1,4 @@
-"""Run a program once, and write down everything that another program could be told apart by."""
+"""Run a program once, and record everything that could tell it apart from another program."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ Program = nn.Module | Callable[..., object]
 
 @dataclass(frozen=True)
 class Observation:
-    """What one run gave and did. Tensors are detached; of each, its copy, so that later runs do not change it."""
+    """Everything that one run gave and did; tensors are detached copies, which later runs do not change."""
 
     outputs: tuple[object, ...]
     structure: TreeSpec

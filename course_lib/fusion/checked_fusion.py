@@ -1,14 +1,13 @@
-"""Fuse where shapes are not known yet: a check when the program runs, and the operators as written if it fails.
+"""Fuse where shapes are not known yet: the pass decides when the program runs, for the operands of that run.
 
-What a pass must know of its operands (their rank, last dimension, dtype, device) stands in the metadata of a graph,
-or it does not, or a size is a symbol there. Then the matched operators become one `CheckedFusion`. When it runs, its
-operands have shapes, so the very same pass looks at the very same operators once more, with nothing left to guess. What
-it finds out holds for all operands of these shapes and dtypes, and is looked up from then on.
+A pass reads rank, last dimension, dtype and device of its operands in the metadata of the graph. Where they are
+missing, or a size is a symbol, the matched operators become one `CheckedFusion`. When it runs, its operands have
+shapes, so the pass looks at the same operators again. The decision holds for all operands of these shapes and dtypes.
 """
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx, nn
@@ -16,54 +15,22 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from course_lib.graph.shapes import describe_value, propagate_shapes
 
+if TYPE_CHECKING:  # a pass makes this module, so its class is not there yet
+    from course_lib.fusion.fusion_pass import FusionPass
+
 MAX_DECISIONS = 64  # of one fusion: a program whose shapes never repeat must not fill the memory
 Signature = tuple[object, ...]
-
-
-class Refusal(Protocol):
-    """Why a pass left something alone."""
-
-    @property
-    def reason(self) -> str:
-        """One sentence."""
-
-
-class Outcome(Protocol):
-    """What a pass gives back, as far as a check reads it: a `FusionResult` is one."""
-
-    @property
-    def graph_module(self) -> fx.GraphModule:
-        """The transformed copy."""
-
-    @property
-    def num_matches(self) -> int:
-        """How many changes were made."""
-
-    @property
-    def rejected(self) -> Sequence[Refusal]:
-        """What was left alone."""
-
-
-class Decider(Protocol):
-    """A pass that leaves alone what it knows too little of."""
-
-    @property
-    def name(self) -> str:
-        """What the pass is called."""
-
-    def call(self, graph_module: fx.GraphModule) -> Outcome:
-        """Return the transformed copy of a graph."""
 
 
 class CheckedFusion(nn.Module):
     """Runs `written`, a graph of a few operators, fused where the pass allows it for operands like these.
 
-    It has no parameters: those stay where the program has them, and are given with each call. While
-    `torch.compile` or `torch.export` looks, it runs as written.
+    It has no parameters: those stay where the program has them, and are given with each call. `torch.compile` and
+    `torch.export` see the operators as written.
     """
 
-    def __init__(self, written: fx.GraphModule, fusion: Decider, names: Sequence[str], reason: str) -> None:
-        """Take the operators as they are, the pass, the nodes that they were, and why they are not fused for good."""
+    def __init__(self, written: fx.GraphModule, fusion: "FusionPass", names: Sequence[str], reason: str) -> None:
+        """Take the operators as they are, the pass, the names of their nodes, and why the pass could not decide."""
         super().__init__()
         self.written = written
         self.fusion = fusion
@@ -85,7 +52,7 @@ class CheckedFusion(nn.Module):
 
     @property
     def decisions(self) -> Mapping[str, str]:
-        """What was found out so far: operands, and "fused" or why not."""
+        """The decisions so far: operands, and "fused" or why not."""
         return {_shown(signature): said for signature, (_, said) in self._decisions.items()}
 
     def extra_repr(self) -> str:
@@ -102,7 +69,7 @@ class CheckedFusion(nn.Module):
         return (*described, *(module.training for module in self.written.modules()))
 
     def _decide(self, signature: Signature) -> None:
-        """Find out in a thread of its own, where no mode of the caller is switched on: none counts, none draws."""
+        """Ask the pass in a thread of its own, where no mode of the caller counts operators or draws random numbers."""
         thread = threading.Thread(target=self._ask_the_pass, args=(signature,))
         thread.start()
         thread.join()
@@ -121,7 +88,7 @@ class CheckedFusion(nn.Module):
         self._decisions[signature] = fused, "fused" if fused is not None else said
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what copies and files hold: all but the decisions, which are made anew."""
+        """Return what copies and files hold: all but the decisions, which a copy makes again."""
         return {**self.__dict__, "_decisions": {}}
 
 

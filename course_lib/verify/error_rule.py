@@ -1,4 +1,4 @@
-"""The error rule: as exact as eager PyTorch at the same precision, give or take a reordered sum.
+"""The error rule: a result must be as exact as eager PyTorch at the same precision, up to a reordered sum.
 
 A tensor passes when its largest error against an fp64 reference is at most twice the largest error of eager PyTorch at
 that precision, plus some units of rounding at the reference's largest magnitude. So a sum in another order passes, and

@@ -1,24 +1,22 @@
-"""Take matched operators out of a graph, and put one call in their place."""
+"""What takes the place of a match: prepare a module and its operands, then put a call of it into the graph."""
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from torch import fx, nn
 
 from course_lib.errors import ScheduleError
-from course_lib.fusion.owned import MODULES, Owned, module_of
-from course_lib.fusion.rewriting import erase, finish
-from course_lib.schedule.finding import Match, objection_to
-from course_lib.schedule.fused import COMPILERS, Flag, FusedGraph, FusedKernel, Slot, check_arity, name_of
-from course_lib.schedule.lowering import flag_of, lower
+from course_lib.fusion.calls import MODULES, ModuleAttribute, Operand, module_of
+from course_lib.fusion.surgery import erase, finish, put_module_in_place_of
+from course_lib.schedule.fused_call import COMPILERS, Flag, FusedGraph, FusedKernel, Slot, check_arity, name_of
+from course_lib.schedule.matches import PatternMatch, objection_to, placed
+from course_lib.schedule.operator_graph import flag_of, is_flag, operators_of
 
 Compiler = str | Callable[..., Any]
-Prepared = tuple[nn.Module, list[fx.Node | Owned]]  # the module to call, and the operands to call it with
+Prepared = tuple[nn.Module, list[Operand]]  # the module to call, and the operands to call it with
 
 
-def prepare_fused(match: Match, compiler: Compiler) -> Prepared:
+def prepare_fused(match: PatternMatch, compiler: Compiler) -> Prepared:
     """Return the module that computes what was matched; nothing is changed. Raises `ScheduleError`."""
     if isinstance(compiler, str):
         if compiler not in COMPILERS:
@@ -35,17 +33,17 @@ def prepare_fused(match: Match, compiler: Compiler) -> Prepared:
     return prepare_kernel(match, compiler)
 
 
-def prepare_kernel(match: Match, kernel: Callable[..., Any]) -> Prepared:
+def prepare_kernel(match: PatternMatch, kernel: Callable[..., Any]) -> Prepared:
     """Return a module that calls `kernel` with the operands of the pattern, in the pattern's order."""
     check_arity(kernel, match.pattern.parameters)
-    operands: list[fx.Node | Owned] = []
+    operands: list[Operand] = []
     switches: dict[str, nn.Module] = {}
     arguments: list[object] = []
     for parameter in match.pattern.parameters:
-        value = match.fit.operands.get(parameter)
-        if isinstance(value, Owned) and value.path.endswith("training"):
-            arguments.append(Flag(flag_of(match.nodes[-1], value, switches)))
-        elif isinstance(value, (fx.Node, Owned)):
+        value = match.operands.get(parameter)
+        if isinstance(value, ModuleAttribute) and is_flag(value):
+            arguments.append(Flag(flag_of(match.anchor, value, switches)))
+        elif isinstance(value, (fx.Node, ModuleAttribute)):
             arguments.append(Slot(len(operands)))
             operands.append(value)
         else:
@@ -53,12 +51,12 @@ def prepare_kernel(match: Match, kernel: Callable[..., Any]) -> Prepared:
     return FusedKernel(kernel, arguments, switches), operands
 
 
-def prepare_module(match: Match, module: nn.Module) -> Prepared:
+def prepare_module(match: PatternMatch, module: nn.Module) -> Prepared:
     """Return `module` with the operands of the pattern; it has a training flag of its own."""
     check_arity(module.forward, match.pattern.parameters)
-    values = [match.fit.operands.get(parameter) for parameter in match.pattern.parameters]
-    operands = [value for value in values if isinstance(value, (fx.Node, Owned))]
-    flags = [value for value in operands if isinstance(value, Owned) and value.path.endswith("training")]
+    values = [match.operands.get(parameter) for parameter in match.pattern.parameters]
+    operands = [value for value in values if isinstance(value, (fx.Node, ModuleAttribute))]
+    flags = [value for value in operands if is_flag(value)]
     if len(operands) < len(values) or flags:
         raise ScheduleError(
             f"replace got a {type(module).__name__} for {match}, where the operands are {values}; a module is "
@@ -68,42 +66,35 @@ def prepare_module(match: Match, module: nn.Module) -> Prepared:
 
 
 def put_in_place(
-    graph_module: fx.GraphModule, match: Match, prepared: Prepared, name: str, moved: dict[fx.Node, fx.Node]
+    graph_module: fx.GraphModule, match: PatternMatch, prepared: Prepared, name: str, moved: dict[fx.Node, fx.Node]
 ) -> str:
     """Let the prepared module take the place of the matched nodes, and return its name in the graph.
 
-    `moved` tells which call stands for the result of a match before, and is told of this one.
+    `moved` maps the result of each earlier match to the call that replaced it; this match is added.
     """
     module, operands = prepared
-    path = next(f"{name}_{n}" for n in itertools.count() if not hasattr(graph_module, f"{name}_{n}"))
-    anchor, graph = match.nodes[-1], graph_module.graph
-    graph_module.add_module(path, module)
-    with graph.inserting_before(anchor):
-        given = [moved.get(v, v) if isinstance(v, fx.Node) else _attribute(graph, v) for v in operands]
-        fused = graph.call_module(path, tuple(given))
-    fused.meta = dict(anchor.meta)
-    moved[anchor] = fused
-    anchor.replace_all_uses_with(fused)
+    given = [moved.get(value, value) if isinstance(value, fx.Node) else value for value in operands]
+    moved[match.anchor] = put_module_in_place_of(match.anchor, name, module, given)
     erase(match.nodes)
     finish(graph_module)
-    return path
+    return str(moved[match.anchor].target)
 
 
-def current(match: object, path: str, graph_module: fx.GraphModule) -> Match:
+def current(match: object, path: str, graph_module: fx.GraphModule) -> PatternMatch:
     """Return `match` with the operands it has now; raise `ScheduleError` unless it still stands in this graph."""
-    if not isinstance(match, Match):
+    if not isinstance(match, PatternMatch):
         raise ScheduleError(
             f"{path or 'the model'} got {match!r} as a match; it expects what find returns, or one of its elements."
         )
     present = set(graph_module.graph.nodes)
-    fits = list(match.pattern.matches(match.nodes[-1])) if set(match.nodes) <= present else []
+    fits = list(match.pattern.matches(match.anchor)) if set(match.nodes) <= present else []
     fit = next((fit for fit in fits if fit.nodes == match.nodes and objection_to(fit) is None), None)
     if fit is None:
         raise ScheduleError(
             f"The match {match} is not in the graph of {path or 'the model'} any more, or never was; "
             "call find on this sub-module again."
         )
-    return replace(match, fit=fit)
+    return placed(fit, match.path, match.pattern)
 
 
 def check_name(name: object) -> None:
@@ -112,15 +103,15 @@ def check_name(name: object) -> None:
         raise ScheduleError(f"fuse got name={name!r}; it expects a Python name, such as 'fused'.")
 
 
-def _prepare_graph(match: Match, compiler: str) -> Prepared:
-    lowered = lower(match.nodes)
-    if compiler == "torchscript" and lowered.opaque:
+def _prepare_graph(match: PatternMatch, compiler: str) -> Prepared:
+    body = operators_of(match.nodes)
+    if compiler == "torchscript" and body.opaque:
         raise ScheduleError(
-            f'fuse got compiler="torchscript" for {match}, which calls {", ".join(lowered.opaque)} as a module; '
+            f'fuse got compiler="torchscript" for {match}, which calls {", ".join(body.opaque)} as a module; '
             "trace it with flatten=True, so that its operators are seen."
         )
     try:
-        return FusedGraph(lowered.body, compiler, lowered.switches), lowered.operands
+        return FusedGraph(body.graph_module, compiler, body.switches), body.operands
     except Exception as error:  # whatever TorchScript refuses
         raise ScheduleError(
             f"fuse could not compile {match} with {compiler} ({type(error).__name__}: "
@@ -128,9 +119,9 @@ def _prepare_graph(match: Match, compiler: str) -> Prepared:
         ) from error
 
 
-def _refuse_unread_parameters(match: Match, kernel: str) -> None:
+def _refuse_unread_parameters(match: PatternMatch, kernel: str) -> None:
     """Raise if the kernel would not get a parameter that a matched module has."""
-    given = {value.path for value in match.fit.operands.values() if isinstance(value, Owned)}
+    given = {value.path for value in match.operands.values() if isinstance(value, ModuleAttribute)}
     for node in match.nodes:
         if node.op != "call_module":
             continue
@@ -146,11 +137,7 @@ def _refuse_unread_parameters(match: Match, kernel: str) -> None:
             )
 
 
-def _attribute(graph: fx.Graph, owned: Owned) -> fx.Node:
-    return graph.create_node("get_attr", owned.path)  # not get_attr(), which warns of paths with a number in them
-
-
-def refuse_none(matches: Sequence[Match]) -> None:
+def refuse_none(matches: Sequence[PatternMatch]) -> None:
     """Raise `ScheduleError` if there is nothing to do."""
     if not matches:
         raise ScheduleError(

@@ -18,8 +18,8 @@ Value = Any
 
 
 @dataclass(frozen=True)
-class Observation:
-    """What one call did."""
+class Behaviour:
+    """What one call of a program returned, raised, printed and changed."""
 
     result: Value
     inputs: Value  # after the call
@@ -28,8 +28,8 @@ class Observation:
     changed: Mapping[str, Value] = field(default_factory=dict)  # attributes that the call changed -> their new values
 
 
-def observe(run: Callable[..., Any], inputs: Sequence[Any], *, seed: int, model: object = None) -> Observation:
-    """Call `run(*inputs)` with the random states set by `seed`, and look at everything that happened.
+def behaviour_of(run: Callable[..., Any], inputs: Sequence[Any], *, seed: int, model: object = None) -> Behaviour:
+    """Call `run(*inputs)` with the random states set by `seed`, and return everything that it did.
 
     `inputs` are used as they are, so give fresh ones. Changes are looked for in `model`, if it is a module.
     """
@@ -45,7 +45,7 @@ def observe(run: Callable[..., Any], inputs: Sequence[Any], *, seed: int, model:
             raised = error
     after = state_of(model)
     changed = {name: value for name, value in after.items() if difference(before.get(name), value)}
-    return Observation(freeze(result), freeze(list(inputs)), printed.getvalue(), raised, changed)
+    return Behaviour(freeze(result), freeze(list(inputs)), printed.getvalue(), raised, changed)
 
 
 def state_of(model: object) -> dict[str, Value]:

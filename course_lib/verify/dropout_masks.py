@@ -1,8 +1,8 @@
 """Give two programs the same dropout masks, though they draw them in different ways.
 
-A fused operator draws its mask from a seed of its own, so the same `torch.manual_seed` makes it drop other elements
-than `torch.nn.functional.dropout`. To compare the two, the candidate runs first and its masks are written down; then
-the reference runs, and each of its dropouts is handed the next mask.
+A fused operator draws its mask from a seed of its own, so for the same `torch.manual_seed` it drops other elements than
+`torch.nn.functional.dropout`. To compare the two, the candidate runs first, and its masks are recorded. Then the
+reference runs, and each of its dropouts uses the next recorded mask.
 """
 
 import inspect
@@ -16,7 +16,6 @@ from torch.overrides import TorchFunctionMode
 
 import course_lib.kernels  # noqa: F401  # registers the operators
 from course_lib.errors import FusionError
-from course_lib.fusion.operators import operators
 from course_lib.kernels.dropout import dropout_factors
 
 _DROPOUT = (F.dropout, torch.dropout, torch.dropout_, torch.ops.aten.dropout, torch.ops.aten.dropout.default)
@@ -24,22 +23,22 @@ _FUSED = "bias_dropout_residual_layer_norm"
 _FUSED_SIGNATURE = inspect.signature(
     lambda x, bias, residual, weight, layer_norm_bias, p=0.5, training=True, eps=1e-5: None
 )
-_DROPOUT_SIGNATURE = operators()["dropout"].signature
+_DROPOUT_SIGNATURE = inspect.signature(F.dropout)
 
 
 @dataclass(frozen=True)
 class Mask:
-    """What one dropout multiplied with, and the share of elements that it was told to drop."""
+    """The factors that one dropout multiplied by, and its rate."""
 
     p: float
     factors: torch.Tensor
 
 
 class Masks(TorchFunctionMode):
-    """Decides what each dropout multiplies with: fresh factors, written down, or those that were written down."""
+    """Chooses the factors of each dropout: it draws and records new ones, or replays recorded ones."""
 
     def __init__(self, recorded: Sequence[Mask] | None = None, *, seed: int = 0) -> None:
-        """Record masks drawn from `seed`, or hand out those that another run recorded."""
+        """Record masks drawn from `seed`, or replay those that another run recorded."""
         super().__init__()
         self.recorded: list[Mask] = []
         self._replayed: Iterator[Mask] | None = None if recorded is None else iter(recorded)

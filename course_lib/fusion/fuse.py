@@ -1,4 +1,4 @@
-"""`fuse`: the front door. A program goes in, and comes back as a graph in which less is launched and moved."""
+"""`fuse`: capture a program, run the passes on its graph, and report what changed and what it costs."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,11 +9,18 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.new_nodes import describe_new_nodes
+from course_lib.fusion.operands import remember_symbols
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
-from course_lib.fusion.rewriting import check, copy_of, finish, keep_out_of_state, keep_state, made_anew
-from course_lib.fusion.values import remember_symbols
+from course_lib.fusion.surgery import (
+    added_buffers,
+    check,
+    copy_of,
+    describe_new_nodes,
+    finish,
+    keep_out_of_state,
+    keep_state,
+)
 from course_lib.graph import Cost, cost, propagate_shapes
 from course_lib.graph.shapes import fake_like
 
@@ -38,8 +45,8 @@ def fuse(
     backends or from `torch._dynamo.export`; or a `Captured`; or what `torch.export.export` gives. The program is never
     changed, also when something fails; the graph shares its parameters and modules. `example_inputs` decide shapes
     and types, and the graph is right for inputs of these. Where an exported program has sizes that are symbols, what
-    depends on them is decided when the graph runs, see `checked.py`. A backend's graph takes its parameters as inputs
-    too.
+    depends on them is decided when the graph runs, see `checked_fusion.py`. A backend's graph takes its parameters as
+    inputs too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
     run but those that have to be asked for: `normalise`, `qkv_merge`, `sdpa`, and the two that fold a BatchNorm. A
@@ -50,13 +57,13 @@ def fuse(
     """
     selected = chosen(passes, level)
     gm = _with_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
-    anew = made_anew(gm, program)
+    added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
     matches, rejected = run_all(selected, gm)
     total = sum(matches.values())
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
-        keep_out_of_state(gm, anew)
+        keep_out_of_state(gm, added)
     return FusionResult(gm, total, rejected, matches, before, after)
 
 
