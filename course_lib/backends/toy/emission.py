@@ -6,8 +6,7 @@ import torch
 from torch import fx
 
 from course_lib.backends.support import target_name
-from course_lib.backends.toy.kernels import Work, group_into_kernels
-from course_lib.backends.toy.operators import (
+from course_lib.backends.toy.instruction_set import (
     INSTRUCTIONS,
     REDUCTIONS,
     Kind,
@@ -16,6 +15,7 @@ from course_lib.backends.toy.operators import (
     number_of,
     operands_of,
 )
+from course_lib.backends.toy.kernel_groups import Work, group_into_kernels
 from course_lib.backends.toy.registers import allocate
 from course_lib.backends.toy.values import Values
 from course_lib.backends.toy.views import with_cheap_views

@@ -2,7 +2,7 @@
 
 from torch import fx
 
-from course_lib.backends.toy.operators import Kind, kind_of
+from course_lib.backends.toy.instruction_set import Kind, kind_of
 from course_lib.machine import Access, Buffer
 
 

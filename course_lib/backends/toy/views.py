@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from course_lib.backends.support import argument, target_name
-from course_lib.backends.toy.operators import SPLIT_MATMUL, VIEWS, Kind, kind_of, matrices_of, reduced_dimensions
+from course_lib.backends.toy.instruction_set import SPLIT_MATMUL, VIEWS, Kind, kind_of, matrices_of, reduced_dimensions
 
 Shape = tuple[int, ...]
 aten = torch.ops.aten

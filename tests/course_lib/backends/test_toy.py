@@ -1,7 +1,5 @@
 """The compiler for the toy machine: numbers as exact as eager PyTorch's, launches and bytes as few as they can be."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

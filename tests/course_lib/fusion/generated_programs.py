@@ -5,8 +5,6 @@ between the steps: all that keeps the meaning, and the pass must still fire. An 
 write in between, a second reader. Then the pass may do what it likes, as long as the program computes what it says.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

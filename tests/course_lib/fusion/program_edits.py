@@ -1,7 +1,5 @@
 """Edits that change what a generated program means."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

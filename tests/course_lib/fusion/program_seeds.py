@@ -1,7 +1,5 @@
 """Seeds of generated programs, which a pass must fuse, and the ways to spell each of their steps."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

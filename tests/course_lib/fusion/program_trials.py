@@ -1,7 +1,5 @@
 """What becomes of a generated program: fused, compared with itself, and written down."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 

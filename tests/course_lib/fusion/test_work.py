@@ -1,7 +1,5 @@
 """The work of all passes grows as the graph does: counted, not timed, so that a busy machine changes nothing."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType

@@ -1,7 +1,5 @@
 """What the tests of every pass ask: that it fires, that nothing else changed, and that look-alikes are left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

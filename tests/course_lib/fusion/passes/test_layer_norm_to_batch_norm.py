@@ -1,7 +1,5 @@
 """LayerNorm becomes BatchNorm, which is another function, with statistics that were measured and not made up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Projections of one tensor become one wider product, with the program's own parameters; look-alikes stay apart."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """PyTorch's partitioner and `split_module` serve as a backend too: parts are compiled, the rest falls back."""
 
-from __future__ import annotations
-
 import operator
 
 import pytest

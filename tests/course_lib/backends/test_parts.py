@@ -1,7 +1,5 @@
 """Parts never make a cycle, are as large as that allows, and what is split computes what it did."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -11,8 +9,8 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from course_lib.backends import cut_out, partition, split
-from course_lib.backends.condensing import Condensation
-from course_lib.backends.partitioning import order_of_effects
+from course_lib.backends.condensation import Condensation
+from course_lib.backends.parts import order_of_effects
 from course_lib.errors import BackendError
 
 ATEN = torch.ops.aten

@@ -1,4 +1,4 @@
-"""What changes the result on purpose runs only when it is named and allowed."""
+"""GELU becomes its tanh approximation, only when that is named and allowed."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch import nn
 from course_lib.errors import FusionError
 from course_lib.fusion import fuse
 from course_lib.graph import count_operators
-from tests.course_lib.fusion.passes.rewrites import fused, normal, same
+from tests.course_lib.fusion.passes.rewrites import normal, same
 
 Tensor = torch.Tensor
 X = normal(3, 4)
@@ -28,26 +28,19 @@ class Tanhs(nn.Module):
         return F.gelu(x, approximate="tanh") + F.gelu(x, approximate="tanh")
 
 
-class Relus(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return F.relu(x) + F.relu(x)
-
-
-@pytest.mark.parametrize(("name", "count", "meant"), [("gelu_tanh", 1, Tanhs), ("gelu_to_relu", 2, Relus)])
-def test_a_lossy_pass_computes_what_it_says(name: str, count: int, meant: type[nn.Module]) -> None:
+def test_it_computes_what_it_says_and_runs_once() -> None:
     program = Gelus()
-    result = fuse(program, (X,), (name,), level="lossy")
-    assert result.num_matches == count
-    same(meant(), result, (X,))
-    assert fuse(result.graph_module, (X,), (name,), level="lossy").num_matches == 0
+    result = fuse(program, (X,), ("gelu_tanh",), level="lossy")
+    assert result.num_matches == 1
+    same(Tanhs(), result, (X,))
+    assert fuse(result.graph_module, (X,), ("gelu_tanh",), level="lossy").num_matches == 0
     assert count_operators(fuse(program, (X,), ()).graph_module)["torch.nn.GELU"] == 1
 
 
-@pytest.mark.parametrize("name", ["gelu_tanh", "gelu_to_relu"])
-def test_a_lossy_pass_needs_permission_and_never_runs_by_default(name: str) -> None:
+def test_it_needs_permission_and_never_runs_by_default() -> None:
     with pytest.raises(FusionError, match='level="lossy"'):
-        fuse(Gelus(), (X,), (name,))
-    assert name not in fuse(Gelus(), (X,), level="lossy").num_matches_by_pass
+        fuse(Gelus(), (X,), ("gelu_tanh",))
+    assert "gelu_tanh" not in fuse(Gelus(), (X,), level="lossy").num_matches_by_pass
 
 
 def test_gelu_with_a_bias_still_fuses_afterwards() -> None:
@@ -56,4 +49,3 @@ def test_gelu_with_a_bias_still_fuses_afterwards() -> None:
 
     approximate = fuse(program, (X, X[0]), ("gelu_tanh", "bias_gelu"), level="lossy")
     assert count_operators(approximate.graph_module) == {"torch.ops.course_lib.bias_gelu": 1}
-    assert fused

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from course_lib.backends.condensing import Condensation
-from course_lib.backends.toy.operators import Kind, kind_of, reduced_dimensions
+from course_lib.backends.condensation import Condensation
+from course_lib.backends.toy.instruction_set import Kind, kind_of, reduced_dimensions
 from course_lib.backends.toy.values import Values
 
 Shape = tuple[int, ...]

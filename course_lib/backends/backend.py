@@ -7,10 +7,10 @@ from torch import fx
 
 from course_lib.backends.aten import compiled_ahead
 from course_lib.backends.cache import CompileCache
-from course_lib.backends.compiling import Compiled
-from course_lib.backends.lowering import Lowered, lower
+from course_lib.backends.compiled_part import Compiled
+from course_lib.backends.lowered_graph import Lowered, lower
+from course_lib.backends.lowering_report import Report
 from course_lib.backends.prices import Prices
-from course_lib.backends.reports import Report
 from course_lib.backends.target import Target
 from course_lib.errors import BackendError
 

@@ -7,7 +7,7 @@ from torch import fx
 
 from course_lib.backends.target import Executable, Target
 from course_lib.backends.toy.emission import write_program
-from course_lib.backends.toy.operators import SUPPORT
+from course_lib.backends.toy.instruction_set import SUPPORT
 from course_lib.fusion import Objection
 from course_lib.machine import Machine, Program
 

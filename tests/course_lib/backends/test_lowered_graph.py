@@ -1,7 +1,5 @@
 """A graph is lowered where that pays, computes what it did, and says what stays with eager PyTorch and why."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import fx, nn

@@ -8,8 +8,8 @@ from torch import fx, nn
 
 from course_lib.backends.aten import outside_of_tracing
 from course_lib.backends.cache import CompileCache, Key, facts_of, fingerprint
+from course_lib.backends.parts import Part
 from course_lib.backends.prices import Prices
-from course_lib.backends.splitting import Part
 from course_lib.backends.support import target_name
 from course_lib.backends.target import Executable, Target
 from course_lib.fusion import Objection

@@ -1,14 +1,21 @@
-"""Write a graph anew, with each part as a graph of its own and one call in its place."""
+"""Cut a graph into parts for a target and the rest, and write it with one call for each part.
+
+PyTorch's own `CapabilityBasedPartitioner` does the same for graphs without effects; it knows no order between two
+random numbers, so what it cuts may draw them the other way round.
+"""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
+import torch
 from torch import fx
 
-from course_lib.backends.condensing import Condensation
-from course_lib.backends.partitioning import order_of_effects
+from course_lib.backends.condensation import Condensation
 from course_lib.errors import BackendError
+from course_lib.fusion.effects import is_pure, is_random
+from course_lib.fusion.surgery import lift
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -20,6 +27,54 @@ class Part:
     nodes: tuple[fx.Node, ...]  # in the graph that was cut
     inputs: tuple[fx.Node, ...]
     outputs: tuple[fx.Node, ...]
+
+
+def partition(graph: fx.Graph, supported: Callable[[fx.Node], bool]) -> list[tuple[fx.Node, ...]]:
+    """Return the parts of a graph: supported nodes that hang together, each in exactly one part.
+
+    The parts form no cycle, neither with each other nor with what is left outside. They are as large as that allows
+    along edges: merging two parts that one edge connects would make a cycle. Nodes that have no edge between them
+    are not put together, because that would save no memory traffic. What only consists of views is no part.
+    """
+    candidates = [node for node in graph.nodes if supported(node)]
+    groups = Condensation(graph, order_of_effects(graph))
+    groups.merge_neighbours(candidates, lambda a, b: True)
+    parts = dict.fromkeys(groups.group_of(node) for node in candidates)
+    return [tuple(groups.members[first]) for first in parts if any(map(computes, groups.members[first]))]
+
+
+def computes(node: fx.Node) -> bool:
+    """Return False for views, which only say something about a tensor that is there already."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return True
+    aliases = [value.alias_info for value in node.target._schema.returns]
+    return not aliases or any(alias is None or alias.is_write for alias in aliases)
+
+
+def order_of_effects(graph: fx.Graph) -> dict[fx.Node, list[fx.Node]]:
+    """Return, for each node whose place in the order matters, the nodes that have to run before it.
+
+    Random numbers are drawn in their order. What changes a tensor in place, or may have another effect, stays after
+    everything before it and before everything after it.
+    """
+    after: dict[fx.Node, list[fx.Node]] = {}
+    since_barrier: list[fx.Node] = []
+    barrier: fx.Node | None = None
+    drawn: fx.Node | None = None
+    for node in graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        earlier = [] if barrier is None else [barrier]
+        if is_random(node):
+            earlier += [] if drawn is None else [drawn]
+            drawn = node
+        elif not is_pure(node):
+            earlier += since_barrier
+            barrier, since_barrier = node, []
+        if earlier:
+            after[node] = earlier
+        since_barrier.append(node)
+    return after
 
 
 def cut_out(gm: fx.GraphModule, parts: Sequence[Sequence[fx.Node]]) -> tuple[Part, ...]:
@@ -52,21 +107,17 @@ def split(gm: fx.GraphModule, parts: Sequence[Part]) -> fx.GraphModule:
             values[members[0]] = graph.node_copy(members[0], lambda operand: values[operand])
     graph.lint()
     root = {part.name: part.graph_module for part in parts}
-    owned = {str(node.target): _attribute(gm, str(node.target)) for node in gm.graph.find_nodes(op="get_attr")}
+    owned = {str(node.target): attrgetter(str(node.target))(gm) for node in gm.graph.find_nodes(op="get_attr")}
     modules = {str(node.target): gm.get_submodule(str(node.target)) for node in gm.graph.find_nodes(op="call_module")}
     return fx.GraphModule({**root, **owned, **modules}, graph, class_name="Split")
 
 
 def _cut_out(gm: fx.GraphModule, name: str, nodes: Sequence[fx.Node]) -> Part:
     inside = set(nodes)
-    graph = fx.Graph()
-    values: dict[fx.Node, fx.Node] = {}
     inputs = tuple(dict.fromkeys(used for node in nodes for used in node.all_input_nodes if used not in inside))
-    for number, value in enumerate(inputs):
-        values[value] = graph.placeholder(f"input_{number}")
+    graph, values = lift(nodes, {value: f"input_{number}" for number, value in enumerate(inputs)})
+    for value in inputs:
         values[value].meta = dict(value.meta)
-    for node in nodes:
-        values[node] = graph.node_copy(node, lambda operand: values[operand])
     outputs = tuple(node for node in nodes if any(user not in inside for user in node.users))
     graph.output(tuple(values[node] for node in outputs))
     graph.lint()
@@ -80,10 +131,3 @@ def _call(graph: fx.Graph, part: Part, values: dict[fx.Node, fx.Node]) -> None:
         value = graph.call_function(operator.getitem, (call, position))
         value.meta = dict(node.meta)
         values[node] = value
-
-
-def _attribute(gm: fx.GraphModule, path: str) -> object:
-    value: object = gm
-    for name in path.split("."):
-        value = getattr(value, name)
-    return value

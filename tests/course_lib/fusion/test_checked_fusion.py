@@ -1,7 +1,5 @@
 """Where shapes are unknown, a fusion is checked when it runs, and the operators run as written if it may not be."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`torch.compile(model, backend=backend)`, for inference and training, with sizes that change."""
 
-from __future__ import annotations
-
 import copy
 import subprocess
 import sys

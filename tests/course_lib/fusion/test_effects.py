@@ -9,8 +9,6 @@ import torch.nn.functional as F
 from torch import fx, nn
 
 from course_lib.fusion.effects import mutates
-from course_lib.fusion.storage import mutations_of
-from course_lib.graph import propagate_shapes
 
 
 class Foreign(nn.Module):
@@ -74,24 +72,3 @@ def test_keywords_count_too() -> None:
     assert mutates(_node("call_function", F.relu, inplace=True))
     assert mutates(_node("call_function", torch.exp, out="x"))
     assert not mutates(_node("call_function", F.relu, inplace=False))
-
-
-def _program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    start = x + y
-    part = x[0]
-    part.mul_(2)
-    y.add_(x)
-    return start
-
-
-def test_changes_are_found_through_views_and_only_where_memory_is_shared() -> None:
-    gm = propagate_shapes(fx.symbolic_trace(_program), [torch.randn(3), torch.randn(3)])
-    nodes = {node.name: node for node in gm.graph.nodes}
-    assert [node.name for node in mutations_of([nodes["x"]], after=nodes["add"])] == ["mul_"]
-    assert [node.name for node in mutations_of([nodes["y"]], after=nodes["add"])] == ["add_"]
-    assert mutations_of([nodes["add"]], after=nodes["add"]) == []
-
-
-def test_without_shapes_any_change_is_suspected() -> None:
-    nodes = {node.name: node for node in fx.symbolic_trace(_program).graph.nodes}
-    assert [node.name for node in mutations_of([nodes["x"]], after=nodes["add"])] == ["mul_", "add_"]
