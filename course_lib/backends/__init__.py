@@ -1,4 +1,4 @@
-"""Bring your own backend: a target says which operators it takes and compiles parts of a graph; the kit does the rest.
+"""Write a backend for `torch.compile`: a target takes operators and compiles parts; this package does the rest.
 
 Read the files in the order of what happens to a graph:
 

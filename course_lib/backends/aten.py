@@ -1,4 +1,4 @@
-"""From whatever was captured to a graph of few ATen operators, and the way into `torch.compile`.
+"""Decompose a captured graph into few ATen operators, and hand compilers to `torch.compile`.
 
 Private: this is the one module of the package that leans on parts of PyTorch that may move.
 """
@@ -55,14 +55,14 @@ def decompose(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.GraphM
 
 
 def eager_cost(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
-    """Return what eager PyTorch spends on a graph, without running it on real tensors."""
+    """Return the cost of a graph in eager PyTorch, without running it on real tensors."""
     program, _, fakes, mode = _as_function(gm, example_inputs)
     with mode, torch.no_grad():
         return cost(program, fakes)
 
 
 def outside_of_tracing() -> AbstractContextManager[object]:
-    """Switch off the fake tensors of whoever is tracing now, such as AOTAutograd, to work with some of one's own."""
+    """Switch off the fake mode of the current tracer, such as AOTAutograd, so that another fake mode can be used."""
     return unset_fake_temporarily()
 
 
@@ -75,7 +75,7 @@ def fake_mode_of(graph: fx.Graph) -> FakeTensorMode:
 def compiled_ahead(
     forward: GraphCompiler, backward: GraphCompiler, inference: GraphCompiler
 ) -> Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
-    """Return a backend for `torch.compile` that has the forward and the backward graph compiled, before any run.
+    """Return a backend for `torch.compile` that compiles forward and backward graph before the first run.
 
     AOTAutograd makes the graphs: of ATen operators, functional, with parameters as inputs.
     """

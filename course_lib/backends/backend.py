@@ -16,7 +16,7 @@ from course_lib.errors import BackendError
 
 
 class Backend:
-    """Has a target compute what it can of each graph that `torch.compile` captures, and keeps an account.
+    """A backend for `torch.compile` that gives a target what it can compute of each graph, and keeps a report.
 
         backend = Backend(ToyTarget())
         compiled = torch.compile(model, backend=backend)
@@ -48,11 +48,11 @@ class Backend:
         self._compile = compiled_ahead(*(self._lowering(name) for name in ("forward", "backward", "inference")))
 
     def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-        """Return what runs in place of a graph that Dynamo captured."""
+        """Return a function that computes the graph that Dynamo captured."""
         return self._compile(gm, example_inputs)
 
     def report(self) -> Report:
-        """Return what became of everything that was captured so far."""
+        """Return a report on all graphs that were captured so far."""
         return Report(self.target.name, tuple(self.names), tuple(self.graphs), self.cache.hits, self.cache.misses)
 
     def __repr__(self) -> str:

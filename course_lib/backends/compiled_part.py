@@ -1,4 +1,4 @@
-"""Compile one part, for each kind of inputs that it meets, and look into the cache first."""
+"""One part of a graph, compiled for each kind of inputs unless the cache has it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Compiled = Executable | Objection
 
 
 class CompiledPart(nn.Module):
-    """One part, compiled for each kind of inputs it is called with; eager PyTorch where that is not possible."""
+    """One part, compiled for each kind of inputs it is called with; it runs eagerly where that is not possible."""
 
     def __init__(self, part: fx.GraphModule, target: Target, prices: Prices, cache: CompileCache[Compiled]) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class CompiledPart(nn.Module):
 
 @dataclass(frozen=True, repr=False)
 class PartOutcome:
-    """What became of a part."""
+    """Whether and how a part was compiled."""
 
     name: str
     operators: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""Merge nodes of a graph into groups, and never make a cycle.
+"""Merge nodes of a graph into groups that never form a cycle.
 
 Two groups may become one if no path leaves the one and comes back to the other through something outside: the merged
-group would have to run before that something, and after it. Whether there is such a path is read off sets of
-ancestors, kept as bits of one integer for each group.
+group would have to run before that something, and after it. Sets of ancestors, kept as bits of one
+integer for each group, show whether there is such a path.
 """
 
 import heapq

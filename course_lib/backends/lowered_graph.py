@@ -105,7 +105,7 @@ def _put_together(
 
 
 def _counted(gm: fx.GraphModule, example_inputs: Sequence[object], lowered: Lowered) -> Lowered:
-    """Return a lowered graph that knows what it costs, and what `gm` costs from which it was made."""
+    """Return a lowered graph with its cost, and the cost of the graph `gm` that it was made of."""
     graph_module = lowered.graph_module
     with fake_mode_of(graph_module.graph):
         rest = cost(lambda: _Rest(graph_module).run(*graph_module.graph.find_nodes(op="placeholder")), ())
@@ -124,7 +124,7 @@ def _refusals(objections: Mapping[fx.Node, Objection | None]) -> tuple[Refusal, 
 
 
 def _unless_slower(gm: fx.GraphModule, lowered: Lowered, prices: Prices) -> Lowered:
-    """Return a lowered graph, or the graph as it came if that is faster."""
+    """Return a lowered graph, or the original graph if that is faster."""
     assert lowered.before is not None, "sizes are numbers here"
     assert lowered.after is not None, "sizes are numbers here"
     loss = prices.loss(lowered.before, lowered.after)
@@ -145,7 +145,7 @@ def _check(gm: object, target: object) -> None:
 
 
 def _costs(node: fx.Node) -> bool:
-    """Tell whether a node is an operator on tensors, and no view, no choice from several results, nothing on sizes."""
+    """Tell whether a node computes a tensor: views, choices from several results and sizes do not count."""
     value = node.meta.get("val")
     on_sizes = isinstance(value, (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
     chooses = node.target is operator.getitem
@@ -153,7 +153,7 @@ def _costs(node: fx.Node) -> bool:
 
 
 class _Rest(fx.Interpreter):
-    """Runs what eager PyTorch keeps on fake values, and takes everything else as known."""
+    """Runs on fake values what eager PyTorch keeps; the values of all other nodes are known."""
 
     def run_node(self, n: fx.Node) -> Any:
         if n.op in ("placeholder", "get_attr", "call_module"):

@@ -1,4 +1,4 @@
-"""What became of a program: parts, refusals, launches and bytes, and what the cache did. As text and as HTML."""
+"""A report on lowered graphs, as text and HTML: parts, refusals, launches, bytes, and the cache."""
 
 import html
 from collections import Counter
@@ -15,7 +15,7 @@ from course_lib.graph import Table
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """An account of lowered graphs that prints as text and shows as tables in a notebook."""
+    """A report on lowered graphs that prints as text and shows as tables in a notebook."""
 
     target: str
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class Report:
 
 
 def report(*graphs: Lowered) -> Report:
-    """Return an account of graphs that `lower` gave, with a name for each: "graph", or "graph_0" and so on."""
+    """Return a report on graphs that `lower` gave, with a name for each: "graph", or "graph_0" and so on."""
     names = ("graph",) if len(graphs) == 1 else tuple(f"graph_{number}" for number in range(len(graphs)))
     found = [part.found_in_cache for graph in graphs for part in graph.parts if part.compiled is not None]
     target = ", ".join(dict.fromkeys(graph.target for graph in graphs)) or "no target"

@@ -1,4 +1,4 @@
-"""Schedules: how a model is to be computed, written beside the model."""
+"""Schedules, which change how a model is computed and are written beside the model."""
 
 from course_lib.schedule.history import History, Step
 from course_lib.schedule.matches import Matches, PatternMatch

@@ -1,4 +1,4 @@
-"""What stands in a graph where several operators stood: a small graph to compile, or a kernel.
+"""The module that a graph calls in the place of fused operators: a small graph to compile, or a kernel.
 
 Both hold no parameters: those stay where the model has them, and are given with each call. Both hold the dropout
 modules whose training flag they read, so that `train()` and `eval()` reach those as before.
@@ -82,7 +82,7 @@ class FusedGraph(nn.Module):
 
 
 class FusedKernel(nn.Module):
-    """A function that computes what a pattern says, called with the pattern's operands."""
+    """A function that computes what a pattern computes, called with the operands of the pattern."""
 
     def __init__(
         self, kernel: Callable[..., Any], arguments: Sequence[object], switches: Mapping[str, nn.Module]
@@ -116,7 +116,7 @@ def _is_stateless(body: nn.Module) -> bool:
 
 
 def name_of(kernel: object) -> str:
-    """Return what to call a function, operator or module in a sentence."""
+    """Return the name of a function, operator or module for a message."""
     name = getattr(kernel, "__name__", None) or getattr(kernel, "_name", None) or type(kernel).__name__
     return str(name)
 

@@ -1,4 +1,4 @@
-"""`Schedule`: what to optimise, written beside the model instead of in it."""
+"""`Schedule`: the optimisations of a model, written beside the model instead of in it."""
 
 import copy
 import itertools
@@ -30,7 +30,7 @@ from course_lib.schedule.traced_part import Leaf, trace_module
 
 @dataclass
 class _Model:
-    """What all parts of one schedule share."""
+    """The state that all parts of one schedule share."""
 
     original: nn.Module
     root: nn.Module
@@ -38,7 +38,7 @@ class _Model:
 
 
 class Schedule:
-    """A model, or a part of it, with the methods that change how it computes but not what.
+    """A model, or a part of it, with methods that change how the result is computed, but not the result.
 
     Make one with `create_schedule`. Each method returns the schedule it was called on, and either does all it says or
     raises `ScheduleError` and leaves everything as it was.

@@ -1,4 +1,4 @@
-"""One sub-module as a graph, with everything around it as it was."""
+"""One sub-module as a graph; everything around it stays as it was."""
 
 from collections.abc import Sequence
 
@@ -94,7 +94,7 @@ def _refuse_lost_hooks(path: str, module: nn.Module, graph_module: fx.GraphModul
 
 
 def _keep_the_rest(graph_module: fx.GraphModule, module: nn.Module) -> None:
-    """Give the graph what others may ask the module for: unused parameters and plain attributes."""
+    """Keep the unused parameters and plain attributes of the module, which others may read."""
     keep_state(graph_module, module)
     for name, part in module.named_modules():  # each part may be in a mode of its own
         if _has(graph_module, name):

@@ -1,4 +1,4 @@
-"""`verify`: does the scheduled model compute what the original computes, forward and backward?"""
+"""`verify` for schedules: compare the scheduled model with the original, forward and backward."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -76,14 +76,14 @@ def _compare(
     gradients: bool,
     seed: int,
 ) -> list[Finding]:
-    """Compare with masks from the same seed; if that fails and a kernel may draw its own, with those handed over."""
+    """Compare with dropout masks from the same seed; if that fails and a kernel draws its own, with replayed masks."""
     run = _Run(reference, candidate, tuple(at_precision(inputs, dtype)), mode, dtype, gradients, seed)
-    findings = run.compared(hand_over=False)
+    findings = run.compared(replays=False)
     own_masks = mode == "train" and any(isinstance(part, FusedKernel) for part in candidate.modules())
     if own_masks and not all(finding.passed for finding in findings):
-        handed_over = run.compared(hand_over=True)
-        handed_over += run.checkpoints_compared()
-        return min(findings, handed_over, key=lambda found: sum(not finding.passed for finding in found))
+        replayed = run.compared(replays=True)
+        replayed += run.checkpoints_compared()
+        return min(findings, replayed, key=lambda found: sum(not finding.passed for finding in found))
     return findings
 
 
@@ -99,12 +99,12 @@ class _Run:
     gradients: bool
     seed: int
 
-    def compared(self, *, hand_over: bool) -> list[Finding]:
-        """Return what was compared; with `hand_over`, the original gets the masks that the scheduled model drew."""
+    def compared(self, *, replays: bool) -> list[Finding]:
+        """Return the comparisons; with `replays`, the original uses the masks that the scheduled model drew."""
         where = f"{self.mode}, {str(self.dtype).removeprefix('torch.')}"
-        recording = Masks(seed=self.seed) if hand_over else None
+        recording = Masks(seed=self.seed) if replays else None
         try:
-            seen = self._observed(self.candidate, self.dtype, recording, checkpoints=not hand_over)
+            seen = self._observed(self.candidate, self.dtype, recording, checkpoints=not replays)
         except Exception as error:  # whatever the scheduled model does on these inputs
             self._expected(self.dtype, None)
             return [Finding("running", where, False, f"{type(error).__name__}: {error}")]
@@ -151,7 +151,7 @@ class _Run:
 
 
 def _replayable_inductor() -> AbstractContextManager[object]:
-    """Let Inductor draw random numbers as eager PyTorch does, where it has been loaded or will be."""
+    """Let Inductor draw random numbers as eager PyTorch does."""
     import torch._inductor.config as config
 
     return config.patch(fallback_random=True)

@@ -17,7 +17,7 @@ float32, so the room there is wide; at float64 it also stands for eager's own er
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far a tensor is from the reference, and how far it may be."""
+    """The error of a tensor against the reference, and the largest error that is allowed."""
 
     error: float
     bound: float

@@ -94,7 +94,7 @@ def _aliases(value: object, owned: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _backward(outputs: Sequence[object], seed: int) -> None:
-    """Go backward from all outputs at once, with random weights that depend on the seed and the shapes only."""
+    """Run the backward pass of all outputs at once, with random weights that depend on seed and shapes only."""
     generator = torch.Generator().manual_seed(seed)
     roots = [value for value in outputs if isinstance(value, torch.Tensor) and value.requires_grad]
     weights = [torch.randn(root.shape, generator=generator, dtype=torch.float64).to(root) for root in roots]

@@ -1,4 +1,4 @@
-"""Which ATen operators the toy machine takes, and by which instruction: elementwise loops, reductions, matrix products.
+"""The ATen operators that the toy machine takes, and their instructions: elementwise, reductions, matrix products.
 
 Views are no instructions at all: they only change how later instructions walk through memory.
 """
@@ -27,7 +27,7 @@ from course_lib.machine import Immediate
 
 
 class Kind(Enum):
-    """What becomes of an operator."""
+    """The kinds of operators, by what they are compiled to."""
 
     ELEMENTWISE = "elementwise"
     REDUCTION = "reduction"
@@ -123,7 +123,7 @@ def matrices_of(node: fx.Node) -> tuple[fx.Node, fx.Node]:
 
 
 def kind_of(node: fx.Node) -> Kind:
-    """Return what becomes of a node whose operator the machine takes."""
+    """Return the kind of a node whose operator the machine takes."""
     name = target_name(node)
     if name in VIEWS:
         return Kind.VIEW

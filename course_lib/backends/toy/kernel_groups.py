@@ -1,4 +1,4 @@
-"""Which operators of a part share a launch.
+"""Group the operators of a part into kernels: those of one group share a launch.
 
 Operators share one if they work on the same space and no cycle arises. A view between two of them keeps them apart,
 for the second would have to read a value in another shape than it has in its register. A kernel holds at most one
@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Work:
-    """What a launch works on."""
+    """The index space that a launch works on."""
 
     space: Shape
     columns: tuple[int, ...] | None = None  # None as long as nothing is reduced
@@ -41,7 +41,7 @@ class Work:
 
 
 def work_of(node: fx.Node) -> Work:
-    """Return what a computed node works on."""
+    """Return the index space of a computed node."""
     if kind_of(node) is Kind.REDUCTION:
         return Work(_shape(node.all_input_nodes[0]), reduced_dimensions(node))
     return Work(_shape(node), matmuls=int(kind_of(node) is Kind.MATMUL))

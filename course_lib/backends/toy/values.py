@@ -1,4 +1,4 @@
-"""Where the values of a part are: in memory, walked through in some way, or computed by a kernel."""
+"""The places of a part's values: in memory, with a way to walk through it, or computed by a kernel."""
 
 from torch import fx
 

@@ -84,7 +84,7 @@ class _Literal:
 
 
 def _key(node: fx.Node) -> Hashable | None:
-    """Return what two nodes share if they compute the same, or None if this node is one of a kind."""
+    """Return what two nodes share if they compute the same, or None if no other node can be the same."""
     if node.op not in ("get_attr", "call_function", "call_method", "call_module"):
         return None
     if node.op != "get_attr" and not is_repeatable(node):
