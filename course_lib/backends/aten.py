@@ -1,6 +1,6 @@
 """Decompose a captured graph into few ATen operators, and hand compilers to `torch.compile`.
 
-Private: this is the one module of the package that leans on parts of PyTorch that may move.
+This is the one module of the package that uses private parts of PyTorch, which may move.
 """
 
 import functools
@@ -195,7 +195,7 @@ def _with_state(traced: fx.GraphModule, state: Mapping[str, torch.Tensor]) -> fx
         read.meta = dict(node.meta)
         node.replace_all_uses_with(read)
         traced.graph.erase_node(node)
-    # What is not pure stays even if nobody uses its result: random numbers come in an order, changes are wanted.
+    # A node with effects stays without users too: it draws random numbers in order, or changes a tensor.
     traced.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output") or not is_pure(node))
     traced.recompile()
     return traced

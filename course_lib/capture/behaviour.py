@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -63,9 +64,10 @@ def state_of(model: object) -> dict[str, Value]:
 
 def attribute(model: object, path: str) -> Value:
     """Return what stands at a path such as "layers.0.calls", copied; None if there is nothing."""
-    for name in path.split("."):
-        model = getattr(model, name, None)
-    return freeze(model)
+    try:
+        return freeze(attrgetter(path)(model))
+    except AttributeError:
+        return None
 
 
 def freeze(value: Value) -> Value:

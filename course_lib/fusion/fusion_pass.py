@@ -127,7 +127,7 @@ class FusionPass(GraphPass):
 
 
 def _read(function: Callable[..., object]) -> Pattern:
-    """Trace a pattern; one of this library is traced once, one of a notebook may call what is defined anew later."""
+    """Trace a pattern: one of this library once, one of a notebook each time, as its functions may be redefined."""
     return _read_once(function) if function.__module__.startswith("course_lib.") else Pattern(function)
 
 

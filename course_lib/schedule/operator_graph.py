@@ -70,7 +70,10 @@ def is_flag(value: object) -> bool:
 
 def _operands(nodes: Sequence[fx.Node]) -> list[Operand]:
     """Return what the nodes read from outside, in the order in which they read it, without training flags."""
-    read: list[Operand] = [value for node in nodes for value in (*node.all_input_nodes, *_held_by(node))]
+    read: list[Operand] = []
+    for node in nodes:
+        read.extend(node.all_input_nodes)
+        read.extend(_held_by(node))
     return [value for value in dict.fromkeys(read) if value not in nodes and not is_flag(value)]
 
 

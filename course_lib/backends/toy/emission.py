@@ -46,7 +46,7 @@ def write_program(part: fx.GraphModule, registers: int) -> Program:
 
 
 def _values_for_memory(values: Values, grouped: Sequence[tuple[Work, list[fx.Node]]]) -> set[fx.Node]:
-    """Return the computed values that have to lie in memory: somebody outside their kernel needs them."""
+    """Return the computed values that have to lie in memory, because a node outside their kernel reads them."""
     kernel = {node: number for number, (_, nodes) in enumerate(grouped) for node in nodes}
     stored = {values.source(node) for node in values.outputs}
     for node in values.computed:

@@ -29,7 +29,7 @@ class Work:
     def joined(self, other: "Work") -> "Work | None":
         """Return what both work on together, or None if that is no space of one kernel.
 
-        Elementwise work on a shape that broadcasts to the space is done in passing, for every element anew.
+        Elementwise work on a shape that broadcasts to the space is repeated for every element.
         """
         if self.space == other.space:
             if None not in (self.columns, other.columns) and self.columns != other.columns:

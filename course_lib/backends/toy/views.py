@@ -58,7 +58,7 @@ def with_early_views(part: fx.GraphModule) -> fx.GraphModule:
     """Return a graph that computes the same, in which some views come as early as they can.
 
     A view that splits the first dimension, or adds one of size 1, moves before an elementwise operator whose result
-    nobody else needs; one that splits the first dimension also moves before a matrix product.
+    no other node reads; one that splits the first dimension also moves before a matrix product.
     """
     graph = _copy(part)
     for node in list(graph.nodes):
@@ -95,7 +95,7 @@ def _alike(view: fx.Node, other: fx.Node) -> bool:
     new, old = view.meta["val"], other.meta["val"]
     strides = [
         [stride for size, stride in zip(value.shape, value.stride(), strict=True) if size != 1] for value in (new, old)
-    ]  # along a dimension of size 1 nobody walks
+    ]  # the stride of a dimension of size 1 has no effect
     return bool(new.shape == old.shape and new.storage_offset() == old.storage_offset() and strides[0] == strides[1])
 
 

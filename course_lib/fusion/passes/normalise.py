@@ -1,4 +1,4 @@
-"""Write every operator in one spelling, so that a reader, and a pass by somebody else, needs to know only one.
+"""Write every operator in one spelling, so that a reader, and a pass of another library, needs to know only one.
 
 `x.add(y)`, `torch.add(x, y)` and `aten.add.Tensor(x, y)` become `x + y`; `nn.GELU()` becomes `F.gelu`; a number comes
 after a tensor, where the order does not matter. Our own passes do not need this: they read all spellings.

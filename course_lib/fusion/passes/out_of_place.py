@@ -42,7 +42,7 @@ class OutOfPlace(GraphPass):
     name = "out_of_place"
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Rewrite each call in place whose effect nobody else sees; count them."""
+        """Rewrite each call in place whose effect no other node sees; count them."""
         rewritten = 0
         rejected: list[Rejected] = []
         memories: _Memories | None = None
