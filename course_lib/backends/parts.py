@@ -107,9 +107,9 @@ def split(gm: fx.GraphModule, parts: Sequence[Part]) -> fx.GraphModule:
             values[members[0]] = graph.node_copy(members[0], lambda operand: values[operand])
     graph.lint()
     root = {part.name: part.graph_module for part in parts}
-    owned = {str(node.target): attrgetter(str(node.target))(gm) for node in gm.graph.find_nodes(op="get_attr")}
+    attributes = {str(node.target): attrgetter(str(node.target))(gm) for node in gm.graph.find_nodes(op="get_attr")}
     modules = {str(node.target): gm.get_submodule(str(node.target)) for node in gm.graph.find_nodes(op="call_module")}
-    return fx.GraphModule({**root, **owned, **modules}, graph, class_name="Split")
+    return fx.GraphModule({**root, **attributes, **modules}, graph, class_name="Split")
 
 
 def _cut_out(gm: fx.GraphModule, name: str, nodes: Sequence[fx.Node]) -> Part:

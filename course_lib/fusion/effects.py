@@ -1,4 +1,4 @@
-"""What a node does besides computing its result: in-place changes, random numbers, switches, other effects.
+"""The effects of a node besides its result: in-place changes, random numbers, switches, and others.
 
 A graph shows which nodes read a value, but not what else a node does. A pass that leaves out, moves or merges nodes
 asks here first.

@@ -35,7 +35,7 @@ def fuse(
     *,
     level: str = "exact",
 ) -> FusionResult:
-    """Return a graph that computes what `program` computes with fewer launches and bytes, and an account of it.
+    """Return a graph that computes what `program` computes with fewer launches and bytes, and a report on it.
 
         >>> result = fuse(lambda x, b: torch.nn.functional.gelu(x + b), (torch.zeros(2, 3), torch.zeros(3)))
         >>> result.num_matches, result.cost_before.launches, result.cost_after.launches

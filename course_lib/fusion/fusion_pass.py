@@ -118,7 +118,7 @@ class FusionPass(GraphPass):
         erase(match.nodes)
 
     def _refusal(self, refusals: list[tuple[Objection, Match]]) -> list[Rejected]:
-        """Return one account of a place where the pattern fits in several ways: that of the way that came closest."""
+        """Return one report on a place where the pattern fits in several ways, for the match that came closest."""
         if not refusals:
             return []
         objection, match = max(refusals, key=lambda pair: closeness(pair[0]))

@@ -19,12 +19,12 @@ from course_lib.graph.hooks import has_hooks
 
 
 def common_objection(match: Match) -> Objection | None:
-    """Return the first reason why a match must be left alone that has nothing to do with what it computes."""
+    """Return the first of the common rules that refuses a match, or None."""
     return next((found for rule in COMMON_RULES if (found := rule(match)) is not None), None)
 
 
 def arguments_are_those_of_the_pattern(match: Match) -> Objection | None:
-    """Refuse an argument, written or left out, that means something else than the pattern."""
+    """Refuse an argument, written or left out, that differs from that of the pattern."""
     if not match.differences:
         return None
     different = match.differences[0]

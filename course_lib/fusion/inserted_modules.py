@@ -60,7 +60,7 @@ class BiasDropoutResidualLayerNorm(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention by PyTorch's operator; while training with dropout, written out, so that dropout is what it was."""
+    """Attention by PyTorch's operator; written out while training with dropout, so that dropout stays the same."""
 
     def __init__(self, scale: float, dropout: float) -> None:
         super().__init__()

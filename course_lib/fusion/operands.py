@@ -1,4 +1,4 @@
-"""What is known of the operands of a match without running the graph: shapes, dtypes, and numbers."""
+"""Facts about the operands of a match that are known without running the graph: shapes, dtypes, numbers."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Which nodes share memory, which node changes it in place, and who notices that a value lies elsewhere in memory.
+"""The memory of values: which nodes share it, which change it in place, and which depend on its layout.
 
 Fusing moves a computation to another place in the order, so a pass must know what changes in between. All answers use
 the fake tensors of `course_lib.graph.propagate_shapes`, which share a storage where real tensors would.
@@ -119,7 +119,7 @@ def saves(node: fx.Node, storages: Collection[int]) -> bool:
 
 
 def propagate_layouts(values: dict[fx.Node, object]) -> list[fx.Node] | Objection:
-    """Find what the readers of values with other strides give now, and add those that give something else to `values`.
+    """Run the readers of values with other strides, and add their results to `values` where they differ too.
 
     A slice of a larger tensor has other strides than a tensor of its own, and shares its memory. Most operators give
     the same result; views pass the difference on; a view that needs its elements side by side fails.

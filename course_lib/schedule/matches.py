@@ -140,5 +140,5 @@ def _is_known(node: fx.Node) -> bool:
     return node.op != "call_module" or type(module_of(node)) in MODULES
 
 
-def _readers_of(match: Match, owned: ModuleAttribute) -> list[fx.Node]:
-    return [node for node in match.anchor.graph.find_nodes(op="get_attr") if node.target == owned.path]
+def _readers_of(match: Match, attribute: ModuleAttribute) -> list[fx.Node]:
+    return [node for node in match.anchor.graph.find_nodes(op="get_attr") if node.target == attribute.path]

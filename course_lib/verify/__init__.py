@@ -1,4 +1,4 @@
-"""Whether two programs compute the same: run both, observe everything that could tell them apart, and compare."""
+"""Check that two programs compute the same: run both, observe everything that could differ, and compare."""
 
 from course_lib.verify.equivalence import verify
 from course_lib.verify.findings import Finding, Report

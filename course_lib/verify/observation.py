@@ -52,12 +52,12 @@ def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed
     outputs, structure = tree_flatten(result)
     if gradients:
         _backward(outputs, seed)
-    owned = {f"input {number}": value for number, value in enumerate(given)} | parameters
+    held = {f"input {number}": value for number, value in enumerate(given)} | parameters
     return Observation(
         outputs=tuple(_detached(value) for value in outputs),
         structure=structure,
         strides=tuple(value.stride() if isinstance(value, torch.Tensor) else None for value in outputs),
-        aliases=tuple(_aliases(value, owned) for value in outputs),
+        aliases=tuple(_aliases(value, held) for value in outputs),
         inputs_after=tuple(_detached(value) for value in given),
         buffers_after={n: b.detach().clone() for n, b in _buffers(program).items()},
         input_gradients=tuple(value.grad if isinstance(value, torch.Tensor) else None for value in leaves),
@@ -85,11 +85,11 @@ def _buffers(program: Program) -> dict[str, torch.Tensor]:
     return dict(program.named_buffers()) if isinstance(program, nn.Module) else {}
 
 
-def _aliases(value: object, owned: Mapping[str, object]) -> tuple[str, ...]:
+def _aliases(value: object, held: Mapping[str, object]) -> tuple[str, ...]:
     if not isinstance(value, torch.Tensor) or value.numel() == 0:
         return ()
     memory = value.untyped_storage().data_ptr()
-    tensors = {name: other for name, other in owned.items() if isinstance(other, torch.Tensor)}
+    tensors = {name: other for name, other in held.items() if isinstance(other, torch.Tensor)}
     return tuple(name for name, other in tensors.items() if other.untyped_storage().data_ptr() == memory)
 
 

@@ -50,7 +50,7 @@ class CommonSubexpressions(GraphPass):
 
 @dataclass(frozen=True)
 class _Fixed:
-    """What stays as it is while nodes are merged."""
+    """The nodes of a graph that stay the same while others are merged."""
 
     writers: Writers
     switches: Sequence[fx.Node]
@@ -77,7 +77,7 @@ def _objection(earlier: fx.Node, node: fx.Node, fixed: _Fixed) -> Objection | No
 
 @dataclass(frozen=True)
 class _Literal:
-    """A literal that equals another only if it is of the same type and shown the same: 0.0 is not -0.0."""
+    """A literal that equals another only if it is of the same type and the same text: 0.0 is not -0.0."""
 
     kind: type
     shown: str

@@ -93,7 +93,7 @@ class LayerNormToBatchNorm(FusionPass):
         return one_dtype(operands)
 
     def replacement(self, match: Match) -> Callable[..., object]:
-        """Return a call of a BatchNorm that stands where LayerNorm stood, on rows."""
+        """Return a call of a BatchNorm, on rows, in the place of the LayerNorm."""
         norm, path, owner = match.calls[0].module, str(match.anchor.target), match.anchor.graph.owning_module
         assert norm is not None, "the guard has seen that it is a module"
         assert owner is not None, "a pass works on the graph of a GraphModule"
@@ -113,7 +113,7 @@ class LayerNormToBatchNorm(FusionPass):
 
 
 def _call(path: str, rows: fx.Proxy, like: torch.Tensor) -> fx.Proxy:
-    """Call the BatchNorm, and say what it gives: to find out by running it would count as a batch that it has seen."""
+    """Call the BatchNorm, and write its result into the metadata: a run of it would count as a batch."""
     node = rows.node.graph.call_module(path, (rows.node,))
     node.meta["val"] = like
     return fx.Proxy(node, rows.tracer)

@@ -117,7 +117,7 @@ def _makes_its_result(node: fx.Node) -> bool:
 
 
 class _Memories:
-    """Which nodes may share memory with which, in any mode and layout."""
+    """The groups of nodes that may share memory, in any mode and layout."""
 
     def __init__(self, graph: fx.Graph) -> None:
         same: dict[int, int] = {}
@@ -145,7 +145,7 @@ class _Memories:
         return self._members.get(self._group.get(node, 0), [])
 
     def replaced(self, old: fx.Node, new: fx.Node, made: torch.Tensor) -> None:
-        """Note that `new`, of its own memory, stands where `old` stood: what shared that afterwards shares this."""
+        """Note that `new`, in memory of its own, replaces `old`; later nodes that shared that memory share the new."""
         members, group = self.sharing(old), storage_of(made)
         self._members[self._group[old]] = [node for node in members if node < old]
         self._members[group] = [new, *(node for node in members if old < node)]
@@ -193,7 +193,7 @@ def _functional_result(call: Call) -> FakeTensor | Objection:
 
 
 def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: "_Memories") -> None:
-    """Put the functional call in place of this one; who reads the changed tensor later reads the new one."""
+    """Put the functional call in the place of this one; nodes that read the changed tensor later read the new one."""
     node, target = call.node, call["input"]
     assert isinstance(target, fx.Node), "the objections have seen a node"
     with node.graph.inserting_before(node):
@@ -212,7 +212,7 @@ def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: "_Memor
 
 
 def _describe_views(new: fx.Node, old: fx.Node) -> None:
-    """Let the fake results of what shared the memory of `old` share that of `new`."""
+    """Let fake results that shared the memory of `old` share the memory of `new`."""
     memory = storage_of(old.meta["val"])
     for user in sorted(new.users):
         now = user.meta.get("val")

@@ -47,7 +47,7 @@ _MERGED = "qkv_merge"  # where the metadata of a product tells what kind of proj
 
 @dataclass(frozen=True)
 class _Kind:
-    """What projections must have in common to be merged."""
+    """The properties that projections must share to be merged."""
 
     bias: bool  # whether there is one
     gradients: tuple[bool, ...]  # whether one is asked for, of weight and bias
@@ -127,7 +127,7 @@ def _by_kind(projections: Sequence[_Projection]) -> list[list[_Projection]]:
 
 
 def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
-    """Say how a projection differs from all others, if there are any."""
+    """Return how a projection differs from all others, if there are any."""
     other = next((other for other in others if other is not one), None)
     if other is None:
         return None
@@ -138,7 +138,7 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
 
 
 def _projection(call: Call, writers: Writers) -> _Projection | Objection:
-    """Return a linear layer as a candidate, or why it is none, whatever stands beside it."""
+    """Return a linear layer as a candidate, or why it is none; its siblings do not matter."""
     node, match = call.node, Match((call,), dict(call.arguments), writers=writers)
     if _MERGED in node.meta:
         return _Projection(call, node.meta[_MERGED], 0, merged=True)
@@ -211,7 +211,7 @@ def _objection_to_tensors(match: Match, tensors: Sequence[Tensor | None]) -> Obj
 
 
 def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
-    """Write one product in the place of a group, or say why not and leave the graph as it was."""
+    """Write one product in the place of a group, or return why not and leave the graph as it was."""
     calls = [one.call for one in group]
     operands = {f"{name} {number}": call[name] for number, call in enumerate(calls) for name in ("weight", "bias")}
     match = Match(tuple(reversed(calls)), {"x": calls[0]["input"], **operands}, writers=writers)
@@ -278,7 +278,7 @@ def _write(calls: Sequence[Call], sizes: Sequence[int]) -> tuple[list[fx.Node], 
 def _tried(
     match: Match, added: Sequence[fx.Node], parts: Sequence[fx.Node], values: dict[fx.Node, object]
 ) -> Objection | None:
-    """Try the new nodes, and all that reads their parts, on fake tensors; refuse what shows or costs more."""
+    """Try the new nodes and all readers of their parts on fake tensors; refuse a difference or a higher cost."""
     found: list[Sequence[fx.Node] | Objection] = []
 
     def merged() -> None:
