@@ -36,8 +36,8 @@ def verify(
 
     In each mode and at each precision: outputs, what happened to inputs and buffers, and the gradients of all inputs
     and parameters, by the rule of `course_lib.verify.error_rule`. Both models start from the same random state, so
-    their dropouts drop the same elements, also in code that Inductor or TorchScript made; a kernel that draws its
-    masks in its own way has them handed to the original. At last, the names in the state dict must be the same, and
+    their dropouts drop the same elements, also in code that Inductor or TorchScript made. Where a kernel draws its
+    masks in another way, the original uses the same masks. Finally, the names in the state dict must be the same, and
     the scheduled model must compute the same after it has loaded other values.
 
     Raises `ScheduleError` for arguments that cannot be meant, or where the original itself fails on the inputs.
@@ -121,7 +121,7 @@ class _Run:
             return []
         try:
             seen, plain = (self._observed(self.candidate, self.dtype, None, checkpoints=on) for on in (True, False))
-        except Exception as error:  # an operator may not stand being computed again
+        except Exception as error:  # an operator may fail when it is computed again
             return [Finding("running", "with checkpoints", False, f"{type(error).__name__}: {error}")]
         return compare(seen, plain, plain, "with checkpoints", layouts=False)
 

@@ -24,8 +24,6 @@ from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import new_module
 
 Tensor = torch.Tensor
-
-
 Scores = Callable[[Tensor, Tensor, int, int, float], Tensor]
 
 
@@ -53,7 +51,6 @@ _SCORES: tuple[Scores, ...] = (
 
 def _patterns(scores: Scores) -> tuple[Callable[..., Tensor], ...]:
     """Return attention with these scores, with and without dropout and mask, the largest pattern first."""
-
     return (
         lambda q, k, v, i, j, d, scale, mask, p, on: _drop(scores(q, k, i, j, scale) + mask, v, d, p, on),
         lambda q, k, v, i, j, d, scale, p, on: _drop(scores(q, k, i, j, scale), v, d, p, on),

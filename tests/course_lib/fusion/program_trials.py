@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from course_lib.fusion import PASSES, FusionResult, GraphPass, fuse
-from course_lib.fusion.passes import LayerNormToBatchNorm
+from course_lib.fusion.passes.layer_norm_to_batch_norm import LayerNormToBatchNorm
 from course_lib.verify import verify
 from tests.course_lib.fusion.generated_programs import Program, generate
 

@@ -241,7 +241,7 @@ def test_no_constant_enters_the_state_dict() -> None:
 
 
 def test_shapes_must_be_known() -> None:
-    from course_lib.fusion.passes import Formulas
+    from course_lib.fusion.passes.formulas import Formulas
 
     result = Formulas().call(torch.fx.symbolic_trace(lambda x: x * cdf(x)))
     assert [refusal.rule for refusal in result.rejected] == ["shape unknown"]

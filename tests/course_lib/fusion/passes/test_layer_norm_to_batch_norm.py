@@ -9,7 +9,7 @@ from torch import nn
 
 from course_lib.errors import FusionError
 from course_lib.fusion import FusionResult, fuse
-from course_lib.fusion.passes import LayerNormToBatchNorm
+from course_lib.fusion.passes.layer_norm_to_batch_norm import LayerNormToBatchNorm
 from course_lib.graph import count_operators
 from course_lib.verify import verify
 from tests.course_lib.fusion.passes.rewrites import normal

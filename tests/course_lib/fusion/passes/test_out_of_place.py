@@ -289,7 +289,7 @@ def test_dynamos_graphs_are_read_as_well() -> None:
 
 
 def test_shapes_must_be_known() -> None:
-    from course_lib.fusion.passes import OutOfPlace
+    from course_lib.fusion.passes.out_of_place import OutOfPlace
 
     result = OutOfPlace().call(fx.symbolic_trace(_statement))
     assert [refusal.rule for refusal in result.rejected] == ["shape unknown"]

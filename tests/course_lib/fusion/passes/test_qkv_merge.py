@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 from course_lib.fusion import FusionResult, fuse
-from course_lib.fusion.passes import QkvMerge
+from course_lib.fusion.passes.qkv_merge import QkvMerge
 from course_lib.graph import count_operators
 from course_lib.models import SelfAttention, TransformerConfig
 from course_lib.verify import verify
