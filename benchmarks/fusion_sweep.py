@@ -3,7 +3,7 @@
     python -m benchmarks.fusion_sweep [--programs COUNT] [--formulas COUNT] [--first NUMBER] [--quick]
 
 Each program is captured, fused by all default passes and the one that its seed is for, and compared with itself by
-`course_lib.fusion.verify` in fp64: values, gradients, strides, aliasing, mutation, masks of dropout, state. Where
+`course_lib.verify` in fp64: values, gradients, strides, aliasing, mutation, masks of dropout, state. Where
 LayerNorm became BatchNorm, it is compared with the program whose LayerNorm was exchanged by hand. The programs are
 described in `benchmarks/fusion_trials/generated_programs.py`. A program that PyTorch itself refuses to run is counted
 separately. The same is done for formulas that are written out, in random order and spelling, see

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from autograder.host.exercise import CheckFailedError
-from course_lib.fusion.error_rule import ROUNDINGS, deviation
+from course_lib.verify.error_rule import ROUNDINGS, deviation
 
 
 def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> None:

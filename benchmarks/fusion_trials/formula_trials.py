@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 
 from benchmarks.fusion_trials.formula_programs import FormulaProgram, generate_formula
-from course_lib.fusion import fuse, verify
+from course_lib.fusion import fuse
+from course_lib.verify import verify
 
 
 @dataclass(frozen=True)

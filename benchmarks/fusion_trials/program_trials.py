@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from benchmarks.fusion_trials.generated_programs import Program, generate
-from course_lib.fusion import PASSES, FusionResult, GraphPass, fuse, verify
-from course_lib.fusion.passes import LayerNormToBatchNorm
+from course_lib.fusion import PASSES, FusionResult, GraphPass, fuse
+from course_lib.fusion.passes.layer_norm_to_batch_norm import LayerNormToBatchNorm
+from course_lib.verify import verify
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from torch import nn
 
+from course_lib.capture.behaviour import Behaviour, attribute, behaviour_of, difference
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import name_of, reason_in_short
 from course_lib.capture.isolation import fresh_inputs, preserving, seed_everything
 from course_lib.capture.modes import MODES, Program, capture
-from course_lib.capture.observing import Observation, attribute, difference, observe
 from course_lib.errors import CaptureError
 from course_lib.show import Table
 
@@ -139,7 +139,7 @@ def _probes(
     return named
 
 
-def _truth(model: Program, probes: Sequence[_Probe]) -> list[Observation]:
+def _truth(model: Program, probes: Sequence[_Probe]) -> list[Behaviour]:
     eager = _copied(model)
     seen = [_call(eager, [eager], probe, seed) for seed, probe in enumerate(probes, start=CAPTURE_SEED + 1)]
     if seen[0].raised is not None:
@@ -150,7 +150,7 @@ def _truth(model: Program, probes: Sequence[_Probe]) -> list[Observation]:
 
 
 def _judge(
-    mode: str, model: Program, probes: Sequence[_Probe], truth: Sequence[Observation], options: Mapping[str, Any]
+    mode: str, model: Program, probes: Sequence[_Probe], truth: Sequence[Behaviour], options: Mapping[str, Any]
 ) -> ModeResult:
     """Capture a copy in one mode and compare it with the program on all probes."""
     program = _copied(model)
@@ -175,7 +175,7 @@ def _judge(
     return ModeResult(mode, "captured", _how(captured), captured)
 
 
-def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Observation:
+def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Behaviour:
     """Run one probe; its training mode is set on all `owners`, and the state of the first one is read."""
 
     def in_mode(inputs: tuple[Any, ...], keyword_inputs: dict[str, Any]) -> Any:
@@ -190,10 +190,10 @@ def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Observat
                 owner.train(training)
 
     given = fresh_inputs((probe.inputs, dict(probe.keyword_inputs)))
-    return observe(in_mode, given, seed=seed, model=owners[0])
+    return behaviour_of(in_mode, given, seed=seed, model=owners[0])
 
 
-def _wrong(expected: Observation, seen: Observation, owners: Sequence[object]) -> str:
+def _wrong(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> str:
     """Return in a few words how the capture differs from the program; an empty text if it does not."""
     if expected.raised is not None:
         if seen.raised is None:

@@ -1,4 +1,4 @@
-"""What a pass gives back: a new graph, and an account of what was fused and what was not."""
+"""The result of a pass: a new graph, and a report on what was fused and what was refused."""
 
 import functools
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from course_lib.fusion.checked import CheckedFusion
+from course_lib.fusion.checked_fusion import CheckedFusion
 from course_lib.fusion.rules import Objection, remedy
 from course_lib.graph import Cost
 from course_lib.graph.node_table import arguments
@@ -31,7 +31,7 @@ class Rejected:
 
 
 def refusal(pass_name: str, nodes: tuple[str, ...], objection: Objection, node: torch.fx.Node) -> Rejected:
-    """Return the account of a match that a pass leaves alone; `node` knows the line of the program."""
+    """Return the report on a match that a pass refuses; `node` knows the line of the program."""
     rule, reason = objection.rule, objection.reason
     return Rejected(nodes, rule, reason, pass_name, _source(node), remedy(rule))
 

@@ -21,7 +21,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "course_lib.graph": {"course_lib.errors", "course_lib.capture", "course_lib.show"},
     "course_lib.kernels": {"course_lib.errors"},
     "course_lib.fusion": {"course_lib.errors", "course_lib.capture", "course_lib.graph", "course_lib.kernels"},
-    "course_lib.schedule": {"course_lib.errors", "course_lib.capture", "course_lib.graph", "course_lib.fusion"},
+    "course_lib.verify": {"course_lib.errors", "course_lib.capture", "course_lib.kernels"},
+    "course_lib.schedule": {
+        "course_lib.errors",
+        "course_lib.capture",
+        "course_lib.graph",
+        "course_lib.fusion",
+        "course_lib.verify",
+    },
     "course_lib.machine": {"course_lib.errors"},
     "course_lib.backends": {
         "course_lib.errors",

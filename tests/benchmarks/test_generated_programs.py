@@ -11,8 +11,8 @@ from benchmarks.fusion_trials.generated_programs import generate
 from benchmarks.fusion_trials.program_edits import EDITS
 from benchmarks.fusion_trials.program_seeds import SEEDS, spell
 from benchmarks.fusion_trials.program_trials import Outcome, try_out
-from course_lib.fusion import batch_norm, guards
-from course_lib.fusion.passes import qkv_merge
+from course_lib.fusion import guards
+from course_lib.fusion.passes import batch_norm_folding, qkv_merge
 from tests.drawn import some
 
 PROGRAMS, TRIED, PARTS = 100, 30, 3  # others in each run; thousands in `make bench`, by benchmarks/fusion_sweep.py
@@ -63,7 +63,7 @@ def test_the_sweep_notices_when_a_rule_is_missing(rule: str, monkeypatch: pytest
 RULES_OF_PASSES: dict[tuple[ModuleType, str], int] = {
     (qkv_merge, "_objection_to_changes"): 16,
     (qkv_merge, "modules_are_plain"): 374,
-    (batch_norm, "_objection_to_mode"): 40,
+    (batch_norm_folding, "_objection_to_mode"): 40,
 }
 
 

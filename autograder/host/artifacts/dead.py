@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import fx
 
-from course_lib.fusion.mutation import mutates
+from course_lib.fusion.effects import mutates
 
 
 def dead_calls(graph: fx.Graph) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ import torch
 from autograder.host.clock.memory import Problem
 from autograder.host.clock.priority import ahead
 from autograder.host.clock.side import Side, Window, net_us, problems_for
-from course_lib.fusion.error_rule import ROUNDINGS, deviation
 from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
 from course_lib.timing.sign_test import least_pairs
+from course_lib.verify.error_rule import ROUNDINGS, deviation
 
 WINDOW_US = 2_000.0  # a round of the baseline is at least so long: scheduling and messages are then small beside it
 MOST_PROBLEMS = 1024

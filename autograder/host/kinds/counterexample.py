@@ -20,7 +20,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.decoded import Inputs, Values, leaves, read_values, require_bounded
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
-from course_lib.fusion.error_rule import deviation
+from course_lib.verify.error_rule import deviation
 
 
 @dataclass(frozen=True)

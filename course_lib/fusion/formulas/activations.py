@@ -22,7 +22,7 @@ from course_lib.fusion.formulas.reading import (
     results_after,
     tolerance,
 )
-from course_lib.fusion.values import tensor_facts
+from course_lib.fusion.operands import tensor_facts
 
 _SLOPE = math.sqrt(2 / math.pi)
 

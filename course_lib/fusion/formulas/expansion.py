@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from torch import fx
 
 from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.constants import number_of
 from course_lib.fusion.formulas.polynomial import MAX_POWER, Polynomial, TooLargeError
+from course_lib.fusion.operands import number_of
 
 MAX_DEPTH = 16  # of arithmetic below a node; the longest spelling that we know has 9
 

@@ -15,14 +15,13 @@ import torch.nn.functional as F
 from torch import fx
 
 from course_lib.fusion.calls import Call, operator_of
-from course_lib.fusion.constants import number_of
 from course_lib.fusion.formulas.expansion import Expanded, Expansion
 from course_lib.fusion.formulas.polynomial import ONE, Monomial
 from course_lib.fusion.formulas.reading import Reading, float16_objection, operands_before, results_after
 from course_lib.fusion.formulas.reductions import Reduction, deviation, mean, size_of, variance
+from course_lib.fusion.operands import number_of, tensor_facts
 from course_lib.fusion.operators import Operator, operators
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.values import tensor_facts
 
 
 @dataclass(frozen=True)

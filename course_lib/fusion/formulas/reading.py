@@ -10,8 +10,8 @@ from torch import fx
 
 from course_lib.fusion.formulas.expansion import arithmetic_operands
 from course_lib.fusion.formulas.polynomial import Monomial, Polynomial, shown
+from course_lib.fusion.operands import tensor_facts
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.values import tensor_facts
 
 MAX_RESULTS = 16  # nodes of arithmetic around the call that a formula is known by; the longest spelling has 9
 

@@ -10,11 +10,10 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.constants import number_of
 from course_lib.fusion.formulas.expansion import Expansion
 from course_lib.fusion.formulas.polynomial import Monomial
 from course_lib.fusion.formulas.reading import compared, operands_before, tolerance
-from course_lib.fusion.values import tensor_facts
+from course_lib.fusion.operands import number_of, tensor_facts
 
 
 @dataclass(frozen=True)

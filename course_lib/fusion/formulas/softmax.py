@@ -16,8 +16,8 @@ from course_lib.fusion.formulas.expansion import Expansion
 from course_lib.fusion.formulas.polynomial import Monomial
 from course_lib.fusion.formulas.reading import Reading, operands_before, results_after
 from course_lib.fusion.formulas.reductions import Reduction, maximum, total
+from course_lib.fusion.operands import tensor_facts
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.values import tensor_facts
 
 
 def softmax(call: Call) -> Iterator[Reading]:

@@ -20,11 +20,11 @@ from course_lib.fusion.formulas import ACTIVATIONS, Reading, activations, layer_
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
-from course_lib.fusion.mutation import mutating_nodes
-from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rewriting import erase, put_in_place_of
 from course_lib.fusion.rules import Objection, closeness
+from course_lib.fusion.storage import mutating_nodes
+from course_lib.fusion.surgery import erase, put_in_place_of
 
 # What looks for a formula around a call of an operator.
 RECOGNISERS: Mapping[str, Callable[[Call], Iterator[Reading]]] = {

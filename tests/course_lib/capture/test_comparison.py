@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes
+from course_lib.capture.behaviour import difference
 from course_lib.capture.modes import MODES
-from course_lib.capture.observing import difference
 from course_lib.errors import CaptureError
 from course_lib.models import TransformerConfig, TransformerLayer
 from course_lib.models.gallery import GALLERY

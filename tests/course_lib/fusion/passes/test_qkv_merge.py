@@ -1,7 +1,5 @@
 """Projections of one tensor become one wider product, with the program's own parameters; look-alikes stay apart."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
@@ -13,10 +11,12 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from course_lib.fusion import FusionResult, fuse, verify
-from course_lib.fusion.passes import QkvMerge
+from course_lib.fusion import FusionResult, fuse
+from course_lib.fusion.passes.qkv_merge import QkvMerge
 from course_lib.graph import count_operators
+from course_lib.models import TransformerConfig
 from course_lib.models.transformer import SelfAttention, TransformerConfig
+from course_lib.verify import verify
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
 Tensor = torch.Tensor
