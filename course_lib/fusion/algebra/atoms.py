@@ -1,0 +1,103 @@
+"""Read a node as an operator that is no arithmetic: a function of elements, a root, or a reduction over dimensions.
+
+A reduction counts if its dimensions stay, with length 1, or come back by `unsqueeze`. `x.max(-1, keepdim=True)[0]` is
+`amax`, both parts of `var_mean` are what they are called, and a sum is also so many times the mean.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from torch import fx
+
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.constants import number_of
+from course_lib.fusion.values import tensor_facts
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A node as `scale * operator(argument) ** power`."""
+
+    operator: str
+    argument: object
+    nodes: frozenset[fx.Node]  # that compute it from the argument
+    literals: Mapping[str, object] = field(default_factory=dict)
+    power: int = 1
+    scale: float = 1.0
+
+
+def atoms_of(node: fx.Node) -> Iterator[Atom]:
+    """Yield each way to read a node as an atom.
+
+    >>> graph = fx.symbolic_trace(lambda x: x ** -0.5).graph
+    >>> [(atom.operator, atom.power) for atom in atoms_of(list(graph.nodes)[1])]
+    [('sqrt', -1)]
+    """
+    call = read_call(node)
+    name = "" if call is None else call.operator.name
+    if call is None:
+        return
+    if call.arguments.keys() <= {"input", "out"}:
+        root = {"sqrt": 1, "rsqrt": -1}.get(name, 0)
+        yield Atom("sqrt" if root else name, call["input"], frozenset({node}), power=root or 1)
+    elif name == "pow" and number_of(call["exponent"]) in (0.5, -0.5):
+        yield Atom("sqrt", call["input"], frozenset({node}), power=1 if number_of(call["exponent"]) == 0.5 else -1)
+    elif name in ("mean", "sum", "amax", "var", "std", "unsqueeze", "getitem", "getattr"):
+        yield from _reductions(call)
+    if name == "detach" and isinstance(call["input"], fx.Node):  # no gradient of softmax depends on its maximum
+        inner = [atom for atom in atoms_of(call["input"]) if atom.operator == "amax"]
+        yield from (replace(atom, nodes=atom.nodes | {node}) for atom in inner)
+
+
+# The reductions, by the operator and by the part of its result that is taken.
+_REDUCTIONS: Mapping[tuple[str, object], str] = {
+    **{(name, None): name for name in ("mean", "sum", "amax", "var", "std")},
+    ("max", 0): "amax",
+    ("max", "values"): "amax",
+    ("var_mean", 0): "var",
+    ("var_mean", 1): "mean",
+}
+
+
+def _reductions(call: Call) -> Iterator[Atom]:
+    restoring = call if call.operator.name == "unsqueeze" else None
+    taking = call if restoring is None else read_call(call["input"])
+    reducing, part = taking, None
+    if taking is not None and taking.operator.name in ("getitem", "getattr"):
+        reducing, part = read_call(taking["input"]), list(taking.arguments.values())[1]
+    name = _REDUCTIONS.get((reducing.operator.name, part)) if reducing and isinstance(part, int | str | None) else None
+    if reducing is None or taking is None or name is None or reducing.arguments.get("dtype") is not None:
+        return
+    of, correction = reducing["input"], _correction(reducing)
+    sizes = _sizes(reducing["dim"], of)
+    if not sizes or correction is None or reducing["keepdim"] is not (restoring is None):
+        return
+    if restoring is not None and _sizes(restoring["dim"], of).keys() != sizes.keys():
+        return
+    nodes = frozenset({call.node, taking.node, reducing.node})
+    atom = Atom(name, of, nodes, {"dim": tuple(sizes)} | ({"correction": correction} if name in ("var", "std") else {}))
+    yield atom
+    if name == "sum":
+        yield replace(atom, operator="mean", scale=float(math.prod(sizes.values())))
+
+
+def _correction(call: Call) -> float | None:
+    """Return what a variance subtracts from the number of elements; None if it is not known."""
+    if "unbiased" not in call.arguments:
+        return 0.0
+    if call["correction"] is not None:
+        return number_of(call["correction"])
+    return float(call["unbiased"]) if isinstance(call["unbiased"], bool) else None
+
+
+def _sizes(dim: object, of: object) -> dict[int, int]:
+    """Return the length of each dimension that is reduced, counted from the front; none if that is not known."""
+    facts = tensor_facts(of) if isinstance(of, fx.Node) else None
+    if facts is None:
+        return {}
+    rank = len(facts.shape)
+    given = range(rank) if dim is None or dim == () else dim if isinstance(dim, Sequence) else (dim,)
+    if not all(type(one) is int and -rank <= one < rank for one in given):
+        return {}
+    return {one: facts.shape[one] for one in sorted(one % rank for one in given)}
