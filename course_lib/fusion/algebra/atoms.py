@@ -6,7 +6,7 @@ A reduction counts if its dimensions stay, with length 1, or come back by `unsqu
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from torch import fx
 
@@ -21,7 +21,6 @@ class Atom:
 
     operator: str
     argument: object
-    nodes: frozenset[fx.Node]  # that compute it from the argument
     literals: Mapping[str, object] = field(default_factory=dict)
     power: int = 1
     scale: float = 1.0
@@ -35,21 +34,20 @@ def atoms_of(node: fx.Node) -> Iterator[Atom]:
     [('sqrt', -1)]
     """
     call = read_call(node)
-    name = "" if call is None else call.operator.name
     if call is None:
         return
-    if call.arguments.keys() <= {"input", "out"}:
-        root = {"sqrt": 1, "rsqrt": -1}.get(name, 0)
-        yield Atom("sqrt" if root else name, call["input"], frozenset({node}), power=root or 1)
-    elif name == "pow" and number_of(call["exponent"]) in (0.5, -0.5):
-        yield Atom("sqrt", call["input"], frozenset({node}), power=1 if number_of(call["exponent"]) == 0.5 else -1)
-    elif name in ("mean", "sum", "amax", "var", "std", "unsqueeze", "getitem", "getattr"):
-        yield from _reductions(call)
+    name, power = call.operator.name, number_of(call.arguments.get("exponent"))
     if name == "detach" and isinstance(call["input"], fx.Node):  # no gradient of softmax depends on its maximum
-        inner = [atom for atom in atoms_of(call["input"]) if atom.operator == "amax"]
-        yield from (replace(atom, nodes=atom.nodes | {node}) for atom in inner)
+        yield from (atom for atom in atoms_of(call["input"]) if atom.operator == "amax")
+    elif name in ("sqrt", "rsqrt") or (name == "pow" and power in (0.5, -0.5)):
+        yield Atom("sqrt", call["input"], power=-1 if name == "rsqrt" or power == -0.5 else 1)
+    elif name in _FUNCTIONS:
+        yield Atom(name, call["input"])
+    else:
+        yield from _reductions(call)
 
 
+_FUNCTIONS = ("erf", "ndtr", "tanh", "sigmoid", "exp")
 # The reductions, by the operator and by the part of its result that is taken.
 _REDUCTIONS: Mapping[tuple[str, object], str] = {
     **{(name, None): name for name in ("mean", "sum", "amax", "var", "std")},
@@ -61,25 +59,24 @@ _REDUCTIONS: Mapping[tuple[str, object], str] = {
 
 
 def _reductions(call: Call) -> Iterator[Atom]:
-    restoring = call if call.operator.name == "unsqueeze" else None
-    taking = call if restoring is None else read_call(call["input"])
+    restored = call.operator.name == "unsqueeze"
+    taking = read_call(call["input"]) if restored else call
     reducing, part = taking, None
     if taking is not None and taking.operator.name in ("getitem", "getattr"):
-        reducing, part = read_call(taking["input"]), list(taking.arguments.values())[1]
-    name = _REDUCTIONS.get((reducing.operator.name, part)) if reducing and isinstance(part, int | str | None) else None
-    if reducing is None or taking is None or name is None or reducing.arguments.get("dtype") is not None:
+        reducing, (_, part) = read_call(taking["input"]), taking.arguments.values()
+    if reducing is None or not isinstance(part, int | str | None):
+        return
+    name = _REDUCTIONS.get((reducing.operator.name, part))
+    if name is None or reducing["keepdim"] is restored or reducing.arguments.get("dtype") is not None:
         return
     of, correction = reducing["input"], _correction(reducing)
     sizes = _sizes(reducing["dim"], of)
-    if not sizes or correction is None or reducing["keepdim"] is not (restoring is None):
+    if not sizes or correction is None or (restored and _sizes(call["dim"], of) != sizes):
         return
-    if restoring is not None and _sizes(restoring["dim"], of).keys() != sizes.keys():
-        return
-    nodes = frozenset({call.node, taking.node, reducing.node})
-    atom = Atom(name, of, nodes, {"dim": tuple(sizes)} | ({"correction": correction} if name in ("var", "std") else {}))
-    yield atom
+    literals = {"dim": tuple(sizes), **({"correction": correction} if name in ("var", "std") else {})}
+    yield Atom(name, of, literals)
     if name == "sum":
-        yield replace(atom, operator="mean", scale=float(math.prod(sizes.values())))
+        yield Atom("mean", of, literals, scale=float(math.prod(sizes.values())))
 
 
 def _correction(call: Call) -> float | None:

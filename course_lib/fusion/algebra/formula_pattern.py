@@ -5,40 +5,57 @@ sides, and polynomials are compared. Only what is no arithmetic, an `Atom`, is h
 """
 
 import itertools
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import fx
 
-from course_lib.fusion.algebra.atoms import atoms_of
-from course_lib.fusion.algebra.expansion import Expansion, is_arithmetic, nodes_after, nodes_before
-from course_lib.fusion.algebra.polynomial import ONE, Monomial, Polynomial, TooLargeError, values_of, written
+from course_lib.fusion.algebra.atoms import Atom, atoms_of
+from course_lib.fusion.algebra.polynomial import (
+    ONE,
+    Expansion,
+    Monomial,
+    Polynomial,
+    TooLargeError,
+    arithmetic_operands,
+    nodes_after,
+    nodes_before,
+    values_of,
+    written,
+)
 from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.constants import number_of
 from course_lib.fusion.matching import Difference, Match
 from course_lib.fusion.values import tensor_facts
-
-Known = Mapping[fx.Node, tuple[fx.Node, int, float]]
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """What the values of a pattern are in the graph, as far as they are known."""
+    """What a pattern's values are in the graph, as far as they are known."""
 
-    values: Known = field(default_factory=dict)  # value of the pattern -> node, and power and scale that it has there
+    values: Mapping[fx.Node, tuple[fx.Node, Atom | None]] = field(default_factory=dict)
     operands: Mapping[str, object] = field(default_factory=dict)
-    nodes: frozenset[fx.Node] = frozenset()
     differences: tuple[Difference, ...] = ()
 
-    def with_value(self, value: fx.Node, node: fx.Node, power: int = 1, scale: float = 1.0) -> "_Fit":
-        """Return this fit, in which `node` is `scale * value ** power`."""
-        return replace(self, values={**self.values, value: (node, power, scale)})
+    def with_value(self, value: fx.Node, node: fx.Node, atom: Atom | None = None) -> "_Fit":
+        """Return this fit, in which a node is a value of the pattern, as the atom says."""
+        return replace(self, values={**self.values, value: (node, atom)})
 
-    def with_operand(self, parameter: fx.Node, found: object) -> "_Fit":
-        """Return this fit, in which a parameter stands for what was found."""
-        fit = replace(self, operands={**self.operands, str(parameter.target): found})
+    def with_operand(self, parameter: object, found: object) -> "_Fit":
+        """Return this fit, in which a parameter of the pattern stands for what was found."""
+        assert isinstance(parameter, fx.Node), "a pattern takes dimensions and corrections as parameters"
+        fit = replace(self, operands={**self.operands, str(parameter): found})
         return fit.with_value(parameter, found) if isinstance(found, fx.Node) else fit
+
+    def in_nodes(self, monomial: Monomial, coefficient: float) -> tuple[Monomial, float]:
+        """Return a term of the pattern as a term of the graph: with nodes in the place of the pattern's values."""
+        exponents = {}
+        for value, exponent in monomial:
+            node, atom = self.values[value]
+            exponents[node] = exponent * (atom.power if atom else 1)
+            coefficient /= (atom.scale if atom else 1.0) ** exponents[node]
+        return frozenset(exponents.items()), coefficient
 
 
 class FormulaPattern:
@@ -47,34 +64,29 @@ class FormulaPattern:
     def __init__(self, function: Callable[..., object], numbers: Collection[str] = ()) -> None:
         self._graph = fx.symbolic_trace(function).graph
         (self._result,) = self._graph.output_node().args
-        values = [node for node in self._graph.nodes if not is_arithmetic(node)]
-        self._expansion = Expansion(values)
-        self._key = next(node for node in reversed(values) if node.op.startswith("call"))
-        self._numbers = numbers
-
-    @property
-    def operator(self) -> str:
-        """The name of the last operator that is no arithmetic; a match is looked for around its calls."""
-        return _call(self._key).operator.name
+        values = [node for node in self._graph.nodes if not arithmetic_operands(node)]
+        self._calls = {node: call for node in values if (call := read_call(node)) is not None}
+        self._expansion, self._numbers = Expansion(values), numbers
+        self._last = list(self._calls)[-1]
+        self.operator = self._calls[self._last].operator.name  # a match is looked for around each call of this one
 
     def matches(self, node: fx.Node, writers: tuple[fx.Node, ...] = ()) -> Iterator[Match]:
         """Yield each way in which the pattern fits around a node. Numbers that are off are differences of the match."""
-        for fit in self._fit_atom(self._key, node, _Fit()):
+        for fit in self._fit_call(self._last, node, _Fit()):
             for result in nodes_after(node):
                 for found in self._fit(self._result, result, fit):
-                    nodes = [result, *(found.nodes - {result})]
-                    calls = tuple(call for one in nodes if (call := read_call(one)) is not None)
+                    calls = tuple(_calls_between(result, found.operands))
                     yield Match(calls, found.operands, found.differences, writers)
 
     def _fit(self, pattern: object, value: object, fit: _Fit) -> Iterator[_Fit]:
         """Yield each way in which a value of the graph is the polynomial that the pattern has at a node."""
-        wanted = self._expansion.of(pattern).polynomial
-        values = [one for one in values_of(wanted) if one.target not in self._numbers]
+        wanted = self._expansion.of(pattern)
+        values = [one for one in values_of(wanted) if one.name not in self._numbers]
         unknown = [one for one in values if one not in fit.values]
-        atom = next((one for one in unknown if one.op != "placeholder"), None)
-        if atom is not None:
+        call = next((one for one in unknown if one.op != "placeholder"), None)
+        if call is not None:
             for node in nodes_before(value):
-                for found in self._fit_atom(atom, node, fit):
+                for found in self._fit_call(call, node, fit):
                     yield from self._fit(pattern, value, found)
         elif unknown == values:
             for node in nodes_before(value):
@@ -82,67 +94,62 @@ class FormulaPattern:
         else:
             yield from self._compare(wanted, value, fit, unknown)
 
-    def _fit_atom(self, pattern: fx.Node, node: fx.Node, fit: _Fit) -> Iterator[_Fit]:
-        """Yield each way in which a node of the graph is an atom of the pattern, or a sum that it divides by."""
-        if is_arithmetic(pattern):
+    def _fit_call(self, pattern: fx.Node, node: fx.Node, fit: _Fit) -> Iterator[_Fit]:
+        """Yield each way in which a node of the graph is a call of the pattern, or a sum that it divides by."""
+        call = self._calls.get(pattern)
+        if call is None:
             yield from (found.with_value(pattern, node) for found in self._fit(pattern, node, fit))
             return
-        call = _call(pattern)
         for atom in atoms_of(node):
-            if atom.operator != call.operator.name:
-                continue
-            literals = {call[name]: found for name, found in atom.literals.items()}
-            if any(fit.operands.get(str(parameter), literal) != literal for parameter, literal in literals.items()):
-                continue
-            found = replace(fit, nodes=fit.nodes | atom.nodes).with_value(pattern, node, atom.power, atom.scale)
-            for parameter, literal in literals.items():
-                assert isinstance(parameter, fx.Node), "a pattern takes dimensions and corrections as parameters"
-                found = found.with_operand(parameter, literal)
-            yield from self._fit(call["input"], atom.argument, found)
+            literals = {call.arguments.get(name): found for name, found in atom.literals.items()}
+            differing = [one for one in literals if fit.operands.get(str(one), literals[one]) != literals[one]]
+            if atom.operator == call.operator.name and not differing:
+                found = fit.with_value(pattern, node, atom)
+                for parameter, literal in literals.items():
+                    found = found.with_operand(parameter, literal)
+                yield from self._fit(call["input"], atom.argument, found)
 
     def _compare(self, wanted: Polynomial, value: object, fit: _Fit, unknown: Sequence[fx.Node]) -> Iterator[_Fit]:
         """Yield the fit if a value is the wanted polynomial, where unknown parameters are what is left over."""
         known = [fit.values[one][0] for one in values_of(wanted) if one in fit.values]
         try:
-            expanded = Expansion(known).of(value)
+            polynomial = Expansion(known).of(value)
         except TooLargeError:
             return
-        others = [one for one in values_of(expanded.polynomial) if one not in known]
-        for order in itertools.permutations(others) if len(others) == len(unknown) else ():
-            found = replace(fit, nodes=fit.nodes | expanded.nodes)
+        others = [one for one in values_of(polynomial) if one not in known]
+        if not isinstance(value, fx.Node) or len(set(known)) < len(known) or len(others) != len(unknown):
+            return
+        number = next((one for one in values_of(wanted) if one.name in self._numbers), None)
+        if number is not None:
+            polynomial = {ONE: 0.0, **polynomial}
+            fit = fit.with_operand(number, polynomial[ONE])
+        for order in itertools.permutations(others):
+            found = fit
             for parameter, node in zip(unknown, order, strict=True):
                 found = found.with_operand(parameter, node)
-            terms = _in_values_of(wanted, expanded.polynomial, found.values)
-            numbers = [one for one in values_of(wanted) if one.target in self._numbers]
-            for parameter in numbers:
-                found = found.with_operand(parameter, terms.pop(ONE, (0.0, ONE))[0])
-            needed = {m: c for m, c in wanted.items() if m not in [frozenset({(one, 1)}) for one in numbers]}
-            if terms.keys() == needed.keys():
-                differences = tuple(_differences(value, terms, needed))
+            terms = dict(found.in_nodes(*term) for term in wanted.items() if (number, 1) not in term[0])
+            terms |= {} if number is None else {ONE: polynomial[ONE]}
+            if terms.keys() == polynomial.keys():
+                differences = tuple(_differences(value, polynomial, terms))
                 yield replace(found, differences=(*found.differences, *differences))
 
 
-Terms = Mapping[Monomial, tuple[float, Monomial]]  # in values of the pattern; coefficient, and monomial of the graph
+def _calls_between(result: fx.Node, operands: Mapping[str, object]) -> Iterator[Call]:
+    """Yield the calls that compute a result from operands and numbers, the result first."""
+    reached = [result]
+    for node in reached:  # grows while it is read
+        call = None if node in operands.values() or number_of(node) is not None else read_call(node)
+        if call is not None:
+            yield call
+            reached += [one for one in node.all_input_nodes if one not in reached]
 
 
-def _in_values_of(wanted: Polynomial, polynomial: Polynomial, values: Known) -> dict[Monomial, tuple[float, Monomial]]:
-    """Return the terms of a polynomial of the graph, with the values of the pattern in the place of nodes."""
-    back = {values[one][0]: (one, *values[one][1:]) for one in values_of(wanted) if one in values}
-    terms = {}
-    for monomial, coefficient in polynomial.items():
-        scale = math.prod(back[node][2] ** exponent for node, exponent in monomial)
-        powers = frozenset((back[node][0], exponent * back[node][1]) for node, exponent in monomial)
-        terms[powers] = (coefficient * scale, monomial)
-    return terms
-
-
-def _differences(value: object, terms: Terms, wanted: Polynomial) -> Iterator[Difference]:
-    facts = tensor_facts(value) if isinstance(value, fx.Node) else None
+def _differences(value: fx.Node, found: Polynomial, wanted: Polynomial) -> Iterator[Difference]:
+    facts = tensor_facts(value)
     allowed = tolerance(facts.dtype if facts is not None else torch.float32)
-    for monomial, (coefficient, as_written) in terms.items():
-        if isinstance(value, fx.Node) and not abs(coefficient - wanted[monomial]) <= allowed * abs(wanted[monomial]):
-            there, here = ({as_written: number} for number in (wanted[monomial], coefficient))
-            yield Difference(value, "literal", written(there), written(here))
+    for monomial, number in found.items():
+        if not abs(number - wanted[monomial]) <= allowed * abs(wanted[monomial]):
+            yield Difference(value, "literal", written(wanted[monomial], monomial), written(number, monomial))
 
 
 def tolerance(dtype: torch.dtype) -> float:
@@ -154,9 +161,3 @@ def tolerance(dtype: torch.dtype) -> float:
     of others, such as `math.sqrt(2 / math.pi) * 0.044715`.
     """
     return 16 * torch.finfo(torch.float64).eps if dtype == torch.float64 else 4 * torch.finfo(torch.float32).eps
-
-
-def _call(node: fx.Node) -> Call:
-    call = read_call(node)
-    assert call is not None, f"{node} of a pattern calls no operator that course_lib.fusion.operators lists"
-    return call

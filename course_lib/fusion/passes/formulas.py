@@ -27,7 +27,7 @@ from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_op
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rewriting import erase, put_in_place_of
 from course_lib.fusion.rules import Objection, closeness
-from course_lib.fusion.values import tensor_facts
+from course_lib.fusion.values import TensorFacts, tensor_facts
 
 Tensor = torch.Tensor
 Dims = tuple[int, ...]
@@ -98,11 +98,7 @@ _LAYER_NORMS: tuple[Callable[..., Tensor], ...] = (
 # fmt: on
 
 
-def _any(match: Match) -> Objection | None:
-    return None
-
-
-def _object_to_float16(match: Match) -> Objection | None:
+def _float16_objection(match: Match) -> Objection | None:
     """Object to powers of float16 values: they overflow from 256 on, where the operator, in float32, does not."""
     facts = tensor_facts(match.node("x"))
     if facts is None or facts.dtype != torch.float16:
@@ -110,63 +106,70 @@ def _object_to_float16(match: Match) -> Objection | None:
     return Objection("dtype", f"powers of {match['x']}, which is float16, may overflow where the operator does not")
 
 
-def _object_to_overflow(match: Match) -> Objection:
+def _softmax_objection(match: Match) -> Objection | None:
+    """Object to a softmax over several dimensions at once, and to one without the maximum."""
+    dims = _dims(match)
+    if len(dims) != 1:
+        return Objection("shape", f"{match.anchor} divides by a sum over {dims}, and softmax takes one dimension")
+    if any(call.operator.name in ("amax", "max") for call in match.calls):
+        return None
     exponential = next(call.node for call in match.calls if call.operator.name == "exp")
-    reason = f"{exponential} overflows where softmax would not: the maximum over {_dims(match)} stays in it"
+    reason = f"{exponential} overflows where softmax would not: the maximum over {dims} stays in it"
     return Objection("overflow", reason)
 
 
-def _object_to_dimensions(match: Match) -> Objection | None:
-    """Object to a softmax over several dimensions at once."""
-    if len(_dims(match)) == 1:
+def _layer_norm_objection(match: Match) -> Objection | None:
+    """Object unless variance, eps, dimensions and affine are those of LayerNorm, and no float16 is squared."""
+    shape, dims, normalized = _facts(match, "x").shape, _dims(match), _normalized_shape(match)
+    objection = _variance_objection(match)
+    if objection is not None:
+        return objection
+    if dims != tuple(range(len(shape) - len(dims), len(shape))):
+        reason = f"{match['x']} of shape {shape} is normalised over the dimensions {dims}"
+        return Objection("shape", f"{reason}, and LayerNorm takes the last ones")
+    for name in ("weight", "bias"):
+        facts = tensor_facts(match.node(name)) if name in match.operands else None
+        if name in match.operands and (facts is None or facts.shape != normalized):
+            shown = None if facts is None else facts.shape
+            return Objection("shape", f"{match[name]} has shape {shown}, and LayerNorm takes a {name} of {normalized}")
+    return _float16_objection(match)
+
+
+def _variance_objection(match: Match) -> Objection | None:
+    """Object to a variance other than the biased one, and to an eps that is not added under the root."""
+    correction, added, eps = (_number(match, name) for name in ("correction", "added", "eps"))
+    if correction == added == 0 <= eps:
         return None
-    return Objection("shape", f"{match.anchor} sums over the dimensions {_dims(match)}, and softmax over one")
-
-
-def _object_to_normalisation(match: Match) -> Objection | None:
-    """Object unless the variance and the dimensions are those of LayerNorm, and float16 has no powers to take."""
-    return _object_to_variance(match) or _object_to_shapes(match) or _object_to_float16(match)
-
-
-def _object_to_variance(match: Match) -> Objection | None:
-    """Object to a variance that is not the biased one, and to eps outside the root."""
-    correction, added = match.operands.get("correction", 0.0), match.operands.get("added", 0.0)
+    root = next(call.node for call in match.calls if call.operator.name in ("sqrt", "rsqrt", "pow", "std"))
     if correction != 0:
-        root = next(call.node for call in match.calls if call.operator.name in ("sqrt", "rsqrt", "pow", "std"))
         reason = f"{root} is made of a variance with correction {correction:g}, and that of LayerNorm has none"
-        return Objection("variance", reason)
-    if added == 0:
-        return None
-    reason = f"{match.anchor} adds {added:g} to the standard deviation, where LayerNorm adds eps to the variance"
+    elif added != 0:
+        reason = f"{match.anchor} adds {added:g} to the standard deviation, where LayerNorm adds eps to the variance"
+    else:
+        reason = f"{root} is made of a variance less {-eps:g}, where LayerNorm adds eps"
     return Objection("variance", reason)
 
 
-def _object_to_shapes(match: Match) -> Objection | None:
-    shapes = {
-        n: facts.shape
-        for n, v in match.operands.items()
-        if (facts := tensor_facts(v) if isinstance(v, fx.Node) else None) is not None
-    }
-    rank, normalized = len(shapes["x"]), _normalized_shape(match)
-    if _dims(match) != tuple(range(rank - len(normalized), rank)):
-        reason = f"{match['x']} of shape {shapes['x']} is normalised over the dimensions {_dims(match)}"
-        return Objection("shape", f"{reason}, and LayerNorm takes the last ones")
-    for name in ("weight", "bias"):
-        if name in match.operands and shapes.get(name) != normalized:
-            reason = f"{match[name]} has shape {shapes.get(name)}, and LayerNorm takes a {name} of {normalized}"
-            return Objection("shape", reason)
-    return None
-
-
 def _to_softmax(match: Match) -> Replacement:
-    facts, (dim, *_) = tensor_facts(match.node("x")), _dims(match)
-    from_last = dim - len(facts.shape) if facts is not None else dim  # -1 for the last, as people write it
-    return lambda x, **_: torch.softmax(x, from_last)
+    dim = _dims(match)[0] - len(_facts(match, "x").shape)  # -1 for the last, as people write it
+    return lambda x, **_: torch.softmax(x, dim)
 
 
 def _to_layer_norm(match: Match) -> Replacement:
-    shape, eps = _normalized_shape(match), match.operands.get("eps", 0.0)
+    shape, eps = _normalized_shape(match), _number(match, "eps")
     return lambda x, weight=None, bias=None, **_: F.layer_norm(x, shape, weight, bias, eps)
+
+
+def _facts(match: Match, name: str) -> TensorFacts:
+    facts = tensor_facts(match.node(name))
+    assert facts is not None, "a reduction is read only where the shape is known"
+    return facts
+
+
+def _number(match: Match, name: str) -> float:
+    number = match.operands.get(name, 0.0)
+    assert isinstance(number, float), "a pattern's number is a float"
+    return number
 
 
 def _dims(match: Match) -> Dims:
@@ -177,28 +180,25 @@ def _dims(match: Match) -> Dims:
 
 
 def _normalized_shape(match: Match) -> tuple[int, ...]:
-    facts = tensor_facts(match.node("x"))
-    assert facts is not None, "a reduction is read only where the shape is known"
-    return tuple(facts.shape[dim] for dim in _dims(match))
+    return tuple(_facts(match, "x").shape[dim] for dim in _dims(match))
 
 
 @dataclass(frozen=True)
 class Formula:
-    """What stands for an operator: functions to look for, what else must hold, and what is computed instead."""
+    """What stands for an operator: functions to look for, what is computed instead, and what else must hold."""
 
     operator: str
     patterns: tuple[Callable[..., Tensor], ...]
     replacement: Callable[[Match], Replacement]
-    guard: Callable[[Match], Objection | None] = _any
+    guard: Callable[[Match], Objection | None] = lambda match: None
 
 
 FORMULAS = (
     Formula("GELU", (_gelu, _gelu_by_distribution), lambda match: lambda x: F.gelu(x)),
-    Formula("GELU by tanh", (_gelu_tanh,), lambda match: lambda x: F.gelu(x, approximate="tanh"), _object_to_float16),
+    Formula("GELU by tanh", (_gelu_tanh,), lambda match: lambda x: F.gelu(x, approximate="tanh"), _float16_objection),
     Formula("SiLU", (_silu,), lambda match: lambda x: F.silu(x)),
-    Formula("softmax", (_softmax,), _to_softmax, _object_to_dimensions),
-    Formula("softmax", (_exponentials,), _to_softmax, _object_to_overflow),
-    Formula("LayerNorm", _LAYER_NORMS, _to_layer_norm, _object_to_normalisation),
+    Formula("softmax", (_softmax, _exponentials), _to_softmax, _softmax_objection),
+    Formula("LayerNorm", _LAYER_NORMS, _to_layer_norm, _layer_norm_objection),
 )
 
 
@@ -282,9 +282,11 @@ def _objection_to_result(formula: Formula, match: Match) -> Objection | None:
     values = {n: v.meta.get("val") if isinstance(v, fx.Node) else v for n, v in match.operands.items()}
     with now.fake_mode, torch.no_grad():
         then = formula.replacement(match)(**values)
-    for what in ("dtype", "shape", "stride"):
-        found, wanted = (getattr(value, what) for value in (then, now))
-        found, wanted = (found(), wanted()) if what == "stride" else (found, wanted)
+    for what, found, wanted in (
+        ("dtype", then.dtype, now.dtype),
+        ("shape", then.shape, now.shape),
+        ("stride", then.stride(), now.stride()),
+    ):
         if found != wanted:
             reason = f"{match.anchor} has {what} {wanted}, and the operator gives {found}"
             return Objection("dtype" if what == "dtype" else "shape", reason)

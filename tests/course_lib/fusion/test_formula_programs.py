@@ -47,7 +47,7 @@ def _nobody_sees(call: object, memories: object) -> None:
 # Without the check, the programs come out wrong.
 CHECKS = {
     "literals": (formula_pattern, "tolerance", _no_tolerance, "a literal is off"),
-    "biased": (formulas, "_object_to_variance", _any_correction, "unbiased=True"),
+    "biased": (formulas, "_variance_objection", _any_correction, "unbiased=True"),
     "memory": (out_of_place, "_objection_to_memory", _nobody_sees, "x.add_(1)"),
 }
 
