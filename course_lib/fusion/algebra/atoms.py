@@ -1,7 +1,7 @@
-"""Read a node as an operator that is no arithmetic: a function of elements, a root, or a reduction over dimensions.
+"""Read a node as an atom of a formula: a function of elements, a root, or a reduction over dimensions.
 
-A reduction counts if its dimensions stay, with length 1, or come back by `unsqueeze`. `x.max(-1, keepdim=True)[0]` is
-`amax`, both parts of `var_mean` are what they are called, and a sum is also so many times the mean.
+A reduction is an atom if it keeps its dimensions, with length 1, or if `unsqueeze` restores them. Other spellings are
+read as one: `x.max(-1, keepdim=True)[0]` is `amax`, `rsqrt` is `sqrt` to the power -1, a sum is n times the mean.
 """
 
 import math
@@ -37,7 +37,7 @@ def atoms_of(node: fx.Node) -> Iterator[Atom]:
     if call is None:
         return
     name, power = call.operator.name, number_of(call.arguments.get("exponent"))
-    if name == "detach" and isinstance(call["input"], fx.Node):  # no gradient of softmax depends on its maximum
+    if name == "detach" and isinstance(call["input"], fx.Node):  # the gradient of softmax ignores its maximum
         yield from (atom for atom in atoms_of(call["input"]) if atom.operator == "amax")
     elif name in ("sqrt", "rsqrt") or (name == "pow" and power in (0.5, -0.5)):
         yield Atom("sqrt", call["input"], power=-1 if name == "rsqrt" or power == -0.5 else 1)
@@ -48,9 +48,10 @@ def atoms_of(node: fx.Node) -> Iterator[Atom]:
 
 
 _FUNCTIONS = ("erf", "ndtr", "tanh", "sigmoid", "exp")
-# The reductions, by the operator and by the part of its result that is taken.
+_WHOLE = "whole"
+# The reductions, by the operator and the part of its result that the program takes.
 _REDUCTIONS: Mapping[tuple[str, object], str] = {
-    **{(name, None): name for name in ("mean", "sum", "amax", "var", "std")},
+    **{(name, _WHOLE): name for name in ("mean", "sum", "amax", "var", "std")},
     ("max", 0): "amax",
     ("max", "values"): "amax",
     ("var_mean", 0): "var",
@@ -61,13 +62,14 @@ _REDUCTIONS: Mapping[tuple[str, object], str] = {
 def _reductions(call: Call) -> Iterator[Atom]:
     restored = call.operator.name == "unsqueeze"
     taking = read_call(call["input"]) if restored else call
-    reducing, part = taking, None
+    reducing: Call | None = taking
+    part: object = _WHOLE
     if taking is not None and taking.operator.name in ("getitem", "getattr"):
         reducing, (_, part) = read_call(taking["input"]), taking.arguments.values()
-    if reducing is None or not isinstance(part, int | str | None):
+    if reducing is None or not isinstance(part, int | str):
         return
     name = _REDUCTIONS.get((reducing.operator.name, part))
-    if name is None or reducing["keepdim"] is restored or reducing.arguments.get("dtype") is not None:
+    if name is None or reducing["keepdim"] is not (not restored) or reducing.arguments.get("dtype") is not None:
         return
     of, correction = reducing["input"], _correction(reducing)
     sizes = _sizes(reducing["dim"], of)
@@ -97,4 +99,4 @@ def _sizes(dim: object, of: object) -> dict[int, int]:
     given = range(rank) if dim is None or dim == () else dim if isinstance(dim, Sequence) else (dim,)
     if not all(type(one) is int and -rank <= one < rank for one in given):
         return {}
-    return {one: facts.shape[one] for one in sorted(one % rank for one in given)}
+    return {one: facts.shape[one] for one in sorted(one % rank for one in given)}  # type: ignore[operator]  # integers

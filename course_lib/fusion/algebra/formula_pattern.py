@@ -1,7 +1,7 @@
 """Find a formula, written as plain PyTorch, in a graph: in any algebraic order, and with its numbers compared.
 
-`matching.Pattern` holds each call of a pattern against one call of the graph. Here, arithmetic is expanded on both
-sides, and polynomials are compared. Only what is no arithmetic, an `Atom`, is held against a node.
+`matching.Pattern` compares each call of a pattern with one call of the graph. This one expands the arithmetic of both
+sides and compares polynomials, so that order and spelling do not matter. Only an `Atom` is compared with a node.
 """
 
 import itertools
@@ -32,9 +32,9 @@ from course_lib.fusion.values import tensor_facts
 
 @dataclass(frozen=True)
 class _Fit:
-    """What a pattern's values are in the graph, as far as they are known."""
+    """The nodes of the graph that are values of a pattern, as far as they are known."""
 
-    values: Mapping[fx.Node, tuple[fx.Node, Atom | None]] = field(default_factory=dict)
+    values: Mapping[fx.Node, tuple[fx.Node, Atom | None]] = field(default_factory=dict)  # by the pattern's node
     operands: Mapping[str, object] = field(default_factory=dict)
     differences: tuple[Difference, ...] = ()
 
@@ -59,7 +59,15 @@ class _Fit:
 
 
 class FormulaPattern:
-    """A function of PyTorch operators. Its parameters stand for tensors, and `numbers` for numbers that are added."""
+    """A formula as a function of PyTorch operators.
+
+    Its parameters stand for any tensor. Those in `numbers` stand for a number that is added, which may be missing.
+
+    >>> pattern = FormulaPattern(lambda x: x * torch.sigmoid(x))
+    >>> nodes = list(fx.symbolic_trace(lambda x: (2 * x).mul(torch.special.expit(x)) / 2).graph.nodes)
+    >>> [(match.anchor, dict(match.operands)) for match in pattern.matches(nodes[2]) if not match.differences]
+    [(truediv, {'x': x})]
+    """
 
     def __init__(self, function: Callable[..., object], numbers: Collection[str] = ()) -> None:
         self._graph = fx.symbolic_trace(function).graph
@@ -68,10 +76,13 @@ class FormulaPattern:
         self._calls = {node: call for node in values if (call := read_call(node)) is not None}
         self._expansion, self._numbers = Expansion(values), numbers
         self._last = list(self._calls)[-1]
-        self.operator = self._calls[self._last].operator.name  # a match is looked for around each call of this one
+        self.operator = self._calls[self._last].operator.name  # whose calls `matches` looks at
 
     def matches(self, node: fx.Node, writers: tuple[fx.Node, ...] = ()) -> Iterator[Match]:
-        """Yield each way in which the pattern fits around a node. Numbers that are off are differences of the match."""
+        """Yield each way in which the pattern fits, with its last call at `node`, which arithmetic may follow.
+
+        A number that the pattern has not is a difference of the match.
+        """
         for fit in self._fit_call(self._last, node, _Fit()):
             for result in nodes_after(node):
                 for found in self._fit(self._result, result, fit):

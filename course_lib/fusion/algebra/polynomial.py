@@ -23,11 +23,16 @@ ONE: Monomial = frozenset()  # of a number
 
 
 class TooLargeError(Exception):
-    """What is computed is no polynomial of a size that we look for."""
+    """An argument is no polynomial, or a larger one than any formula that we look for."""
 
 
 class Expansion:
-    """Nodes as polynomials in `chosen` values. What does not depend on a chosen value is a value of its own."""
+    """Nodes as polynomials in `chosen` values. A node that depends on none of them is a value of its own.
+
+    >>> x, e, *_, result, _ = fx.symbolic_trace(lambda x, e: (x + x.mul(e)) / 2).graph.nodes
+    >>> [written(coefficient, monomial) for monomial, coefficient in Expansion((x, e)).of(result).items()]
+    ['0.5·x', '0.5·e·x']
+    """
 
     def __init__(self, chosen: Iterable[fx.Node]) -> None:
         self._chosen = frozenset(chosen)
