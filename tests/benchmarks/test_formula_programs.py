@@ -1,6 +1,5 @@
 """Generated formulas: none computes anything else once fused, and those that must be found are."""
 
-import importlib
 import itertools
 
 import pytest
@@ -8,11 +7,9 @@ import torch
 
 from benchmarks.fusion_trials.formula_programs import EDITS, FORMULAS, generate_formula
 from benchmarks.fusion_trials.formula_trials import try_formula
-from course_lib.fusion.passes import out_of_place
+from course_lib.fusion.algebra import formula_pattern
+from course_lib.fusion.passes import formulas, out_of_place
 from tests.drawn import some
-
-activations = importlib.import_module("course_lib.fusion.formulas.activations")  # whose name is also a function's
-layer_norm = importlib.import_module("course_lib.fusion.formulas.layer_norm")
 
 PROGRAMS, TRIED, PARTS = 150, 45, 3  # others in each run; thousands in `make bench`, by benchmarks/fusion_sweep.py
 DRAWN = 300  # enough for one of every kind, which costs little where nothing is fused
@@ -39,7 +36,7 @@ def _no_tolerance(dtype: torch.dtype) -> float:
     return 0.1
 
 
-def _any_variance(node: object, spread: object) -> None:
+def _any_correction(match: object) -> None:
     return None
 
 
@@ -49,8 +46,8 @@ def _nobody_sees(call: object, memories: object) -> None:
 
 # Without the check, the programs come out wrong.
 CHECKS = {
-    "literals": (activations, "tolerance", _no_tolerance, "a literal is off"),
-    "biased": (layer_norm, "_objection_to_variance", _any_variance, "unbiased=True"),
+    "literals": (formula_pattern, "tolerance", _no_tolerance, "a literal is off"),
+    "biased": (formulas, "_variance_objection", _any_correction, "unbiased=True"),
     "memory": (out_of_place, "_objection_to_memory", _nobody_sees, "x.add_(1)"),
 }
 

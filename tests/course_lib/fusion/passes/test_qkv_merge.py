@@ -14,7 +14,6 @@ from torch.nn.utils import parametrizations
 from course_lib.fusion import FusionResult, fuse
 from course_lib.fusion.passes.qkv_merge import QkvMerge
 from course_lib.graph import count_operators
-from course_lib.models import TransformerConfig
 from course_lib.models.transformer import SelfAttention, TransformerConfig
 from course_lib.verify import verify
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
