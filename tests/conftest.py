@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from autograder.host.sandbox import zygote
+from autograder.host.sandbox.zygote import pool
 from autograder.worker.untimed_guards import leave_guards_untimed
 
 # Inductor would compile and run a program to try the instructions that the processor says it has.
@@ -19,7 +19,7 @@ def pytest_configure() -> None:
     And let a zygote serve for a whole run: our own hostile answers do not build on an address layout they know.
     """
     gc.disable()
-    zygote.JOBS = 100_000
+    pool.JOBS = 100_000
 
 
 def pytest_collection_finish() -> None:

@@ -3,8 +3,6 @@
 As exact as eager PyTorch at the same precision: a sum in another order passes, and one precision lower fails.
 """
 
-from __future__ import annotations
-
 import torch
 
 from autograder.host.exercise import CheckFailedError
@@ -20,7 +18,7 @@ def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> Non
 
 
 def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor, what: str, where: str = "") -> None:
-    """Raise `CheckFailedError` unless form and values are as the error rule asks; ``where`` describes the inputs."""
+    """Raise `CheckFailedError` unless form and values are as the error rule asks; `where` describes the inputs."""
     require_form(actual, eager, what)
     found = deviation(actual, truth, eager)
     if found.within_bound:
@@ -36,10 +34,10 @@ def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor
 def require_rounded(
     actual: torch.Tensor, truth: torch.Tensor, *, dtype: torch.dtype, scale: float, what: str, where: str = ""
 ) -> None:
-    """Raise `CheckFailedError` unless ``actual`` is ``truth``, in fp64, up to some roundings at magnitude ``scale``.
+    """Raise `CheckFailedError` unless `actual` is `truth`, in fp64, up to some roundings at magnitude `scale`.
 
     For what follows from the answer's own outputs, such as a product with one of them: `require_close` would take
-    eager's error from numbers that the answer chose, and wild ones allow anything. ``dtype`` and ``scale``, the size of
+    eager's error from numbers that the answer chose, and wild ones allow anything. `dtype` and `scale`, the size of
     what is added up, are to come from the host's inputs.
     """
     require_form(actual, truth.to(dtype), what)

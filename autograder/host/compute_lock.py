@@ -1,15 +1,13 @@
 """One thread at a time computes on the host; while it waits for a worker, the next one has its turn.
 
 A class is graded by several threads, and much of what a check does changes the whole process for a moment: torch.fx
-traces by replacing ``nn.Module.__call__``, compilers keep their state in globals, and catching warnings replaces the
+traces by replacing `nn.Module.__call__`, compilers keep their state in globals, and catching warnings replaces the
 list of filters. A thread that called a module in that moment would find itself in another one's trace. Python lets one
 thread compute at a time anyway, and the workers, where the answers run, are processes of their own.
 
 Whoever has a turn computes with one thread of torch's, too: on tensors as small as those of checks, handing work to a
 second one and waiting for it saves nothing, least of all while workers need the cores.
 """
-
-from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
@@ -18,15 +16,15 @@ from contextlib import contextmanager
 import torch
 
 
-class Turn:
-    """Taken by whoever computes, and given up while waiting."""
+class ComputeLock:
+    """Resources by whoever computes, and given up while waiting."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
         self._holder: int | None = None
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def held(self) -> Iterator[None]:
         """Wait until no other thread computes. A thread that has its turn already keeps it."""
         if self._is_mine():
             yield
@@ -42,7 +40,7 @@ class Turn:
                 self._holder = None
 
     @contextmanager
-    def given_up(self) -> Iterator[None]:
+    def released(self) -> Iterator[None]:
         """Let others compute until the block ends, then wait for a turn again; nothing for a thread that has none."""
         if not self._is_mine():
             yield
@@ -59,5 +57,5 @@ class Turn:
         return self._holder == threading.get_ident()
 
 
-host_turn = Turn()
+compute_lock = ComputeLock()
 """That of this process."""

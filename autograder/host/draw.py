@@ -3,8 +3,6 @@
 Checks that ask different things of what is slow to make, such as programs that Inductor is to lower, share a stream.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Sequence
@@ -28,8 +26,8 @@ class Draw:
         self._random = random.Random(self._digest)
         self._tensors = 0
 
-    def shared(self, name: str) -> Draw:
-        """A new stream, the same for all checks of one exercise in one grading that ask for ``name``."""
+    def shared(self, name: str) -> "Draw":
+        """A new stream, the same for all checks of one exercise in one grading that ask for `name`."""
         return Draw(self._seed, *self._names[:-1], "", name)
 
     def _generator(self) -> torch.Generator:
@@ -39,25 +37,25 @@ class Draw:
         return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0) -> torch.Tensor:
-        """Independent normal numbers with standard deviation ``scale``."""
+        """Independent normal numbers with standard deviation `scale`."""
         return (torch.randn(shape, generator=self._generator(), dtype=torch.float64) * scale).to(dtype)
 
     def keep(self, *shape: int, probability: float = 0.7) -> torch.Tensor:
-        """A boolean tensor that is True with ``probability``."""
+        """A boolean tensor that is True with `probability`."""
         return torch.rand(shape, generator=self._generator()) < probability
 
     def integer(self, low: int, high: int) -> int:
-        """An integer from ``low`` to ``high``, both included."""
+        """An integer from `low` to `high`, both included."""
         return self._random.randint(low, high)
 
     def choice(self, options: Sequence[T]) -> T:
-        """One of ``options``."""
+        """One of `options`."""
         return self._random.choice(options)
 
     def sample(self, options: Sequence[T], count: int) -> list[T]:
-        """``count`` different ones of ``options``, in random order."""
+        """`count` different ones of `options`, in random order."""
         return self._random.sample(options, count)
 
     def chance(self, probability: float) -> bool:
-        """True with ``probability``."""
+        """True with `probability`."""
         return self._random.random() < probability

@@ -1,7 +1,5 @@
 """What an exercise is: frozen data, with one function a check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,7 +29,7 @@ class Kind(StrEnum):
 class CheckFailedError(Exception):
     """A check's answer was wrong; the message tells the student what was seen, what was expected, and what to try.
 
-    ``share`` is the part of the check's points that was earned all the same, for checks that count several cases.
+    `share` is the part of the check's points that was earned all the same, for checks that count several cases.
     """
 
     def __init__(self, message: str, *, share: float = 0.0) -> None:
@@ -43,8 +41,8 @@ class CheckFailedError(Exception):
 class Check:
     """One share of an exercise's points.
 
-    ``run(answer, draw)`` calls the answer on inputs drawn afresh and raises `CheckFailedError` when it is wrong. The
-    type of ``answer`` follows from the exercise's kind, see `autograder.host.kinds`: `ValueAnswer`,
+    `run(answer, draw)` calls the answer on inputs drawn afresh and raises `CheckFailedError` when it is wrong. The
+    type of `answer` follows from the exercise's kind, see `autograder.host.kinds`: `ValueAnswer`,
     `CallableAnswer`, `GraphAnswer`, ... A check must fail for an answer that does nothing, so that an empty answer
     earns nothing.
     """
@@ -60,7 +58,7 @@ class Check:
 class Control:
     """An answer whose marks are known: it proves the checks.
 
-    ``marks`` is the number of points it must get; with ``below``, it must get less.
+    `marks` is the number of points it must get; with `below`, it must get less.
     """
 
     name: str
@@ -69,7 +67,7 @@ class Control:
     below: bool = False
 
     def passes(self, points: float) -> bool:
-        """Whether an answer that got ``points`` is what the control says."""
+        """Whether an answer that got `points` is what the control says."""
         return points < self.marks if self.below else points == self.marks
 
 
@@ -81,7 +79,7 @@ REFERENCE = "reference"
 class HiddenPart:
     """What students do not install: checks whose cases they do not see, and controls, which hold answers.
 
-    ``right_here`` names standard controls that are right answers to this exercise, and ``equivalent`` small changes of
+    `right_here` names standard controls that are right answers to this exercise, and `equivalent` small changes of
     the reference solution that change nothing, each with the reason; see `exercises.quality.controls`
     and `exercises.quality.mutants`.
     """
@@ -94,7 +92,7 @@ class HiddenPart:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise; ``points`` are those of its cell in the notebook: visible and hidden checks together."""
+    """One exercise; `points` are those of its cell in the notebook: visible and hidden checks together."""
 
     id: str  # the file's name, the answer cell's id, the test's name
     title: str
@@ -117,7 +115,7 @@ class Exercise:
 
     @property
     def assignment(self) -> str:
-        """The number that notebook and exercise share, e.g. ``"05"``."""
+        """The number that notebook and exercise share, e.g. `"05"`."""
         return self.id.split("_", 1)[0]
 
     @property

@@ -1,7 +1,5 @@
 """Grade one exercise on the answers of its notebook."""
 
-from __future__ import annotations
-
 import ast
 import secrets
 from collections.abc import Mapping
@@ -22,7 +20,7 @@ def new_seed() -> int:
 def grade_exercise(
     exercise: Exercise, answers: Mapping[str, str], *, sandbox: Sandbox, seed: int, show_speed: bool = False
 ) -> ExerciseRecord:
-    """Grade one exercise on the answers of its notebook; ``show_speed`` measures it also where it earns nothing."""
+    """Grade one exercise on the answers of its notebook; `show_speed` measures it also where it earns nothing."""
     nothing = untouched(exercise, answers)
     if nothing is not None:
         return nothing
@@ -45,7 +43,7 @@ def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord 
 
 
 def is_unanswered(text: str, entry_point: str) -> bool:
-    """Whether a cell holds nothing, or its ``entry_point`` still is the released stub that raises NotImplementedError.
+    """Whether a cell holds nothing, or its `entry_point` still is the released stub that raises NotImplementedError.
 
     The text is parsed, never run; one that is too long to be a stub is not even parsed, which could take all memory.
     """

@@ -17,11 +17,11 @@ def share_among(
     where: Callable[[Case], str] | None = None,
     together: bool = False,
 ) -> None:
-    """Call ``require`` with every case; raise `CheckFailedError` with the first message if any raised one.
+    """Call `require` with every case; raise `CheckFailedError` with the first message if any raised one.
 
-    What the others earned is the error's share; with ``together`` there is none unless all are right. ``noun`` is what
-    the message calls the cases when there are several. With ``where``, an answer that raises on a case is only wrong
-    about that case, and ``where(case)`` begins the sentence about it; if it raises on all, its own error is raised.
+    What the others earned is the error's share; with `together` there is none unless all are right. `noun` is what
+    the message calls the cases when there are several. With `where`, an answer that raises on a case is only wrong
+    about that case, and `where(case)` begins the sentence about it; if it raises on all, its own error is raised.
     """
     wrong: list[str] = []
     raised: list[AnswerFailedError] = []

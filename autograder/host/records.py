@@ -8,13 +8,11 @@ A record is the only thing that leaves the judge. Reports, the gradebook and the
 other way round.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 SCHEMA = "fusion-course/submission/1"
 GRADER_VERSION = "0.1.0"
@@ -30,7 +28,7 @@ class CheckStatus(StrEnum):
 
 
 class ExerciseStatus(StrEnum):
-    """How one exercise ended. Only ``GRADER_ERROR`` is ours, and it never costs points."""
+    """How one exercise ended. Only `GRADER_ERROR` is ours, and it never costs points."""
 
     GRADED = "graded"
     STUDENT_ERROR = "student_error"
@@ -98,7 +96,7 @@ class SpeedRecord:
 class ExerciseRecord:
     """One exercise of one submission.
 
-    ``counted`` and ``measured`` map a quantity with its unit in the name to a number, e.g. ``{"launches": 1,
+    `counted` and `measured` map a quantity with its unit in the name to a number, e.g. ``{"launches": 1,
     "launches_minimum": 1}``.
     """
 
@@ -168,8 +166,8 @@ class SubmissionRecord:
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> SubmissionRecord:
-        """Read one line of JSON that `to_json` wrote; raises ``ValueError`` for another schema."""
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read one line of JSON that `to_json` wrote; raises `ValueError` for another schema."""
         data = json.loads(text)
         if data.get("schema") != SCHEMA:
             raise ValueError(f"a record of schema {data.get('schema')!r}, but this grader reads {SCHEMA!r}")

@@ -6,8 +6,6 @@ is all that an exercise adds. Counted cost needs no such line: it is a check lik
 `kinds.graph.costs`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from autograder.host.traced import Program
@@ -60,12 +58,12 @@ class Thresholds:
 class Speed:
     """A program whose speed the answer has to beat.
 
-    For a ``graph`` exercise the answer transforms the program, and what the host rebuilt from the result is timed
-    against it, without student code. For a ``callable`` the answer is called with the program's inputs; with ``into``
+    For a `graph` exercise the answer transforms the program, and what the host rebuilt from the result is timed
+    against it, without student code. For a `callable` the answer is called with the program's inputs; with `into`
     it also takes the outputs and writes there. Only so can a callable's speed earn points: a returned tensor has to be
     copied to the grader's memory, and an answer that finds this memory would save the copy.
 
-    ``points`` are part of the exercise's and are assessed on CUDA only; elsewhere the ratio is shown.
+    `points` are part of the exercise's and are assessed on CUDA only; elsewhere the ratio is shown.
     """
 
     program: Program

@@ -1,7 +1,5 @@
 """What `check` raises when it was called wrongly: one sentence each, shown without a traceback in a notebook."""
 
-from __future__ import annotations
-
 
 class PracticeError(Exception):
     """`check` or `progress` was called in a way that cannot work; the message says what to do instead."""

@@ -3,8 +3,6 @@
 Nobody else reads it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator
@@ -48,7 +46,7 @@ class HintTaken:
 
 
 def history_path() -> Path:
-    """Where the diary lies: ``$XDG_STATE_HOME/fusion-course/practice.jsonl``, by default under ``~/.local/state``."""
+    """Where the diary lies: `$XDG_STATE_HOME/fusion-course/practice.jsonl`, by default under `~/.local/state`."""
     configured = os.environ.get("XDG_STATE_HOME", "")
     base = Path(configured) if Path(configured).is_absolute() else Path.home() / ".local" / "state"
     return base / "fusion-course" / "practice.jsonl"

@@ -1,7 +1,5 @@
 """The speed of one exercise's answer: what is put under the clock, and what the record says about it."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses
@@ -41,8 +39,8 @@ SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing
 class Contest:
     """An answer and its baseline, ready to be put under the clock as often as needed.
 
-    ``artifact`` is a graph that the host rebuilt, or None where the student's own function is called, which
-    ``student`` makes a session for.
+    `artifact` is a graph that the host rebuilt, or None where the student's own function is called, which
+    `student` makes a session for.
     """
 
     speed: Speed

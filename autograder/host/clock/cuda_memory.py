@@ -5,8 +5,6 @@ host: the processes take turns on the device, and whoever computes while the inp
 same reason the look at the outputs, by another kernel, waits for all that the worker has queued. Not yet run on CUDA.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +15,7 @@ from autograder.host.clock.memory import SPOTS, Parcel, Problem, places
 from autograder.protocol.device_memory import SharedBlock
 
 Allocate = Callable[[int], tuple[Any, torch.Tensor]]
-"""Makes a block of so many bytes, with ``descriptor`` and ``close``, and the tensor of its bytes."""
+"""Makes a block of so many bytes, with `descriptor` and `close`, and the tensor of its bytes."""
 
 
 def cuda_block(size_bytes: int) -> tuple[SharedBlock, torch.Tensor]:
@@ -28,7 +26,7 @@ def cuda_block(size_bytes: int) -> tuple[SharedBlock, torch.Tensor]:
 
 
 class DeviceMemory:
-    """Memory of a GPU for outputs of the ``forms`` and inputs of ``input_forms``, all problems of a round together."""
+    """Memory of a GPU for outputs of the `forms` and inputs of `input_forms`, all problems of a round together."""
 
     def __init__(
         self, forms: Sequence[torch.Tensor], input_forms: Sequence[torch.Tensor], *, allocate: Allocate = cuda_block

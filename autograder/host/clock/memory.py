@@ -4,8 +4,6 @@ The inputs of each round lie in a sealed file of their own, whose descriptor tra
 worker had mapped before would show a watching thread the inputs while they are being written, and it could begin early.
 """
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os
@@ -61,7 +59,7 @@ class Memory(Protocol):
 
 
 class HostMemory:
-    """Memory of the CPU, for outputs of the ``forms`` given, one list a problem."""
+    """Memory of the CPU, for outputs of the `forms` given, one list a problem."""
 
     def __init__(self, forms: Sequence[torch.Tensor]) -> None:
         self._forms = list(forms)

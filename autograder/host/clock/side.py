@@ -7,8 +7,6 @@ replies and writes later is seen by the look, because the places differ from wha
 are wrong in both.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -36,9 +34,9 @@ class Window:
 class Side:
     """One worker under the clock.
 
-    ``forms`` are tensors of the shapes and dtypes that one problem gives. ``into`` says that the function writes into
+    `forms` are tensors of the shapes and dtypes that one problem gives. `into` says that the function writes into
     outputs that follow its inputs. In a strict round inputs come with the signal and outputs lie in the host's memory
-    before the clock stops; a contest with student code in it is strict on both sides. ``is_clean`` says that no
+    before the clock stops; a contest with student code in it is strict on both sides. `is_clean` says that no
     student code is in this worker.
     """
 
@@ -52,7 +50,7 @@ class Side:
     _count: int = field(default=0, repr=False)
 
     def open(self, count: int) -> None:
-        """Lend the worker memory for the outputs of ``count`` problems a round."""
+        """Lend the worker memory for the outputs of `count` problems a round."""
         self.close_memory()
         self._memory, self._count = self.memory([f for _ in range(count) for f in self.forms]), count
         lent = self._memory.lent()
@@ -60,7 +58,7 @@ class Side:
         self.session.send_shared(body, lent.tensors, lent.first_bytes, lent.fds)
 
     def window(self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False) -> Window:
-        """Run one round; with ``skip`` the worker calls nothing, and if ``bare`` it copies no outputs either."""
+        """Run one round; with `skip` the worker calls nothing, and if `bare` it copies no outputs either."""
         assert self._memory is not None, "open comes first"
         assert len(problems) == self._count, "a round has as many problems as memory was lent for"
         parcel = self._memory.parcel(problems)
@@ -116,7 +114,7 @@ def net_us(time_us: float, empty_us: float) -> float:
 
 
 def problems_for(window_us: float, one_us: float, most: int) -> int:
-    """How many problems make a window of ``window_us`` when one takes ``one_us``; at least one, at most ``most``."""
+    """How many problems make a window of `window_us` when one takes `one_us`; at least one, at most `most`."""
     return min(max(math.ceil(window_us / one_us), 1), most)
 
 

@@ -6,18 +6,18 @@ the baseline's rounds scatter, a pair holds several rounds of either side, and t
 program interrupted says nothing about the answer.
 """
 
-from __future__ import annotations
-
+import contextlib
+import os
 import random
 import statistics
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from autograder.host.clock.memory import Problem
-from autograder.host.clock.priority import ahead
 from autograder.host.clock.side import Side, Window, net_us, problems_for
 from course_lib.fusion.error_rule import ROUNDINGS, deviation
 from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
@@ -32,6 +32,8 @@ STEADY = 0.1  # spread of the baseline's rounds up to which one round a side mak
 MOST_EMPTY = 0.3  # of a quick round of the baseline, what is taken for the cost of an empty one
 TRIES = 5  # rounds a side, of which the quickest counts, on a machine that is less steady
 
+PRIORITY = 1  # the lowest of the real-time ones comes before every ordinary program
+
 
 class WrongTimedOutputError(Exception):
     """A timed round gave outputs that are wrong, or that changed after the reply; the message is for the student."""
@@ -39,7 +41,7 @@ class WrongTimedOutputError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """What both sides do: ``draw`` makes the inputs of one problem, ``reference`` its outputs in the inputs' dtype."""
+    """What both sides do: `draw` makes the inputs of one problem, `reference` its outputs in the inputs' dtype."""
 
     draw: Callable[[], Problem]
     reference: Callable[[Problem], Problem]
@@ -48,9 +50,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """When a trial ends: as soon as ``enough`` says so, after ``max_pairs``, or after ``budget_s``.
+    """When a trial ends: as soon as `enough` says so, after `max_pairs`, or after `budget_s`.
 
-    ``tries`` is the number of rounds a side in each pair, 0 for as many as the machine needs.
+    `tries` is the number of rounds a side in each pair, 0 for as many as the machine needs.
     """
 
     max_pairs: int = 200
@@ -99,7 +101,7 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     Raises `WrongTimedOutputError`, and what the session of either side raises. An answer that takes too long meets the
     time limit of its session; it does not get fewer pairs.
     """
-    with ahead() as first:
+    with real_time_priority() as first:
         first.take(baseline.session.worker_pid)
         trial = _calibrated(candidate, baseline, job, plan)
         if first.raised:
@@ -218,3 +220,42 @@ def _well_within(actual: torch.Tensor, truth: torch.Tensor) -> bool:
     largest = float(truth.abs().max())
     error = float((actual.double() - truth).abs_().max())  # NaN where either has one, and then nothing is said here
     return error <= ROUNDINGS.get(actual.dtype, 4.0) * torch.finfo(actual.dtype).eps * largest < float("inf")
+
+
+class RealTimePriority:
+    """Who is scheduled in real time now; empty where the system does not let us."""
+
+    def __init__(self) -> None:
+        self.raised: list[int] = []
+
+    def take(self, *pids: int) -> None:
+        """Schedule these in real time beside those that are; if one of them cannot be, none is."""
+        for pid in pids:
+            if pid <= 0 or not _schedule(pid, os.SCHED_RR | os.SCHED_RESET_ON_FORK, PRIORITY):
+                self.drop()
+                return
+            self.raised.append(pid)
+
+    def drop(self) -> None:
+        """Make ordinary programs of all of them again."""
+        for pid in self.raised:
+            _schedule(pid, os.SCHED_OTHER, 0)
+        self.raised = []
+
+
+@contextlib.contextmanager
+def real_time_priority() -> Iterator[RealTimePriority]:
+    """Take this thread first, and others as they come; all are ordinary again afterwards."""
+    first = RealTimePriority()
+    first.take(threading.get_native_id())
+    try:
+        yield first
+    finally:
+        first.drop()
+
+
+def _schedule(pid: int, policy: int, priority: int) -> bool:
+    with contextlib.suppress(OSError):  # no right to, or it is gone
+        os.sched_setscheduler(pid, policy, os.sched_param(priority))
+        return True
+    return False

@@ -7,8 +7,6 @@
 - INCONCLUSIVE is never an excuse either: it earns what its median ratio is worth, and a person is told.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import statistics
@@ -86,7 +84,7 @@ def assess(
 ) -> Assessment:
     """Attempt until both ratios are settled, at most three times; each attempt has processes of its own.
 
-    ``control`` takes so many pairs of the baseline against itself. ``problems`` says what is wrong with the machine, if
+    `control` takes so many pairs of the baseline against itself. `problems` says what is wrong with the machine, if
     that is known; then nothing is blamed on the answer.
     """
     passing: list[Decision] = []

@@ -5,8 +5,6 @@ inline, because pages that show untrusted notebooks drop style elements. Colours
 reads on light and on dark pages, and each meaning is also a word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
@@ -56,7 +54,7 @@ _TINTS = {
 def exercise_html(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hidden: bool = False) -> Html:
     """The report of one exercise as HTML: marks, checks with messages, counted cost beside the minimum.
 
-    Hidden checks appear by category only; ``show_hidden`` is for instructors. ``notes`` are sentences to put
+    Hidden checks appear by category only; `show_hidden` is for instructors. `notes` are sentences to put
     below the marks.
     """
     remarks = [note for note in dict.fromkeys(notes) if note and note != record.message]

@@ -1,7 +1,5 @@
 """What a student may learn of hidden checks: their category, and whether all of that category passed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,7 +20,7 @@ class HiddenCategory:
 
 
 def hidden_categories(checks: Iterable[CheckRecord]) -> list[HiddenCategory]:
-    """One line a category of the hidden ones among ``checks``, in the order in which they first appear."""
+    """One line a category of the hidden ones among `checks`, in the order in which they first appear."""
     groups: dict[str, list[CheckRecord]] = {}
     for check in checks:
         if check.hidden:

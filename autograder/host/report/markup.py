@@ -4,8 +4,6 @@
 Html('<p style="color:red">1 &lt; 2 <b>yes</b></p>')
 """
 
-from __future__ import annotations
-
 from autograder.host.report.safe_text import escaped
 
 
@@ -19,7 +17,7 @@ class Html(str):
 
 
 def element(tag: str, *children: str, **attributes: str) -> Html:
-    """One element with its children, strings among them escaped; ``class_`` is the attribute ``class``.
+    """One element with its children, strings among them escaped; `class_` is the attribute `class`.
 
     Empty attributes are left out, and underscores in their names become hyphens.
     """
@@ -29,7 +27,7 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
 
 
 def coded(text: str) -> Html:
-    """``text`` with what stands between backticks as code; a backtick without its partner stays one."""
+    """`text` with what stands between backticks as code; a backtick without its partner stays one."""
     *pairs, last = text.split("`") if text.count("`") % 2 == 0 else [text]
     pieces = zip(pairs[::2], pairs[1::2], strict=True)
     return joined(*(joined(plain, element("code", code)) for plain, code in pieces), last)

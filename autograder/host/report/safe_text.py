@@ -6,8 +6,6 @@
 'red �[31m alert'
 """
 
-from __future__ import annotations
-
 import html
 import unicodedata
 
@@ -18,7 +16,7 @@ _UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def printable(text: str, *, limit: int = MESSAGE_CHARACTERS) -> str:
-    """``text`` with all that a terminal might obey replaced by �, cut to ``limit`` characters."""
+    """`text` with all that a terminal might obey replaced by �, cut to `limit` characters."""
     kept = text if len(text) <= limit else text[: limit - 1] + "…"
     if kept.replace("\n", "").replace("\t", "").isprintable():  # as nearly every text is, and is found so at once
         return kept
@@ -26,10 +24,10 @@ def printable(text: str, *, limit: int = MESSAGE_CHARACTERS) -> str:
 
 
 def one_line(text: str, *, limit: int = 200) -> str:
-    """``text`` on a single line, for tables."""
+    """`text` on a single line, for tables."""
     return printable(" ".join(text[: 4 * limit].split()), limit=limit)
 
 
 def escaped(text: str, *, limit: int = MESSAGE_CHARACTERS) -> str:
-    """``text`` for the inside of an HTML element or of a quoted attribute."""
+    """`text` for the inside of an HTML element or of a quoted attribute."""
     return html.escape(printable(text, limit=limit), quote=True)

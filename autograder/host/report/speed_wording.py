@@ -1,7 +1,5 @@
 """A measured speed in words and numbers: the same for the page and the terminal."""
 
-from __future__ import annotations
-
 from autograder.host.records import SpeedRecord, SpeedVerdict
 
 VERDICTS = {
@@ -15,7 +13,7 @@ CONFIDENCE = "95 %"
 
 
 def headline(speed: SpeedRecord) -> str:
-    """The ratio with its interval, e.g. ``1.48 times as fast as the baseline (95 %: 1.44 to 1.53)``."""
+    """The ratio with its interval, e.g. `1.48 times as fast as the baseline (95 %: 1.44 to 1.53)`."""
     interval = f"{CONFIDENCE}: {speed.ratio_low:.2f} to {speed.ratio_high:.2f}"
     return f"{speed.ratio:.2f} times as fast as the baseline ({interval})"
 

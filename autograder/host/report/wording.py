@@ -1,7 +1,5 @@
 """The words, marks and numbers of every report, so that the same thing is called the same everywhere."""
 
-from __future__ import annotations
-
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.report.hidden_checks import HiddenCategory
 
@@ -65,12 +63,12 @@ def number(value: float) -> str:
 
 
 def marks(points: float, max_points: float) -> str:
-    """Points out of points, e.g. ``7.5 / 10``."""
+    """Points out of points, e.g. `7.5 / 10`."""
     return f"{number(round(points, 2))} / {number(round(max_points, 2))}"
 
 
 def percent(part: float, whole: float) -> int:
-    """``part`` of ``whole`` in percent, rounded down so that only everything is 100; 0 of nothing is 0."""
+    """`part` of `whole` in percent, rounded down so that only everything is 100; 0 of nothing is 0."""
     return int(100 * part / whole + 1e-9) if whole > 0 else 0
 
 
@@ -87,7 +85,7 @@ def quantity(key: str, value: float) -> str:
 
 
 def quantity_name(key: str) -> str:
-    """The name of a quantity in words: ``bytes_moved`` is ``bytes moved``."""
+    """The name of a quantity in words: `bytes_moved` is `bytes moved`."""
     return key.replace("_", " ")
 
 
@@ -97,7 +95,7 @@ def check_marks(check: CheckRecord | HiddenCategory) -> str:
 
 
 def with_minimum(counted: dict[str, float]) -> tuple[list[tuple[str, float, float]], list[tuple[str, float]]]:
-    """Split quantities into those that come with their ``…_minimum`` and the rest, in their order.
+    """Split quantities into those that come with their `…_minimum` and the rest, in their order.
 
     >>> with_minimum({"launches": 3.0, "launches_minimum": 1.0, "matches": 2.0})
     ([('launches', 3.0, 1.0)], [('matches', 2.0)])

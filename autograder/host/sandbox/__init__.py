@@ -5,9 +5,8 @@
 ...     worker.socket.sendall(request)
 """
 
-from autograder.host.sandbox.devices import is_device_name
-from autograder.host.sandbox.errors import SandboxError
-from autograder.host.sandbox.levels import Level
+from autograder.host.sandbox.compute_device import is_device_name
+from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.limits import Ending, Limits
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import Sandbox

@@ -1,7 +1,5 @@
 """Small things about descriptors that several ways of starting a worker need."""
 
-from __future__ import annotations
-
 import os
 import re
 import select
@@ -9,14 +7,14 @@ from pathlib import Path
 
 
 def readable(descriptor: int, wait_s: float) -> bool:
-    """Whether ``descriptor`` becomes readable within ``wait_s`` seconds; a pidfd does when its process ends."""
+    """Whether `descriptor` becomes readable within `wait_s` seconds; a pidfd does when its process ends."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(wait_s * 1000))
 
 
 def in_memory(content: bytes) -> int:
-    """Return a descriptor from which a child reads ``content``."""
+    """Return a descriptor from which a child reads `content`."""
     descriptor = os.memfd_create("sandbox")
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)

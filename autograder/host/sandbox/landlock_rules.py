@@ -1,12 +1,44 @@
 """What a worker may open where there are no mounts: the same files as in the mounted view, as rules on their names."""
 
-from __future__ import annotations
-
+import ctypes
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from autograder.host.sandbox.compute_device import Device
 from autograder.host.sandbox.view import Bind, Cover, course, file_system
+
+CREATE_RULESET, ASK_VERSION = 444, 1
+NETWORK_SINCE, SCOPES_SINCE = 4, 6
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+PROC_GLOBAL = ("/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems", "/proc/sys/vm/overcommit_memory")
+# What the driver reads of the machine and writes of its own process (it names its threads).
+DRIVER_READS, DRIVER_WRITES = ("/proc/driver/nvidia", "/proc/devices"), ("/proc/self/task",)
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock that this kernel speaks, 0 for none."""
+    library = ctypes.CDLL(None, use_errno=True)
+    return max(
+        0, library.syscall(ctypes.c_long(CREATE_RULESET), None, ctypes.c_size_t(0), ctypes.c_uint32(ASK_VERSION))
+    )
+
+
+def landlock_files(
+    abi: int, masked: Sequence[str], *, home: str, listed: Sequence[str], device: Device
+) -> dict[str, Any]:
+    """Return what Landlock lets one worker open: `home` to write, `listed` to list beside the directories of all."""
+    return {
+        "abi": abi,
+        "readable": [
+            *(*readable(masked), *PROC_GLOBAL, *device.readable),
+            *(DRIVER_READS if device.cuda else ()),
+        ],
+        "listable": [*listable(), *listed],
+        "writable": [home],
+        "devices": [*DEVICES, *device.nodes, *(DRIVER_WRITES if device.cuda else ())],
+    }
 
 
 def readable(masked: Sequence[str] = ()) -> list[str]:
@@ -37,7 +69,7 @@ def _is_below(place: Path, binds: Iterable[Path]) -> bool:
 
 
 def _around(place: Path, covers: Sequence[Path]) -> Iterator[str]:
-    """Yield ``place`` whole, or what is in it one by one without what is covered."""
+    """Yield `place` whole, or what is in it one by one without what is covered."""
     if place in covers:
         return
     inside = [cover for cover in covers if cover.is_relative_to(place)]

@@ -1,9 +1,11 @@
 """The levels of isolation, from the strongest to none, and what each keeps out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
+
+
+class SandboxError(Exception):
+    """Report in one sentence, to the person at the keyboard, why there is no sandbox; never the student's fault."""
 
 
 class Level(IntEnum):

@@ -1,7 +1,5 @@
 """What a worker may use, and how it ended."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -50,6 +48,6 @@ class Ending:
     exit_code: int | None
     """Of the interpreter, negative for a signal; None if the host ended it."""
     output: str
-    """Up to ``Limits.output_bytes`` of stdout and stderr, interleaved; never evidence of anything."""
+    """Up to `Limits.output_bytes` of stdout and stderr, interleaved; never evidence of anything."""
     detail: str = ""
     """One sentence on why, where the reason alone does not say it."""

@@ -1,7 +1,5 @@
 """Level 5: a plain process of the same user, forked where the system can. It limits accidents, not attacks."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -12,15 +10,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from autograder.host.sandbox import folder, watch, zygote_unmounted
-from autograder.host.sandbox.devices import CPU, Device
-from autograder.host.sandbox.forked import Forked, Taken
+from autograder.host.sandbox.compute_device import CPU, Device
+from autograder.host.sandbox.interpreter import environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import Enclosure, WorkerProcess
-from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments, rlimits
-from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.host.sandbox.resources import Resources, folder, process_memory
+from autograder.host.sandbox.sandbox import Sandbox
+from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unmounted
 
 
 class Plain(Sandbox):
@@ -50,30 +48,30 @@ class Plain(Sandbox):
 
         return WorkerProcess(_Session(command, private, limits.memory_bytes), limits)
 
-    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+    def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         private = folder.make()
-        taken = Taken(private=private)
+        resources = Resources(private=private)
         try:
             root = str(folder.link_course(private, masked))
             numbers, home = rlimits(limits, processes=None), str(private)
             orders = Orders(program, root, home, environment(home), numbers, seccomp=b"", confined=False)
         except BaseException:
-            taken.release()
+            resources.release()
             raise
-        return WorkerProcess(Forked(zygotes.fork, orders, limits, taken), limits)
+        return WorkerProcess(ForkedWorker(zygotes.fork, orders, limits, resources), limits)
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        return zygote_unmounted.start(_course(), preload=preload)
+        return unmounted.start(_course(), preload=preload)
 
 
 @cache
-def _zygotes() -> Zygotes:
-    return Zygotes(lambda: zygote_unmounted.start(_course(), preload=True))
+def _zygotes() -> ZygotePool:
+    return ZygotePool(lambda: unmounted.start(_course(), preload=True))
 
 
 @cache
 def _course() -> Path:
-    return zygote_unmounted.make_course()
+    return unmounted.make_course()
 
 
 class _Session(Enclosure):
@@ -103,7 +101,7 @@ class _Session(Enclosure):
         """Count the processes that have not left the tree."""
         if self._process is None or self._process.poll() is not None:
             return ""
-        return watch.excess(list(watch.tree(self._process.pid)), self._memory_bytes)
+        return process_memory.excess(list(process_memory.tree(self._process.pid)), self._memory_bytes)
 
     def kill(self) -> None:
         """Kill the session."""

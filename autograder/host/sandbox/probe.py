@@ -1,7 +1,5 @@
 """Finds out what a sandbox is worth here, by attacking the host from inside it."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -16,14 +14,14 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.inside.attacks import ATTACKS
-from autograder.host.sandbox.levels import Level
+from autograder.host.sandbox.interpreter import INSIDE, environment
+from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.limits import MIB, Ending, Limits
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.sandbox import INSIDE, Sandbox, environment
+from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.view import PACKAGE, course_lib
-from autograder.host.sandbox.zygote import Zygotes
+from autograder.host.sandbox.zygote import ZygotePool
 
 LIMITS = Limits(wall_s=20.0, memory_bytes=160 * MIB, processes=24, tmp_bytes=4 * MIB)
 
@@ -46,13 +44,13 @@ class Finding:
 def probe(sandbox: Sandbox, *, forked: bool = False) -> tuple[Finding, ...]:
     """Run all attacks in one worker; raises SandboxError if not even that can be started.
 
-    With ``forked`` it is the child of a zygote that has imported nothing, since what is tried is only its isolation.
+    With `forked` it is the child of a zygote that has imported nothing, since what is tried is only its isolation.
     """
     gained: dict[str, str] = {}
-    with _prey() as target, _workers(sandbox, forked) as start:
+    with _targets() as target, _workers(sandbox, forked) as start:
         while attacks := [name for name in ATTACKS if name not in gained]:
             with start((INSIDE / "attacks.py").read_text(), LIMITS) as worker:
-                told, ending = _converse(worker.socket, {**target, "attacks": attacks}), worker.end()
+                told, ending = _exchange(worker.socket, {**target, "attacks": attacks}), worker.end()
             gained |= told
             last_words = [name for name in attacks if name not in told][:1]
             if not last_words:
@@ -68,7 +66,7 @@ def _workers(sandbox: Sandbox, forked: bool) -> Iterator[Callable[[str, Limits],
     if not forked:
         yield sandbox._start
         return
-    zygotes = Zygotes(lambda: sandbox._zygote(preload=False))
+    zygotes = ZygotePool(lambda: sandbox._zygote(preload=False))
     try:
         yield lambda program, limits: sandbox._fork(zygotes, program, limits)
     finally:
@@ -80,7 +78,7 @@ def _finding(name: str, gained: str) -> Finding:
 
 
 @contextmanager
-def _prey() -> Iterator[dict[str, Any]]:
+def _targets() -> Iterator[dict[str, Any]]:
     """Yield what there is to attack: a secret, servers, and this process."""
     with (
         tempfile.TemporaryDirectory(prefix="autograder-probe-") as directory,
@@ -121,7 +119,7 @@ def _target(secret_file: str, port: int, directory: str) -> dict[str, Any]:
     }
 
 
-def _converse(channel: socket.socket, target: Mapping[str, Any]) -> dict[str, str]:
+def _exchange(channel: socket.socket, target: Mapping[str, Any]) -> dict[str, str]:
     """Send the target and return what comes back until the worker ends."""
     gained: dict[str, str] = {}
     channel.settimeout(LIMITS.wall_s)

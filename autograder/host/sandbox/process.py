@@ -1,7 +1,5 @@
 """One running worker: its channel, what it prints, and the thread that ends it when a limit is reached."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select
@@ -13,7 +11,7 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Protocol, Self
 
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.limits import KIB, MIB, Ending, Limits, Reason
 
 OUTPUT_DRAINED_BYTES = 32 * MIB
@@ -37,14 +35,14 @@ class Enclosure(ABC):
     """What holds one worker's processes together: starts them, sees what they use, ends all of them."""
 
     tick_s: float = 0.1
-    """How often ``out_of_memory`` is asked."""
+    """How often `out_of_memory` is asked."""
 
     @abstractmethod
     def spawn(self, channel: socket.socket, output: int) -> Running:
-        """Start the worker with ``channel`` inherited and stdout and stderr going to ``output``."""
+        """Start the worker with `channel` inherited and stdout and stderr going to `output`."""
 
     def explain(self, printed: str) -> str:
-        """Return a sentence on why ``spawn`` failed, from what was printed meanwhile."""
+        """Return a sentence on why `spawn` failed, from what was printed meanwhile."""
         return f"The worker could not be started: {printed}."
 
     @abstractmethod
@@ -65,7 +63,7 @@ class Enclosure(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Wait until the last process has gone and give back what was taken for it."""
+        """Wait until the last process has gone and give back what was resources for it."""
 
 
 class WorkerProcess:
@@ -103,7 +101,7 @@ class WorkerProcess:
         self._stop("killed", "ended by the host")
 
     def end(self, *, grace_s: float = 1.0) -> Ending:
-        """Close the channel, let the worker go within ``grace_s`` seconds, kill what is left, and say how it ended."""
+        """Close the channel, let the worker go within `grace_s` seconds, kill what is left, and say how it ended."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -149,7 +147,7 @@ class WorkerProcess:
             self._finish(process, output)
 
     def _explain(self, error: BaseException, output: int) -> BaseException:
-        """Return what ``start`` raises: a sentence, with what was printed if the enclosure could not be built."""
+        """Return what `start` raises: a sentence, with what was printed if the enclosure could not be built."""
         if not isinstance(error, StartError | OSError):
             return error
         self._drain(output)

@@ -1,31 +1,23 @@
 """What every level offers: start a worker under limits, forked from the zygote where there is one."""
 
-from __future__ import annotations
-
-import json
-import math
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from autograder.host.sandbox.devices import CPU, Device
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.compute_device import CPU, Device
+from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.host.sandbox.zygote import Zygote, ZygotePool
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"
 WORKER_WITH_GPU = "from autograder.worker.main import main\nmain(fd=3, cuda=True)\n"
-ZYGOTE = "from autograder.worker.zygote.zygote import serve\nserve(3, preload={preload})\n"
-INSIDE = Path(__file__).parent / "inside"
 
 
 class Sandbox(ABC):
-    """A way to run student code; ``level`` and ``notes`` go into every record."""
+    """A way to run student code; `level` and `notes` go into every record."""
 
     level: int
-    zygotes: Zygotes | None = None
+    zygotes: ZygotePool | None = None
     """Where workers are forked from; None where each is started cold."""
     _device: Device = CPU
     _notes: tuple[str, ...] = ()
@@ -42,9 +34,9 @@ class Sandbox(ABC):
         return (*self._notes, self._cold_because) if self._cold_because else self._notes
 
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        """Start the worker; it has the other end of ``WorkerProcess.socket`` as descriptor 3.
+        """Start the worker; it has the other end of `WorkerProcess.socket` as descriptor 3.
 
-        ``masked`` names packages or modules of course_lib that do not exist for this worker. It is forked from the
+        `masked` names packages or modules of course_lib that do not exist for this worker. It is forked from the
         zygote, which takes a twentieth of the time; where that fails it is started cold, equally isolated, and a note
         says so.
         """
@@ -74,45 +66,10 @@ class Sandbox(ABC):
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start a program given as text, as the worker would be started."""
 
-    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        """Start a program given as text in a child of a zygote, no less isolated than by ``_start``."""
+    def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        """Start a program given as text in a child of a zygote, no less isolated than by `_start`."""
         raise SandboxError(f"Level {self.level:d} has no zygote.")
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        """Start a zygote; without ``preload`` it imports nothing, which is enough to try its isolation."""
+        """Start a zygote; without `preload` it imports nothing, which is enough to try its isolation."""
         raise SandboxError(f"Level {self.level:d} has no zygote.")
-
-
-def rlimits(limits: Limits, *, processes: int | None) -> dict[str, int]:
-    """Return the limits that a process sets itself; ``processes`` counts all of its user."""
-    numbers = {
-        "RLIMIT_CORE": 0,
-        # A second net under the wall clock, for a worker whose host has died.
-        "RLIMIT_CPU": math.ceil(limits.wall_s) * (os.cpu_count() or 1) + 1,
-        # Of data, not of address space: torch and CUDA reserve far more addresses than they use.
-        "RLIMIT_DATA": limits.memory_bytes,
-        "RLIMIT_FSIZE": limits.file_bytes,
-        "RLIMIT_NOFILE": 256,
-        "RLIMIT_MSGQUEUE": 0,
-    }
-    return numbers if processes is None else {**numbers, "RLIMIT_NPROC": processes}
-
-
-def interpreter_arguments(program: str, numbers: Mapping[str, int], *, channel: int, path: str) -> list[str]:
-    """Return what follows the interpreter on the command line: bootstrap, options, program."""
-    options = json.dumps({"channel": channel, "path": path, "rlimits": numbers})
-    return ["-I", "-B", "-c", (INSIDE / "bootstrap.py").read_text(), options, program]
-
-
-def environment(home: str) -> dict[str, str]:
-    """Return all variables a worker has; one thread each, because the machine is shared with other workers."""
-    return {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": home,
-        "TMPDIR": home,
-        "LANG": "C.UTF-8",
-        "USER": "student",
-        "LOGNAME": "student",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-    }

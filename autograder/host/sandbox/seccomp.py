@@ -4,8 +4,6 @@ The list is short on purpose: what reaches other processes, changes what is moun
 used parts of the kernel. Everything that torch, a compiler and multiprocessing need stays allowed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -13,7 +11,7 @@ import socket
 from collections.abc import Sequence
 from functools import cache
 
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.levels import SandboxError
 
 DENIED = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp"),
@@ -26,16 +24,16 @@ DENIED = (
     *("settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "sethostname", "setdomainname"),
 )
 # Memory that belongs to no process, which a watchdog cannot count; a cgroup can.
-UNCOUNTED = ("memfd_create", "shmget", "msgget")
+UNCOUNTED_MEMORY = ("memfd_create", "shmget", "msgget")
 # What a namespace would keep apart: named sockets, whose connections Landlock does not rule, and System V's memory,
 # queues and semaphores; and what tells when somebody else uses a file.
-SHARED = (
+SHARED_RESOURCES = (
     *("socket", "connect", "bind", "listen", "accept", "accept4"),
     *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl"),
     *("mq_open", "mq_unlink", "inotify_init", "inotify_init1"),
 )
 # What the owner of a file may do to it without opening it for writing, which Landlock therefore lets pass.
-OF_AN_OWNER = (
+PRIVILEGED = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
     *("utime", "utimes", "utimensat", "futimesat", "file_setattr"),
     *(
@@ -51,7 +49,7 @@ OF_AN_OWNER = (
     *("migrate_pages", "move_pages", "process_mrelease", "truncate"),
 )
 # These name another process of the same user by its number; 0 is the caller.
-OF_A_PROCESS = {
+PROCESS_ARGUMENT = {
     **dict.fromkeys(("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"), 0),
     **dict.fromkeys(("setpriority", "ioprio_set"), 1),
 }
@@ -75,7 +73,7 @@ NOT_EQUAL, MASKED_EQUAL = 1, 7
 
 
 class _Comparison(ctypes.Structure):
-    """``struct scmp_arg_cmp``: compare system call argument ``arg``."""
+    """`struct scmp_arg_cmp`: compare system call argument `arg`."""
 
     _fields_ = (("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64))
 
@@ -94,7 +92,7 @@ class _Filter:
         self._context = ctypes.c_void_p(self._library.seccomp_init(ctypes.c_uint32(ALLOW)))
 
     def refuse(self, name: str, *comparisons: _Comparison, error: int = errno.EPERM) -> None:
-        """Answer the call with ``error`` if all comparisons hold; a name this machine lacks is passed over."""
+        """Answer the call with `error` if all comparisons hold; a name this machine lacks is passed over."""
         number = self._library.seccomp_syscall_resolve_name(name.encode())
         if number < 0:
             return
@@ -116,28 +114,28 @@ class _Filter:
 
 
 @cache
-def program(*, countable_memory_only: bool, shares_the_machine: bool = False, same_user: bool = False) -> bytes:
+def program(*, countable_memory_only: bool, without_namespaces: bool = False, same_user: bool = False) -> bytes:
     """Return the BPF program for a worker.
 
-    ``countable_memory_only`` also refuses memory that belongs to no process, ``shares_the_machine`` what namespaces
-    keep apart elsewhere, and ``same_user`` what a user may do to the files and processes that are his.
+    `countable_memory_only` also refuses memory that belongs to no process, `without_namespaces` what namespaces
+    keep apart elsewhere, and `same_user` what a user may do to the files and processes that are his.
     """
     rules = _Filter()
-    for name in (*DENIED, *(UNCOUNTED if countable_memory_only else ())):
+    for name in (*DENIED, *(UNCOUNTED_MEMORY if countable_memory_only else ())):
         rules.refuse(name)
     # Its flags lie in memory, where a filter cannot look; the C library falls back on clone.
     rules.refuse("clone3", error=errno.ENOSYS)
     for flag in CLONE_NEW:
         rules.refuse("clone", _Comparison(0, MASKED_EQUAL, flag, flag))
     _refuse_values(rules, "ioctl", 1, (TIOCSTI, TIOCLINUX))
-    if shares_the_machine:
-        _keep_apart(rules)
+    if without_namespaces:
+        _refuse_shared_resources(rules)
     else:
         rules.refuse("socket", _Comparison(0, NOT_EQUAL, int(socket.AF_UNIX), 0))
     if same_user:
-        for name in OF_AN_OWNER:
+        for name in PRIVILEGED:
             rules.refuse(name)
-        for name, place in OF_A_PROCESS.items():
+        for name, place in PROCESS_ARGUMENT.items():
             rules.refuse(name, _Comparison(place, NOT_EQUAL, 0, 0))
     return rules.program()
 
@@ -149,9 +147,9 @@ def numbers(names: Sequence[str]) -> dict[str, int]:
     return {name: number for name, number in resolved.items() if number >= 0}
 
 
-def _keep_apart(rules: _Filter) -> None:
+def _refuse_shared_resources(rules: _Filter) -> None:
     """Refuse what reaches others without opening a file: pairs of sockets stay, but only those that stay a pair."""
-    for name in SHARED:
+    for name in SHARED_RESOURCES:
         rules.refuse(name)
     for kind in set(range(SOCK_TYPE_MASK + 1)) - set(STREAM_TYPES):
         rules.refuse("socketpair", _Comparison(1, MASKED_EQUAL, SOCK_TYPE_MASK, kind))

@@ -1,21 +1,18 @@
 """Chooses the strongest level that this machine has, by trying."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from autograder.host.sandbox.bubblewrap import Bubblewrap
-from autograder.host.sandbox.cgroup import find_hierarchy
+from autograder.host.sandbox.compute_device import CPU, Device, find_device, set_visible_device
 from autograder.host.sandbox.confined import Confined
-from autograder.host.sandbox.devices import CPU, Device, find_device, show_only
-from autograder.host.sandbox.errors import SandboxError
-from autograder.host.sandbox.levels import PROMISES, Level
+from autograder.host.sandbox.levels import PROMISES, Level, SandboxError
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.plain import Plain
 from autograder.host.sandbox.probe import Finding, probe
+from autograder.host.sandbox.resources import find_hierarchy
 from autograder.host.sandbox.sandbox import Sandbox
 
 PROBED = (Level.ISOLATED_AND_LIMITED, Level.ISOLATED, Level.CONFINED, Level.CONFINED_SAME_USER)
@@ -37,14 +34,14 @@ class Attempt:
 def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, device: str = "cpu") -> Sandbox:
     """Return the sandbox of a level, or the strongest there is, after attacks on it have failed.
 
-    The attacks run once in a process and take about a second. ``trust`` permits level 5, which isolates nothing;
-    without it, a machine that has no other level raises SandboxError. ``device`` is what workers compute on: ``cpu``,
-    ``cuda`` or ``cuda:N``.
+    The attacks run once in a process and take about a second. `trust` permits level 5, which isolates nothing;
+    without it, a machine that has no other level raises SandboxError. `device` is what workers compute on: `cpu`,
+    `cuda` or `cuda:N`.
     """
     if level != "auto" and level not in PROMISES:
         raise SandboxError(f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none).")
     found = find_device(device)
-    show_only(found)
+    set_visible_device(found)
     if level == Level.NONE:
         return _plain(trust, found)
     failures = []
@@ -80,10 +77,10 @@ def _attempt(level: Level, device: Device = CPU) -> Attempt:
         return Attempt(None, failure=str(error))
     if successes := _successes(findings):
         return Attempt(None, findings, f"At level {level} student code could {successes}.")
-    if device.cuda and (failure := _fails_to_compute(sandbox)):
+    if device.cuda and (failure := _kernel_failure(sandbox)):
         return Attempt(None, findings, f"At level {level} the device {device.name} runs no kernel ({failure}).")
     if level in (Level.ISOLATED_AND_LIMITED, Level.ISOLATED):
-        _try_the_zygote(sandbox)
+        _probe_zygote(sandbox)
     return Attempt(sandbox, findings)
 
 
@@ -96,7 +93,7 @@ def _build(level: Level, device: Device) -> Sandbox:
     return Bubblewrap(hierarchy, device)
 
 
-def _fails_to_compute(sandbox: Sandbox) -> str:
+def _kernel_failure(sandbox: Sandbox) -> str:
     """Run a kernel inside, because tools that only list devices work where computing does not; not yet run on CUDA."""
     with sandbox._start(KERNEL, Limits(wall_s=KERNEL_S)) as worker:
         ending = worker.end(grace_s=KERNEL_S)
@@ -105,7 +102,7 @@ def _fails_to_compute(sandbox: Sandbox) -> str:
     return (ending.output.strip().splitlines() or [ending.detail or ending.reason])[-1]
 
 
-def _try_the_zygote(sandbox: Sandbox) -> None:
+def _probe_zygote(sandbox: Sandbox) -> None:
     """Attack through a zygote as well: at these levels its children are isolated by other code than a cold worker."""
     try:
         if successes := _successes(probe(sandbox, forked=True)):

@@ -4,8 +4,6 @@ Nothing else of the host is bound: not /home, not the rest of the project, not /
 nbgrader keeps the exchange by default).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,23 +11,23 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.levels import SandboxError
 
 COURSE = "/course"
 PACKAGE = Path(__file__).parents[2]  # autograder/
 TEMPORARY = (("/", "tmp"), ("/", "dev", "shm"))
-OURS = ("autograder", "course_lib")
+PROJECT_PACKAGES = ("autograder", "course_lib")
 
 # Of a prefix such as /usr or a conda environment: programs, libraries, headers, sysroots; never share/ or src/.
-PARTS_OF_PREFIX = ("bin", "lib", "lib32", "lib64", "libexec", "include", "*-linux-gnu")
+PREFIX_PARTS = ("bin", "lib", "lib32", "lib64", "libexec", "include", "*-linux-gnu")
 TOP_LEVEL = ("bin", "lib", "lib32", "lib64")
 # The loader's cache, and what /usr/bin/c++ points to (torch.compile looks for it).
-OF_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
+ETC_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 
 
 @dataclass(frozen=True)
 class Bind:
-    """A file or directory of the host, read-only at ``target``."""
+    """A file or directory of the host, read-only at `target`."""
 
     source: str
     target: str
@@ -37,7 +35,7 @@ class Bind:
 
 @dataclass(frozen=True)
 class Link:
-    """A symbolic link made at ``target``."""
+    """A symbolic link made at `target`."""
 
     points_to: str
     target: str
@@ -100,11 +98,11 @@ def with_parents(mounts: Iterable[Mount]) -> Iterator[tuple[Mount, list[str]]]:
 def course(masked: Sequence[str] = ()) -> list[tuple[Path, str]]:
     """Return (file or directory of the host, path under the course root) for what the worker imports.
 
-    ``masked`` names packages or modules of course_lib that stay out; a name that hides nothing raises SandboxError.
+    `masked` names packages or modules of course_lib that stay out; a name that hides nothing raises SandboxError.
     """
     parts = [PACKAGE / "__init__.py", PACKAGE / "protocol", PACKAGE / "worker"]
     shown = [(part, f"autograder/{part.name}") for part in parts if part.exists()]
-    hidden = {_below_course_lib(name) for name in masked}
+    hidden = {_path_in_course_lib(name) for name in masked}
     return [*shown, *_without(course_lib(), "course_lib", hidden)]
 
 
@@ -116,7 +114,7 @@ def course_lib() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _below_course_lib(name: str) -> tuple[str, ...]:
+def _path_in_course_lib(name: str) -> tuple[str, ...]:
     first, *rest = name.split(".")
     place = course_lib().joinpath(*rest)
     if first != "course_lib" or not rest or not (place.is_dir() or place.with_suffix(".py").is_file()):
@@ -125,7 +123,7 @@ def _below_course_lib(name: str) -> tuple[str, ...]:
 
 
 def _without(source: Path, target: str, hidden: set[tuple[str, ...]]) -> Iterator[tuple[Path, str]]:
-    """Yield ``source`` whole if nothing in it is hidden, else entry by entry without what is."""
+    """Yield `source` whole if nothing in it is hidden, else entry by entry without what is."""
     if not hidden:
         yield source, target
         return
@@ -147,13 +145,13 @@ def _system() -> Iterator[Bind | Link]:
             yield Link(str(place.readlink()), str(place))
         elif place.exists():
             yield Bind(str(place), str(place))
-    yield from (Bind(path, path) for path in OF_ETC if Path(path).exists())
+    yield from (Bind(path, path) for path in ETC_FILES if Path(path).exists())
 
 
 def _prefix(prefix: str) -> Iterator[Bind | Link]:
     """Yield what is needed of a prefix; also under its name without links, through which a venv may reach it."""
     for root in sorted({prefix, os.path.realpath(prefix)}):
-        for pattern in PARTS_OF_PREFIX:
+        for pattern in PREFIX_PARTS:
             for place in sorted(Path(root).glob(pattern)):
                 if place.is_symlink():
                     yield Link(str(place.readlink()), str(place))
@@ -173,6 +171,6 @@ def _cover_installed() -> Iterator[Cover]:
     """Cover copies of our packages that lie among the installed ones: the host would be among them."""
     for directory in sys.path:
         if Path(directory).name in ("site-packages", "dist-packages"):
-            for name in OURS:
+            for name in PROJECT_PACKAGES:
                 if Path(directory, name).is_dir():
                     yield Cover(str(Path(directory, name)))

@@ -1,7 +1,5 @@
 """The system calls that Python has no function for, each raising OSError like those it has."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct
@@ -36,18 +34,18 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """Mount something on ``target``."""
+    """Mount something on `target`."""
     texts = [text.encode() if text else None for text in (source, target, kind)]
     _check(_LIBRARY.mount(*texts, ctypes.c_ulong(flags), data.encode() if data else None), f"mount {target}")
 
 
 def unmount(target: str) -> None:
-    """Take away what is mounted on ``target``, at once."""
+    """Take away what is mounted on `target`, at once."""
     _check(_LIBRARY.umount2(target.encode(), MNT_DETACH), f"umount {target}")
 
 
 def madvise(address: int, length: int, advice: int) -> None:
-    """Tell the kernel what to do with ``length`` bytes of this process's memory."""
+    """Tell the kernel what to do with `length` bytes of this process's memory."""
     pointer, size = ctypes.c_void_p(address), ctypes.c_size_t(length)
     _check(_LIBRARY.madvise(pointer, size, advice), f"madvise {advice}")
 

@@ -3,8 +3,6 @@
 Numbers and structures are those of linux/landlock.h; a right that the kernel's version does not know stays out.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import struct
@@ -19,7 +17,7 @@ EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 MAKE_CHAR, MAKE_BLOCK = 1 << 6, 1 << 11
 TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 READING = EXECUTE | READ_FILE | READ_DIR
-OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 # Version to the number of rights over files that it knows.
 KNOWN = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 NETWORK_SINCE, SCOPES_SINCE = 4, 6
@@ -27,7 +25,7 @@ TCP, SCOPES = 0b11, 0b11
 """Binding and connecting; abstract sockets and signals."""
 
 # Of one's own process, what a program looks up; never `net`, where the machine's connections are listed.
-OF_ONESELF = (
+PROC_SELF = (
     *("auxv", "cmdline", "comm", "exe", "fd", "fdinfo", "limits", "maps", "smaps", "smaps_rollup"),
     *("stat", "statm", "status"),
 )
@@ -43,7 +41,7 @@ def ruleset(files: Files) -> int:
         handled.append(SCOPES)
     attributes = struct.pack(f"={len(handled)}Q", *handled)
     rules = kernel.syscall(CREATE_RULESET, attributes, len(attributes), 0)
-    oneself = (f"/proc/self/{name}" for name in OF_ONESELF)
+    oneself = (f"/proc/self/{name}" for name in PROC_SELF)
     allowed = [
         *((path, READING) for path in (*files.readable, *oneself)),
         *((path, READ_DIR) for path in files.listable),
@@ -68,7 +66,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
-            rights &= OF_A_FILE
+            rights &= FILE_RIGHTS
         kernel.syscall(ADD_RULE, rules, PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
     finally:
         os.close(place)

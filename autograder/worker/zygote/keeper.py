@@ -1,10 +1,8 @@
 """The process between zygote and worker: sets the worker up, ends all that it started, and says how it ended.
 
 It is ours to its end: no student's byte reaches it, and at levels with namespaces the worker cannot even see it. The
-host holds the other end of its ``leash``: letting go of it, by intent or by dying, ends the job.
+host holds the other end of its `lifeline`: letting go of it, by intent or by dying, ends the job.
 """
-
-from __future__ import annotations
 
 import atexit
 import importlib
@@ -22,15 +20,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from autograder.worker.confinement import Orders, confine, kernel, namespaces
-from autograder.worker.confinement.confine import keep_only
 from autograder.worker.confinement.orders import from_json
+from autograder.worker.confinement.self_confinement import keep_descriptors
 
 GO, STARTED, FAILED, ENDED = b"go", b"started", b"failed", b"ended "
 CONFINED = b"c"
 # Just below the throw-away users, and nobody's, as they are: the killer of one job may kill that of another, who then
 # tries again, but no process that is not ours.
-KILLERS_UID = 60_799
-BREATH_S = 0.2
+KILLER_UID = 60_799
+POLL_S = 0.2
 """How often orphans are buried while the worker runs."""
 
 
@@ -41,61 +39,61 @@ class Job:
     channel: int
     output: int
     orders: int
-    leash: int
+    lifeline: int
 
 
 def keep(job: Job) -> NoReturn:
     """Run one job to its end; never returns."""
     try:
-        leash = socket.socket(fileno=job.leash)
+        lifeline = socket.socket(fileno=job.lifeline)
         # Before anything runs, the host puts this process, and so all that follow, where they are limited.
-        if leash.recv(len(GO)) == GO:
-            _keep(job, leash)
+        if lifeline.recv(len(GO)) == GO:
+            _keep(job, lifeline)
     except BaseException:
         _print_to(job.output)
     os._exit(0)
 
 
-def _keep(job: Job, leash: socket.socket) -> None:
+def _keep(job: Job, lifeline: socket.socket) -> None:
     os.setsid()
     with os.fdopen(job.orders) as file:
         orders = from_json(file.read())
     if orders.mounts:
-        namespaces.leave_the_zygotes(orders.mounts)
+        namespaces.leave_zygote_namespaces(orders.mounts)
     else:
         # The orphans of the worker become children of this process, wherever they hide.
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     hears, tells = os.pipe()
     worker = os.fork()
     if worker == 0:
-        leash.close()
+        lifeline.close()
         os.close(hears)
-        _become_the_worker(job, orders, tells)
+        _become_worker(job, orders, tells)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pidfd = os.pidfd_open(worker)
     for descriptor in (tells, job.channel, job.output):
         os.close(descriptor)
     confined = os.read(hears, 1) == CONFINED
     os.close(hears)
-    socket.send_fds(leash, [STARTED if confined else FAILED], [pidfd])
-    code = _until_the_end(worker, pidfd, orders.uid, leash)
+    socket.send_fds(lifeline, [STARTED if confined else FAILED], [pidfd])
+    code = _wait_for_worker(worker, pidfd, orders.uid, lifeline)
     if not orders.mounts:
-        _end_all_others(orders.uid)
+        _kill_remaining(orders.uid)
     with suppress(OSError):
-        leash.send(ENDED + str(code).encode())
+        lifeline.send(ENDED + str(code).encode())
 
 
-def _until_the_end(worker: int, pidfd: int, uid: int | None, leash: socket.socket) -> int:
+def _wait_for_worker(worker: int, pidfd: int, uid: int | None, lifeline: socket.socket) -> int:
     """Wait for the worker, which ends when the host lets go; return its exit code, negative for a signal."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    poll.register(leash, select.POLLIN)
+    poll.register(lifeline, select.POLLIN)
     while True:
-        ready = [descriptor for descriptor, _ in poll.poll(BREATH_S * 1000)]
-        if leash.fileno() in ready:  # the host says nothing more, so this is the end of the stream
+        ready = [descriptor for descriptor, _ in poll.poll(POLL_S * 1000)]
+        if lifeline.fileno() in ready:  # the host says nothing more, so this is the end of the stream
             with suppress(ProcessLookupError):
                 _kill(pidfd, uid)
-            poll.unregister(leash)
+            poll.unregister(lifeline)
         while True:
             dead, status = os.waitpid(-1, os.WNOHANG)
             if dead == worker:
@@ -118,7 +116,7 @@ def _kill(pidfd: int, uid: int | None) -> None:
             os.seteuid(0)
 
 
-def _end_all_others(uid: int | None) -> None:
+def _kill_remaining(uid: int | None) -> None:
     """Kill what the worker has left behind until this process has no descendant any more."""
     with suppress(ChildProcessError):
         while True:
@@ -138,7 +136,7 @@ def _kill_all_of(uid: int) -> None:
         with suppress(OSError):
             # May signal them, for that depends on the effective user, and cannot be stopped by them, for that depends
             # on the real and the saved one.
-            os.setresuid(KILLERS_UID, uid, KILLERS_UID)
+            os.setresuid(KILLER_UID, uid, KILLER_UID)
             os.kill(-1, signal.SIGKILL)
         os._exit(0)
     os.waitpid(killer, 0)
@@ -154,14 +152,14 @@ def _kill_descendants(process: int) -> None:
                 _kill_descendants(child)
 
 
-def _become_the_worker(job: Job, orders: Orders, tells: int) -> NoReturn:
+def _become_worker(job: Job, orders: Orders, tells: int) -> NoReturn:
     """Confine this process and run the program; with namespaces, as the second process of its own."""
     try:
-        (tells,) = keep_only(job.channel, job.output, tells)
+        (tells,) = keep_descriptors(job.channel, job.output, tells)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         confine(orders)
         if orders.mounts:
-            _become_the_second_process(tells)
+            _fork_below_init(tells)
         else:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of user has undone it
         os.setsid()
@@ -173,7 +171,7 @@ def _become_the_worker(job: Job, orders: Orders, tells: int) -> NoReturn:
     _run(orders)
 
 
-def _become_the_second_process(tells: int) -> None:
+def _fork_below_init(tells: int) -> None:
     """Fork: the first process stays behind to bury orphans, as weak as the worker and closed to it."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)

@@ -1,7 +1,5 @@
 """Large pages for a process that is forked often: its page tables, which every fork copies, become far smaller."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +24,7 @@ def gather() -> Iterator[None]:
 
 
 def private_ranges(maps: str) -> Iterator[tuple[int, int]]:
-    """First and last address of the private, writable memory in ``maps``, a text as of /proc/self/maps.
+    """First and last address of the private, writable memory in `maps`, a text as of /proc/self/maps.
 
     Without memory of files and with whole large pages only.
     """

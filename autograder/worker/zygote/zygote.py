@@ -6,8 +6,6 @@ any of these makes threads or state that does not survive a fork. It holds nothi
 no nonce, no seed, no orders.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import inspect
@@ -24,11 +22,11 @@ from autograder.worker.zygote.keeper import Job, keep
 
 READY, KEPT, LINE = b"ready", b"kept", b"line"
 DESCRIPTORS = 4
-"""Of one job: channel, output, orders, leash."""
+"""Of one job: channel, output, orders, lifeline."""
 IDLE_S = 0.05
 """After so long without a request it uses the time for itself."""
-GATHERED = object()
-MORE = {
+DONE = object()
+PRELOADS = {
     b"graphs": (
         "torch._dynamo",
         "torch._functorch.aot_autograd",
@@ -45,10 +43,10 @@ have to lack parts."""
 
 
 def serve(fd: int, *, preload: bool) -> None:
-    """Fork a worker for every message on the socket ``fd``, until the host closes it and the last job has ended.
+    """Fork a worker for every message on the socket `fd`, until the host closes it and the last job has ended.
 
-    The answer to a message is ``KEPT`` with a pidfd of the process that keeps the job's worker, or a sentence. A
-    key of ``MORE`` brings no job; the answer is ``READY``, once its modules are imported, too. ``LINE`` brings another
+    The answer to a message is `KEPT` with a pidfd of the process that keeps the job's worker, or a sentence. A
+    key of `PRELOADS` brings no job; the answer is `READY`, once its modules are imported, too. `LINE` brings another
     socket, of a process that the host has forked: from then on messages may come on either, until all are closed.
     """
     lines = [socket.socket(fileno=fd)]
@@ -61,7 +59,7 @@ def serve(fd: int, *, preload: bool) -> None:
 
         # What the worker imports in any case; none of it does more than import torch and the protocol.
         from autograder.worker.kinds import table  # noqa: F401
-    _say_ready(lines[0])
+    _send_ready(lines[0])
     gathering = large_pages.gather()
     while request := _next_request(lines, gathering):
         line, message, descriptors = request
@@ -69,22 +67,22 @@ def serve(fd: int, *, preload: bool) -> None:
             lines.append(socket.socket(fileno=descriptors[0]))
             with suppress(OSError):  # this host may have died, others have not
                 lines[-1].send(READY)
-        elif message in MORE:
+        elif message in PRELOADS:
             gc.disable()
-            for name in MORE[message]:
+            for name in PRELOADS[message]:
                 importlib.import_module(name)
-            _say_ready(line)
+            _send_ready(line)
             gathering = large_pages.gather()
         else:
             _fork(lines, line, descriptors)
-            _bury_the_dead()
+            _reap_children()
     with suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
 
 
-def _say_ready(line: socket.socket) -> None:
-    """Tell the host on ``line`` that everything is imported, unless a fork would not survive it."""
+def _send_ready(line: socket.socket) -> None:
+    """Tell the host on `line` that everything is imported, unless a fork would not survive it."""
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
@@ -113,7 +111,7 @@ def _next_request(
     """
     while lines:
         while not (ready := select.select(lines, [], [], IDLE_S)[0]):
-            if next(gathering, GATHERED) is GATHERED:
+            if next(gathering, DONE) is DONE:
                 ready = select.select(lines, [], [])[0]
                 break
         line = ready[0]
@@ -127,7 +125,7 @@ def _next_request(
 
 
 def _fork(lines: list[socket.socket], line: socket.socket, descriptors: list[int]) -> None:
-    """Fork the keeper of one job, and tell the host that asked on ``line``."""
+    """Fork the keeper of one job, and tell the host that asked on `line`."""
     try:
         child = os.fork()
         if child == 0:
@@ -145,7 +143,7 @@ def _fork(lines: list[socket.socket], line: socket.socket, descriptors: list[int
             os.close(descriptor)
 
 
-def _bury_the_dead() -> None:
+def _reap_children() -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass

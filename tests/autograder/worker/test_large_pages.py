@@ -1,7 +1,5 @@
 """Memory is gathered in large pages where it may be, keeps what it held, and is a zygote's own only."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import re
@@ -20,7 +18,7 @@ needs_large_pages = pytest.mark.skipif(
     KERNEL < (6, 1) or not Path("/sys/kernel/mm/transparent_hugepage").exists() or mmap.PAGESIZE != 4096,
     reason="gathering needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
 )
-GATHERED = """
+DONE = """
 import mmap
 from autograder.worker.zygote.large_pages import gather
 memory = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -38,7 +36,7 @@ print(steps, *(line.split()[1] for line in lines if line.startswith("AnonHugePag
 @pytest.mark.parametrize("never", [False, True])
 def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", GATHERED.format(never=never)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", DONE.format(never=never)], capture_output=True, text=True, check=True, timeout=60
     )
     steps, large_kib = map(int, ended.stdout.split())
     assert steps >= 4

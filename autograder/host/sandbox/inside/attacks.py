@@ -4,8 +4,6 @@ Runs instead of the worker, with the channel as descriptor 3: one JSON object co
 each attack goes out what it gained, "" for nothing. Against some of them success is that nobody lives to tell.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -1,10 +1,8 @@
 """First code in the sandbox: takes the channel, limits itself for good, and hands over to the worker.
 
-Started as ``python -I -B -c TEXT OPTIONS PROGRAM``. OPTIONS is a JSON object with ``channel`` (an inherited
-descriptor), ``rlimits`` (name to value, set as soft and hard limit) and ``path`` (put first on ``sys.path``).
+Started as `python -I -B -c TEXT OPTIONS PROGRAM`. OPTIONS is a JSON object with `channel` (an inherited
+descriptor), `rlimits` (name to value, set as soft and hard limit) and `path` (put first on `sys.path`).
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -31,7 +29,7 @@ def lower_limits(rlimits: dict[str, int]) -> None:
 
 
 def import_from(path: str) -> None:
-    """Put ``path`` first, and drop the finders of editable installs, which would look for masked modules elsewhere."""
+    """Put `path` first, and drop the finders of editable installs, which would look for masked modules elsewhere."""
     sys.path.insert(0, path)
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_editable(finder)]
 

@@ -1,7 +1,5 @@
 """The judge's rule on workers that take known times: what is true comes out, under noise too."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -25,7 +23,7 @@ PROBLEM_US = 700.0  # so that a round takes few problems, whose outputs are all 
 
 
 def trial(ratio: float, *, plan: Plan = SOME, noise: str = "quiet", seed: int = 0) -> Trial:
-    """An answer that is exactly ``ratio`` times as fast as a baseline."""
+    """An answer that is exactly `ratio` times as fast as a baseline."""
     candidate = SimulatedSide(PROBLEM_US / ratio, scatter(2 * seed, **NOISES[noise]))
     return run_trial(candidate, SimulatedSide(PROBLEM_US, scatter(2 * seed + 1, **NOISES[noise])), job(), plan)
 

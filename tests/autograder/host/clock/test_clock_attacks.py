@@ -1,7 +1,5 @@
 """Attacks on the clock: each fools the timer that everybody writes first, and none gets a PASS from the judge's."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rounds on a GPU's memory, with the driver and the device stood in for; no CUDA is here to run them on."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

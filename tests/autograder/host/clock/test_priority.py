@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from autograder.host.clock.priority import ahead
-from autograder.host.clock.trial import Plan
+from autograder.host.clock.trial import Plan, real_time_priority
 from autograder.host.sandbox import open_sandbox
 from tests.autograder.host.timed_exercise import HONEST, contest_of
 
@@ -28,7 +27,7 @@ def policies(*pids):
 
 
 def test_all_are_ordinary_again_afterwards(other):
-    with ahead() as first:
+    with real_time_priority() as first:
         first.take(other)
         if not first.raised:
             pytest.skip("this user may not schedule in real time")
@@ -38,7 +37,7 @@ def test_all_are_ordinary_again_afterwards(other):
 
 @pytest.mark.parametrize("nobody", [0, -1, 2**22 + 7])
 def test_if_one_cannot_come_first_nobody_does(nobody, other):
-    with ahead() as first:
+    with real_time_priority() as first:
         first.take(other, nobody)
         assert first.raised == []
         assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
@@ -56,6 +55,6 @@ def test_both_workers_of_a_trial_are_known_by_their_numbers():
 
 
 def test_a_trial_says_whether_it_came_first():
-    with ahead() as first:
+    with real_time_priority() as first:
         allowed = bool(first.raised)
     assert contest_of(HONEST, open_sandbox()).trial(Plan(max_pairs=9, budget_s=0.1)).undisturbed is allowed

@@ -1,7 +1,5 @@
 """The tiers under test, and a process without any protection, where every attack has to succeed first."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -12,7 +10,7 @@ from typing import Literal
 import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox, view
-from autograder.host.sandbox.zygote import Zygotes
+from autograder.host.sandbox.zygote import ZygotePool
 
 MIB = 1 << 20
 LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 * MIB, file_bytes=20 * MIB)
@@ -37,7 +35,7 @@ class FromZygote(Sandbox):
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox, self.level = sandbox, sandbox.level
-        self.zygotes = Zygotes(lambda: sandbox._zygote(preload=False))
+        self.zygotes = ZygotePool(lambda: sandbox._zygote(preload=False))
         self._zygotes_view: object = None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:

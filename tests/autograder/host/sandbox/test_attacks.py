@@ -1,7 +1,5 @@
 """Every attack succeeds against an unprotected process, and fails in every tier that isolates."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

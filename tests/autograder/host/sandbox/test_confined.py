@@ -1,7 +1,5 @@
 """Landlock and seccomp instead of namespaces: the rules as the kernel gets them, by its version, and what they hold."""
 
-from __future__ import annotations
-
 import errno
 import os
 import struct
@@ -12,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, SandboxError, confined, landlock_rules, seccomp, view
-from autograder.host.sandbox.confined import Confined, landlock_version
+from autograder.host.sandbox.confined import Confined
 from autograder.host.sandbox.inside.attacks import ATTACKS
+from autograder.host.sandbox.landlock_rules import landlock_version
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.view import Bind, Cover
-from autograder.worker.confinement import kernel, landlock, signals
+from autograder.worker.confinement import kernel, landlock, signal_filter
 from autograder.worker.confinement.orders import Files
 from tests.autograder.host.sandbox.conftest import LIMITS
 from tests.autograder.host.sandbox.conftest import landlock_rules as open_level
@@ -25,7 +24,7 @@ ROOT = Path(__file__).parents[4]
 PYTHON = "/usr/bin/python3"
 ORDINARY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 # What Docker leaves to root in a container that is started without options.
-OF_A_CONTAINER = (
+CONTAINER_CAPABILITIES = (
     "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot"
     ",+mknod,+audit_write,+setfcap"
 )
@@ -131,12 +130,12 @@ def decide(program: bytes, number: int, first: int) -> int:
     while True:
         code, then, otherwise, value = struct.unpack_from("=HBBI", program, 8 * place)
         place += 1
-        if code == signals.LOAD:
+        if code == signal_filter.LOAD:
             accumulator = struct.unpack_from("=I", data, value)[0]
-        elif code == signals.EQUAL:
+        elif code == signal_filter.EQUAL:
             place += then if accumulator == value else otherwise
         else:
-            assert code == signals.RETURN
+            assert code == signal_filter.RETURN
             return int(value)
 
 
@@ -159,10 +158,10 @@ def decide(program: bytes, number: int, first: int) -> int:
 def test_the_filter_on_signals_lets_a_process_reach_only_itself_and_its_group(
     number: int, first: int, allowed: bool
 ) -> None:
-    verdict = decide(signals.program(PID, NUMBERS), number, first)
+    verdict = decide(signal_filter.program(PID, NUMBERS), number, first)
 
-    assert verdict == (signals.ALLOW if allowed else signals.REFUSE)
-    assert signals.REFUSE & 0xFFFF == errno.EPERM
+    assert verdict == (signal_filter.ALLOW if allowed else signal_filter.REFUSE)
+    assert signal_filter.REFUSE & 0xFFFF == errno.EPERM
 
 
 def test_every_call_that_sends_signals_has_a_number_here() -> None:
@@ -229,7 +228,9 @@ def test_in_a_container_that_refuses_namespaces_root_has_level_3() -> None:
         "print('opened level', int(open_sandbox().level))\nprint(describe())\n"
     )
 
-    said = outside(program, "setpriv", f"--bounding-set={OF_A_CONTAINER}", f"--inh-caps={OF_A_CONTAINER}")
+    said = outside(
+        program, "setpriv", f"--bounding-set={CONTAINER_CAPABILITIES}", f"--inh-caps={CONTAINER_CAPABILITIES}"
+    )
 
     assert "opened level 3" in said, said
     assert "This machine does not allow new namespaces" in said

@@ -1,7 +1,5 @@
 """How workers end, by themselves and otherwise, and that nothing of them stays."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal
@@ -196,16 +194,16 @@ def test_much_output_below_the_bound_is_read_and_dropped(any_tier: Sandbox, run:
 
 
 COLD = "sandbox._start(program, Limits())"
-FORKED = "sandbox._fork(Zygotes(lambda: sandbox._zygote(preload=False)), program, Limits())"
+FORKED = "sandbox._fork(ZygotePool(lambda: sandbox._zygote(preload=False)), program, Limits())"
 
 
 @pytest.mark.parametrize("name", TIERS)
 def test_nothing_stays_when_the_host_is_killed(name: str) -> None:
     host = (
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from autograder.host.sandbox import Limits, open_sandbox, opening\n"
-        "from autograder.host.sandbox.zygote import Zygotes\n"
-        "opening.probe = lambda *_, **__: ()\n"  # it was probed here
+        "from autograder.host.sandbox import Limits, open_sandbox, selection\n"
+        "from autograder.host.sandbox.zygote import ZygotePool\n"
+        "selection.probe = lambda *_, **__: ()\n"  # it was probed here
         f"sandbox = open_sandbox({by_name(name).level:d})\n"
         "program = 'import os, time; os.write(3, bytes(1)); time.sleep(60)'\n"
         f"worker = {FORKED if name.endswith('forked') else COLD}\n"

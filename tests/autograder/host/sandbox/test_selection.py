@@ -1,7 +1,5 @@
 """Which level is chosen, what is refused, and what the errors say."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -47,9 +45,9 @@ def test_every_attack_of_the_probe_succeeds_unprotected(
         "import json, os, socket, sys\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
         "from autograder.host.sandbox.inside import attacks\n"
-        "from autograder.host.sandbox.probe import _prey\n"
+        "from autograder.host.sandbox.probe import _targets\n"
         "os.dup2(1, 9)\n"
-        "with _prey() as target: print(json.dumps(dict(attacks.gains(target))))"
+        "with _targets() as target: print(json.dumps(dict(attacks.gains(target))))"
     )
     gained = json.loads(run_unprotected(program))
 
@@ -131,7 +129,7 @@ def test_files_that_the_worker_cannot_read_are_named(
     shutil.copy(Path(sys.executable).resolve(), private)
     private.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(private))
-    monkeypatch.setattr("autograder.host.sandbox.view.OF_ETC", (str(private),))
+    monkeypatch.setattr("autograder.host.sandbox.view.ETC_FILES", (str(private),))
 
     with pytest.raises(SandboxError, match=rf"may not read {private}; .*chmod -R go\+rX"):
         open_sandbox(2)

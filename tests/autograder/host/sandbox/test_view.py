@@ -1,7 +1,5 @@
 """What a worker can see and import, and what not."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile
@@ -131,7 +129,7 @@ def test_installed_copies_of_our_packages_are_covered(
     (installed / "autograder" / "host" / "judge.py").write_text("the judge")
     (installed / "other.py").write_text("another's")
     monkeypatch.setattr(sys, "path", [*sys.path, str(installed)])
-    monkeypatch.setattr(view, "OF_ETC", (*view.OF_ETC, str(installed)))  # bound, as a prefix would be
+    monkeypatch.setattr(view, "ETC_FILES", (*view.ETC_FILES, str(installed)))  # bound, as a prefix would be
     find = (
         f"import os; os.chdir({str(installed)!r}); print(sorted(os.listdir()), open('other.py').read())\n"
         "try: print(open('autograder/host/judge.py').read())\n"
@@ -150,7 +148,7 @@ def test_what_is_shown_below_the_temporary_folder_is_read_and_never_written(
     shown.chmod(0o777)  # so that only the view can refuse
     if tier.level > 2:
         pytest.skip("levels 3 and 4 mount nothing, so nothing can be covered")
-    monkeypatch.setattr(view, "OF_ETC", (*view.OF_ETC, str(shown)))
+    monkeypatch.setattr(view, "ETC_FILES", (*view.ETC_FILES, str(shown)))
     program = (
         f"import tempfile; print(open('{shown}/module.py').read())\n"
         f"for place in ('{shown}', '{tmp_path}', '{Path(*tmp_path.parts[:3])}'):\n"

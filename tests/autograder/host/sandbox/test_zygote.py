@@ -1,7 +1,5 @@
 """Workers from the zygote: as isolated as cold ones, none with anything of another, and no trace of any is left."""
 
-from __future__ import annotations
-
 import gc
 import os
 import secrets
@@ -16,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from autograder.host.channel import Channel
-from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, zygote
+from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess
 from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
-from autograder.host.sandbox.zygote import Zygotes
+from autograder.host.sandbox.zygote import ZygotePool, pool
 from autograder.protocol import Kind
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
 from tests.drawn import some
@@ -144,7 +142,7 @@ def test_a_worker_sees_neither_keeper_nor_zygote_nor_their_descriptors(forking: 
 
 def test_two_zygotes_lay_out_memory_differently_and_one_is_replaced_in_time(forking: FromZygote) -> None:
     where = "import ctypes; print(ctypes.addressof(ctypes.create_string_buffer(1 << 22)))"
-    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=2)
+    forking.zygotes = ZygotePool(lambda: forking._sandbox._zygote(preload=False), jobs=2)
     try:
         layouts = []
         for _ in range(4):
@@ -170,7 +168,7 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
     messy = (
         "import os\nif os.fork() == 0: os.setsid(); os.fork(); os.read(3, 1)\nopen(os.environ['TMPDIR'] + '/x', 'w')"
     )
-    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=JOBS * 9 // 20)
+    forking.zygotes = ZygotePool(lambda: forking._sandbox._zygote(preload=False), jobs=JOBS * 9 // 20)
     with forking._start("", LIMITS) as first:  # starts the zygote
         first.end(grace_s=10)
     before, first_process = count(), forking.zygotes._current
@@ -201,11 +199,11 @@ def test_a_zygote_that_dies_is_replaced(forking: FromZygote, run: Callable[..., 
 def test_a_zygote_that_cannot_be_had_is_no_reason_to_isolate_less(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*, preload: bool) -> zygote.Zygote:
+    def broken(*, preload: bool) -> pool.Zygote:
         raise StartError("it is broken")
 
     monkeypatch.setattr(sandbox, "_cold_because", "")
-    monkeypatch.setattr(sandbox, "zygotes", Zygotes(lambda: broken(preload=True)))
+    monkeypatch.setattr(sandbox, "zygotes", ZygotePool(lambda: broken(preload=True)))
     cold = []
     monkeypatch.setattr(sandbox, "_start", lambda *arguments: cold.append(arguments))
 
@@ -313,7 +311,7 @@ print([m for m in sys.modules if m.startswith("course_lib")])
 @pytest.mark.parametrize("level", some([1, 3], 1, name="levels of zygotes for graphs"))
 def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_library(level: int) -> None:
     sandbox = opened(level)
-    zygotes = Zygotes(lambda: sandbox._zygote(preload=True))
+    zygotes = ZygotePool(lambda: sandbox._zygote(preload=True))
     try:
         first = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
         zygotes.want("graphs")
