@@ -1,4 +1,4 @@
-"""Where student code runs: levels of isolation, probed by attacks that must fail, and one running worker.
+"""Run student code in isolation: five levels, probed by attacks that must fail, and one worker process at a time.
 
 >>> sandbox = open_sandbox()
 >>> with sandbox.start(limits=Limits(wall_s=20.0)) as worker:

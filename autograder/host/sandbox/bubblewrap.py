@@ -1,7 +1,7 @@
-"""Levels 1 and 2: bubblewrap, as root with a throw-away user for each worker, or as an ordinary user.
+"""Levels 1 and 2: bubblewrap, run by root with a throw-away user for each worker, or by an ordinary user.
 
-A cold worker has a bubblewrap of its own. The zygote has one too, with the rights to make namespaces, which it uses
-only in the child that is to become a worker; see `autograder.worker.confinement`.
+A worker that is started cold has a bubblewrap of its own. The zygote has one too. It keeps the right to make
+namespaces, and uses it only in the child that becomes a worker; see `autograder.worker.confinement`.
 """
 
 import os
@@ -39,12 +39,12 @@ from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool
 
 NOBODY = 65_534
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-# Enough to become the user's user and to give up everything else on the way.
+# What it takes to become the throw-away user and to give up everything else.
 _CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 
 
 class Bubblewrap(Sandbox):
-    """BubblewrapProcess of its own for each worker, with a control group (level 1) or a watchdog (level 2) for memory."""
+    """Start each worker in namespaces of its own; a control group (level 1) or a watchdog (level 2) limits its memory."""
 
     def __init__(self, hierarchy: Hierarchy | None, device: Device = CPU) -> None:
         self._bwrap = find_bubblewrap()
@@ -77,7 +77,7 @@ class Bubblewrap(Sandbox):
             "kept": below_temporary(file_system()),
             "own_users": not _is_root(),
         }
-        # The keeper is counted as well, beside the first process of the namespace.
+        # Two processes are ours: the keeper, and the first process of the namespace.
         resources = self._resources(limits, spare=2)
         orders = Orders(
             program=program,
@@ -118,7 +118,7 @@ class Bubblewrap(Sandbox):
         return seccomp.program(countable_memory_only=self._hierarchy is None and not self._device.cuda)
 
     def _resources(self, limits: Limits, *, spare: int) -> Resources:
-        """Take a user and a control group for one worker, with `spare` processes that are not the worker's own."""
+        """Take a user and a control group for one worker; `spare` counts our own processes in the group."""
         resources = Resources(user=ThrowawayUser() if _is_root() else None)
         try:
             resources.group = self._hierarchy.group(limits, spare=spare) if self._hierarchy else None
@@ -129,7 +129,7 @@ class Bubblewrap(Sandbox):
 
 
 def find_bubblewrap() -> str:
-    """Return the path of bubblewrap, or raise SandboxError saying how to install it."""
+    """Return the path of bubblewrap; raise `SandboxError` with the command that installs it."""
     place = shutil.which("bwrap", path="/usr/bin:/usr/local/bin:/bin")
     if place is None:
         raise SandboxError("bubblewrap is missing; install it with `apt-get install bubblewrap` (as root).")
@@ -141,7 +141,7 @@ def _is_root() -> bool:
 
 
 def _isolation(bwrap: str, *, for_zygote: bool = False) -> Iterator[str]:
-    # The zygote dies with its socket instead: the thread that happened to need the first worker may end before it.
+    # The zygote ends with its socket instead: the thread that started it may end earlier.
     yield from ("--new-session", *_NAMESPACES, "--hostname", "sandbox", *(() if for_zygote else ("--die-with-parent",)))
     if _is_root():
         yield from ("--cap-drop", "ALL")
@@ -158,7 +158,7 @@ def _files(mounts: Sequence[Mount], limits: Limits) -> Iterator[str]:
     for size, place in ((limits.tmp_bytes, "/tmp"), (limits.shm_bytes, "/dev/shm")):
         yield from ("--size", str(size), "--perms", "1777", "--tmpfs", place)
     for mount, parents in with_parents(mounts):
-        # Left to itself, bubblewrap makes parents that only root may enter.
+        # Parents that bubblewrap makes by itself can be entered by root only.
         for parent in parents:
             yield from ("--dir", parent)
         match mount:
@@ -170,7 +170,7 @@ def _files(mounts: Sequence[Mount], limits: Limits) -> Iterator[str]:
                 yield from ("--symlink", points_to, target)
             case Cover(target):
                 yield from ("--tmpfs", target)
-    # Only now is nothing more mounted inside these; what bubblewrap made for them is memory that anyone could fill.
+    # These are memory file systems, which a worker could fill; read-only is possible once all mounts are made.
     for place in ("/dev", *(mount.target for mount in mounts if isinstance(mount, Cover)), "/"):
         yield from ("--remount-ro", place)
     yield from ("--chdir", "/tmp")
@@ -182,7 +182,7 @@ def _variables() -> Iterator[str]:
 
 
 def _become(uid: int) -> list[str]:
-    """Return the command that gives up root; only root can bind an interpreter that lies under a private home."""
+    """Return the command that gives up root inside; only root can bind an interpreter under a private home."""
     program = shutil.which("setpriv", path="/usr/bin:/bin")
     if program is None:
         raise SandboxError("setpriv is missing; install it with `apt-get install util-linux` (as root).")

@@ -1,4 +1,4 @@
-"""The namespaces of one worker: start bubblewrap step by step, count, kill, clean up."""
+"""One worker in its own bubblewrap: start it, limit it, kill it and release its resources."""
 
 import contextlib
 import json
@@ -31,17 +31,18 @@ class BubblewrapProcess(Enclosure):
         self._bwrap, self._options, self._rules, self._command = bwrap, options, rules, command
         self._resources, self._group, self._memory_bytes = resources, resources.group, memory_bytes
         self._first_pid = 0
-        self._first: int | None = None  # a pidfd: the number may be given to another process, this cannot
-        # A watchdog must look more often than one who only reads the kernel's verdict.
+        self._first: int | None = None  # a pidfd: unlike a process id, it is never reused
+        # A watchdog has to look more often than a reader of the kernel's counters.
         self.tick_s = 0.1 if self._group else 0.025
 
     def spawn(self, channel: socket.socket, output: int) -> subprocess.Popen[bytes]:
-        """Start bubblewrap, put its first process where it is limited, and only then let it go on."""
-        told, tells = os.pipe()
-        waits, lets_go = os.pipe()
+        """Start bubblewrap, limit its first process, and let it continue only then."""
+        info_read, info_write = os.pipe()
+        block_read, block_write = os.pipe()
         rules = in_memory(self._rules)
-        options = [*("--seccomp", str(rules), "--info-fd", str(tells), "--block-fd", str(waits)), *self._options]
-        # By descriptor, so that the worker cannot read the host's paths in /proc/1/cmdline.
+        reports = ("--seccomp", str(rules), "--info-fd", str(info_write), "--block-fd", str(block_read))
+        options = [*reports, *self._options]
+        # Passed by descriptor, so that the worker cannot read the host's paths in /proc/1/cmdline.
         arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in options))
         try:
             process = subprocess.Popen(
@@ -51,25 +52,25 @@ class BubblewrapProcess(Enclosure):
                 stderr=output,
                 env={},
                 cwd="/",
-                pass_fds=(channel.fileno(), tells, waits, rules, arguments),
+                pass_fds=(channel.fileno(), info_write, block_read, rules, arguments),
             )
         finally:
-            for descriptor in (tells, waits, rules, arguments):
+            for descriptor in (info_write, block_read, rules, arguments):
                 os.close(descriptor)
         try:
-            self._hold(_child_pid(told))
-            os.write(lets_go, b"1")
+            self._hold(_child_pid(info_read))
+            os.write(block_write, b"1")
         except BaseException:
             process.kill()
             process.wait()
             raise
         finally:
-            os.close(told)
-            os.close(lets_go)
+            os.close(info_read)
+            os.close(block_write)
         return process
 
     def explain(self, printed: str) -> str:
-        """Name what the machine refuses, and who can allow it."""
+        """Name the kernel setting that refuses namespaces, and the command that allows them."""
         if "namespace" not in printed and "uid map" not in printed:
             return f"bubblewrap could not build the sandbox ({printed})."
         return (
@@ -89,7 +90,7 @@ class BubblewrapProcess(Enclosure):
             raise StartError(f"its first process cannot be limited ({error})") from error
 
     def out_of_memory(self) -> str:
-        """Ask the control group, or count."""
+        """Ask the control group; without one, count the memory of all processes."""
         if self._group:
             return f"used all of its {self._memory_bytes / MIB:.0f} MB of memory" if self._group.oom_kills() else ""
         if self._has_ended(0.0):
@@ -106,11 +107,11 @@ class BubblewrapProcess(Enclosure):
             self._group.kill()
 
     def exit_code(self, status: int) -> int:
-        """Undo bubblewrap's way of reporting a signal, which is that of a shell."""
+        """Translate bubblewrap's status: like a shell, it reports a signal as 128 plus its number."""
         return 128 - status if status > 128 else status
 
     def close(self) -> None:
-        """Wait for the last process, then give back control group, user and descriptor."""
+        """Wait for the last process, then release the resources and close the descriptor."""
         self._has_ended(_END_S)
         self._resources.release()
         if self._first is not None:
@@ -118,16 +119,16 @@ class BubblewrapProcess(Enclosure):
             self._first = None
 
     def _has_ended(self, wait_s: float) -> bool:
-        """Whether the first process has ended; the kernel ends it last of all in its namespace."""
+        """Tell whether the first process has ended; the kernel ends it last of all in its namespace."""
         return self._first is None or readable(self._first, wait_s)
 
 
-def _child_pid(told: int) -> int:
-    """Read what bubblewrap tells about the namespaces it has made."""
+def _child_pid(info_read: int) -> int:
+    """Read from bubblewrap's report the process id of the first process in the namespace."""
     text = b""
     while not text.rstrip().endswith(b"}"):
-        ready = readable(told, _START_S)
-        part = os.read(told, 4096) if ready else b""
+        ready = readable(info_read, _START_S)
+        part = os.read(info_read, 4096) if ready else b""
         if not part:
             raise StartError("bubblewrap did not start" if ready else f"bubblewrap took more than {_START_S:g} s")
         text += part

@@ -1,7 +1,7 @@
-"""Levels 3 and 4: Landlock, seccomp and limits, where the machine refuses namespaces (as a default container does).
+"""Levels 3 and 4: Landlock, seccomp and limits, for machines that refuse namespaces, such as a default container.
 
-The worker shares the host's view of processes and files; what it opens, whom it signals and which calls it makes is
-decided by rules that it puts on itself before it reads a student's byte. The weaker points are in the notes.
+The worker shares the host's processes and file system. It restricts itself before it reads a student's first byte:
+which files it opens, which processes it signals, which system calls it makes. The notes name the weaker points.
 """
 
 import os
@@ -22,7 +22,7 @@ from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unm
 
 
 class Confined(Sandbox):
-    """Landlock and seccomp; as root with a throw-away user for each worker (level 3), or as this user (level 4)."""
+    """Confine each worker by Landlock and seccomp: as a throw-away user (level 3), or as this user (level 4)."""
 
     def __init__(self, level: Level, device: Device = CPU, abi: int | None = None) -> None:
         self._abi = landlock_version() if abi is None else abi
@@ -80,7 +80,7 @@ class Confined(Sandbox):
         root = folder.link_course(private, masked)
         home = private / "home"
         home.mkdir()
-        # Only the user's own numbers can be limited, so at level 4 what runs already has to be added.
+        # The kernel counts all processes of a user, so level 4 adds those that run already.
         processes = limits.processes + (0 if user else tasks_of_this_user())
         if user:
             os.chown(home, user.uid, user.uid)
@@ -126,7 +126,7 @@ def _refuse_the_wrong_user(level: Level) -> None:
 
 
 def _notes(level: Level, abi: int) -> tuple[str, ...]:
-    """Say what holds the worker here, and where that is weaker than a namespace."""
+    """Return sentences that say how the worker is confined here, and where that is weaker than a namespace."""
     notes = [
         f"Landlock (ABI {abi}), seccomp and limits; "
         + ("a throw-away user for each worker" if level == Level.CONFINED else "workers run as this user"),
@@ -149,7 +149,7 @@ def _notes(level: Level, abi: int) -> tuple[str, ...]:
 
 
 def _may_look_into_processes() -> bool:
-    """Whether root has CAP_SYS_PTRACE, which a default container takes away."""
+    """Tell whether root has CAP_SYS_PTRACE, which a default container removes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     effective = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
     return bool(effective >> 19 & 1)

@@ -13,12 +13,12 @@ INSIDE = Path(__file__).parent / "inside"
 
 
 def rlimits(limits: Limits, *, processes: int | None) -> dict[str, int]:
-    """Return the limits that a process sets itself; `processes` counts all of its user."""
+    """Return the limits that a process sets for itself; `processes` counts all processes of its user."""
     numbers = {
         "RLIMIT_CORE": 0,
-        # A second net under the wall clock, for a worker whose host has died.
+        # Ends a worker whose host has died, when no wall clock does.
         "RLIMIT_CPU": math.ceil(limits.wall_s) * (os.cpu_count() or 1) + 1,
-        # Of data, not of address space: torch and CUDA reserve far more addresses than they use.
+        # Data, not address space: torch and CUDA reserve far more addresses than they use.
         "RLIMIT_DATA": limits.memory_bytes,
         "RLIMIT_FSIZE": limits.file_bytes,
         "RLIMIT_NOFILE": 256,
@@ -28,13 +28,13 @@ def rlimits(limits: Limits, *, processes: int | None) -> dict[str, int]:
 
 
 def interpreter_arguments(program: str, numbers: Mapping[str, int], *, channel: int, path: str) -> list[str]:
-    """Return what follows the interpreter on the command line: bootstrap, options, program."""
+    """Return the interpreter's command-line arguments: bootstrap, options and program."""
     options = json.dumps({"channel": channel, "path": path, "rlimits": numbers})
     return ["-I", "-B", "-c", (INSIDE / "bootstrap.py").read_text(), options, program]
 
 
 def environment(home: str) -> dict[str, str]:
-    """Return all variables a worker has; one thread each, because the machine is shared with other workers."""
+    """Return all variables of a worker; one thread each, because workers share the machine."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": home,

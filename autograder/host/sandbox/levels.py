@@ -5,11 +5,11 @@ from enum import IntEnum
 
 
 class SandboxError(Exception):
-    """Report in one sentence, to the person at the keyboard, why there is no sandbox; never the student's fault."""
+    """The sandbox cannot be opened; one sentence for the person at the keyboard, never the student's fault."""
 
 
 class Level(IntEnum):
-    """How well student code is contained; 1 is the strongest."""
+    """How well student code is isolated; 1 is the strongest."""
 
     ISOLATED_AND_LIMITED = 1
     ISOLATED = 2

@@ -1,4 +1,4 @@
-"""Level 5: a plain process of the same user, forked where the system can. It limits accidents, not attacks."""
+"""Level 5: an ordinary process of the same user. It limits accidents, not attacks."""
 
 import contextlib
 import os
@@ -22,14 +22,14 @@ from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unm
 
 
 class Plain(Sandbox):
-    """No isolation: for machines without bubblewrap, and only for code that one trusts."""
+    """No isolation: for machines without bubblewrap, and only for code that you trust."""
 
     level = Level.NONE
     _notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
 
     def __init__(self, device: Device = CPU) -> None:
         self._device = device
-        # Of any machine's level 5 this is all that depends on the system.
+        # Only Linux can fork from a zygote; elsewhere each worker starts cold.
         self.zygotes = _zygotes() if sys.platform == "linux" else None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
@@ -41,7 +41,7 @@ class Plain(Sandbox):
             raise
 
         def command(channel: socket.socket) -> list[str]:
-            # Processes are not counted: the limit would count all that this user runs.
+            # Without a limit on processes: it would count all that this user runs.
             numbers = rlimits(limits, processes=None)
             arguments = interpreter_arguments(program, numbers, channel=channel.fileno(), path=str(root))
             return [sys.executable, *arguments]
@@ -75,7 +75,7 @@ def _course() -> Path:
 
 
 class _Session(Enclosure):
-    """A session and a temporary directory of its own; a process that leaves the session escapes."""
+    """A worker in a session and a temporary folder of its own; a process that leaves the session escapes."""
 
     tick_s = 0.025
 
@@ -98,21 +98,21 @@ class _Session(Enclosure):
         return self._process
 
     def out_of_memory(self) -> str:
-        """Count the processes that have not left the tree."""
+        """Count the memory of the processes below the worker."""
         if self._process is None or self._process.poll() is not None:
             return ""
         return process_memory.excess(list(process_memory.tree(self._process.pid)), self._memory_bytes)
 
     def kill(self) -> None:
-        """Kill the session."""
+        """Kill all processes of the session."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def exit_code(self, status: int) -> int:
-        """Return it as it is."""
+        """Return `status` unchanged."""
         return status
 
     def close(self) -> None:
-        """Remove the temporary directory."""
+        """Remove the temporary folder."""
         folder.remove(self._private)

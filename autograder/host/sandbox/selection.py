@@ -1,4 +1,4 @@
-"""Chooses the strongest level that this machine has, by trying."""
+"""Select the strongest level of isolation that works on this machine."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ KERNEL_S = 120.0
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of trying a level."""
+    """The result of trying a level."""
 
     sandbox: Sandbox | None
     findings: tuple[Finding, ...] = ()
     failure: str = ""
-    """Why there is no sandbox, as a sentence."""
+    """A sentence that says why there is no sandbox."""
 
 
 def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, device: str = "cpu") -> Sandbox:
-    """Return the sandbox of a level, or the strongest there is, after attacks on it have failed.
+    """Return the sandbox of a level, or the strongest one, after attacks on it have failed.
 
-    The attacks run once in a process and take about a second. `trust` permits level 5, which isolates nothing;
-    without it, a machine that has no other level raises SandboxError. `device` is what workers compute on: `cpu`,
-    `cuda` or `cuda:N`.
+    The attacks run once a process and take about a second. `trust` permits level 5, which isolates nothing. Without
+    it, a machine that has no other level raises `SandboxError`. `device` is what workers compute on: `cpu`, `cuda`
+    or `cuda:N`.
     """
     if level != "auto" and level not in PROMISES:
         raise SandboxError(f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none).")
@@ -58,7 +58,7 @@ def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, 
 
 
 def describe() -> str:
-    """Return what `autograder sandbox` prints: the level of this machine, all levels, and each attack's outcome."""
+    """Return the output of `autograder sandbox`: this machine's level, all levels, and the result of each attack."""
     return "\n".join(_lines())
 
 
@@ -94,7 +94,7 @@ def _build(level: Level, device: Device) -> Sandbox:
 
 
 def _kernel_failure(sandbox: Sandbox) -> str:
-    """Run a kernel inside, because tools that only list devices work where computing does not; not yet run on CUDA."""
+    """Run a kernel inside and return its error, else ""; listing devices proves nothing. Not yet run on CUDA."""
     with sandbox._start(KERNEL, Limits(wall_s=KERNEL_S)) as worker:
         ending = worker.end(grace_s=KERNEL_S)
     if ending.exit_code == 0:
@@ -103,7 +103,7 @@ def _kernel_failure(sandbox: Sandbox) -> str:
 
 
 def _probe_zygote(sandbox: Sandbox) -> None:
-    """Attack through a zygote as well: at these levels its children are isolated by other code than a cold worker."""
+    """Attack through a zygote as well: at these levels other code isolates its children than isolates a cold worker."""
     try:
         if successes := _successes(probe(sandbox, forked=True)):
             sandbox.start_cold(f"in a child of the zygote, student code could {successes}.")

@@ -63,18 +63,18 @@ def _keep(job: Job, lifeline: socket.socket) -> None:
     else:
         # The orphans of the worker become children of this process, wherever they hide.
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    hears, tells = os.pipe()
+    status_read, status_write = os.pipe()
     worker = os.fork()
     if worker == 0:
         lifeline.close()
-        os.close(hears)
-        _become_worker(job, orders, tells)
+        os.close(status_read)
+        _become_worker(job, orders, status_write)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pidfd = os.pidfd_open(worker)
-    for descriptor in (tells, job.channel, job.output):
+    for descriptor in (status_write, job.channel, job.output):
         os.close(descriptor)
-    confined = os.read(hears, 1) == CONFINED
-    os.close(hears)
+    confined = os.read(status_read, 1) == CONFINED
+    os.close(status_read)
     socket.send_fds(lifeline, [STARTED if confined else FAILED], [pidfd])
     code = _wait_for_worker(worker, pidfd, orders.uid, lifeline)
     if not orders.mounts:
@@ -152,26 +152,26 @@ def _kill_descendants(process: int) -> None:
                 _kill_descendants(child)
 
 
-def _become_worker(job: Job, orders: Orders, tells: int) -> NoReturn:
+def _become_worker(job: Job, orders: Orders, status_write: int) -> NoReturn:
     """Confine this process and run the program; with namespaces, as the second process of its own."""
     try:
-        (tells,) = keep_descriptors(job.channel, job.output, tells)
+        (status_write,) = keep_descriptors(job.channel, job.output, status_write)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         confine(orders)
         if orders.mounts:
-            _fork_below_init(tells)
+            _fork_below_init(status_write)
         else:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of user has undone it
         os.setsid()
-        os.write(tells, CONFINED)
-        os.close(tells)
+        os.write(status_write, CONFINED)
+        os.close(status_write)
     except BaseException:
         traceback.print_exc()
         os._exit(1)
     _run(orders)
 
 
-def _fork_below_init(tells: int) -> None:
+def _fork_below_init(status_write: int) -> None:
     """Fork: the first process stays behind to bury orphans, as weak as the worker and closed to it."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -180,7 +180,7 @@ def _fork_below_init(tells: int) -> None:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python does something about
-    os.closerange(0, tells + 1)
+    os.closerange(0, status_write + 1)
     while True:
         dead, status = os.waitpid(-1, 0)
         if dead == second:

@@ -14,21 +14,21 @@ from autograder.host.sandbox.limits import Limits
 _NUMBERS = itertools.count()
 _HOST_PID = re.compile(r"autograder-(\d+)-\d+")
 
-# File to value; a file marked optional may be missing (kernels without swap accounting have none of them).
+# Files that may be missing: kernels without swap accounting have none of them.
 _OPTIONAL = frozenset({"memory.memsw.limit_in_bytes", "memory.swap.max", "memory.oom.group"})
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where this process may make groups: directories of its own cgroup (two in version 1, one in version 2)."""
+    """The folders where this process may make control groups: two in version 1, one in version 2."""
 
     version: int
     directories: tuple[Path, ...]
 
     def group(self, limits: Limits, *, spare: int = 1) -> "Group":
-        """Make a group with these limits; raises OSError where it may not be made.
+        """Make a group with these limits; raise `OSError` where that is not allowed.
 
-        `spare` processes of ours may be in it beside the worker's own.
+        `spare` is the number of our own processes in the group, beside the worker's.
         """
         name = f"autograder-{os.getpid()}-{next(_NUMBERS)}"
         group = Group(self.version, tuple(directory / name for directory in self.directories))
@@ -57,7 +57,7 @@ class Group:
     directories: tuple[Path, ...]
 
     def create(self, limits: Limits, spare: int = 1) -> None:
-        """Make the directories and write the limits."""
+        """Make the folders and write the limits."""
         for directory in self.directories:
             directory.mkdir()
         for file, value in self._settings(limits, spare).items():
@@ -86,12 +86,12 @@ class Group:
             place.write_text(str(value))
 
     def add(self, pid: int) -> None:
-        """Move a process, and so all it will start, into the group."""
+        """Move a process into the group; its later children follow."""
         for directory in self.directories:
             (directory / "cgroup.procs").write_text(str(pid))
 
     def oom_kills(self) -> int:
-        """Return how many processes the kernel has killed here for want of memory."""
+        """Return how many processes of the group the kernel has killed for lack of memory."""
         file = "memory.oom_control" if self.version == 1 else "memory.events"
         for directory in self.directories:
             with contextlib.suppress(OSError):
@@ -106,7 +106,7 @@ class Group:
                 (self.directories[0] / "cgroup.kill").write_text("1")
 
     def remove(self, *, patience_s: float = 1.0) -> None:
-        """Remove the directories; the last processes may need a moment to leave."""
+        """Remove the folders; the last processes may need a moment to leave."""
         deadline = time.monotonic() + patience_s
         for directory in self.directories:
             while directory.exists():
@@ -114,12 +114,12 @@ class Group:
                     directory.rmdir()
                     break
                 if time.monotonic() > deadline:
-                    break  # the next host sweeps it away
+                    break  # the next host removes it
                 time.sleep(0.005)
 
 
 def find_hierarchy() -> Hierarchy | None:
-    """Return where groups with memory and process limits can be made by this process, or None."""
+    """Return where this process can make groups with memory and process limits, or None."""
     for hierarchy in _candidates():
         hierarchy.sweep()
         with contextlib.suppress(OSError):
@@ -133,8 +133,8 @@ def _candidates() -> Iterator[Hierarchy]:
     if "memory" in own and "pids" in own:
         yield Hierarchy(1, (own["memory"], own["pids"]))
     if "" in own:
-        # A group that holds processes cannot limit its children in version 2, so the parent is tried as well; where
-        # there is none to be had (a container's own root), what runs in the group makes room.
+        # In version 2, a group that holds processes cannot limit its children, so the parent is tried as well. At a
+        # container's root there is no parent: then the processes of the group move into a child of it.
         for directory in (own[""], own[""].parent):
             if _delegates(directory):
                 yield Hierarchy(2, (directory,))
@@ -143,7 +143,7 @@ def _candidates() -> Iterator[Hierarchy]:
 
 
 def _make_room(directory: Path) -> bool:
-    """Move all that runs directly in a group which is this user's into a child of it; False where it is not."""
+    """Move the processes of a group into a child of it; return False if the group is not this user's."""
     leaf = directory / "autograder-hosts"
     with contextlib.suppress(OSError):
         if directory.stat().st_uid != os.geteuid() or not {"memory", "pids"} <= _words(
@@ -164,7 +164,7 @@ def _words(file: Path) -> set[str]:
 
 
 def _delegates(directory: Path) -> bool:
-    """Whether children of `directory` have the two controllers, after asking for them."""
+    """Tell whether children of `directory` have both controllers, after enabling them."""
     control = directory / "cgroup.subtree_control"
     with contextlib.suppress(OSError):
         if not {"memory", "pids"} <= _words(control):
@@ -174,7 +174,7 @@ def _delegates(directory: Path) -> bool:
 
 
 def _own_directories() -> dict[str, Path]:
-    """Return controller to directory of this process's own group; the controller of version 2 is ''."""
+    """Map each controller to the folder of this process's own group; version 2 has the controller ''."""
     try:
         groups = Path("/proc/self/cgroup").read_text().splitlines()
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()

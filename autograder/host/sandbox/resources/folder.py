@@ -1,4 +1,4 @@
-"""The private folder of a worker that shares the host's file system: made, filled with the course, watched, removed."""
+"""The private folder of a worker that shares the host's file system: make it, fill it, measure it, remove it."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from autograder.host.sandbox.view import course
 PREFIX = "autograder-worker"
 _HOST_PID = re.compile(rf"{PREFIX}-(\d+)-\w+")
 MAX_ENTRIES = 50_000
-"""More files than this in one folder end its worker: counting them would take longer than writing them."""
+"""A worker with more files is ended: counting them would take longer than writing them."""
 
 
 def make() -> Path:
@@ -24,20 +24,20 @@ def make() -> Path:
 
 
 def link_course(private: Path, masked: Sequence[str]) -> Path:
-    """Make the course in `private` out of links, without what is masked; return its root."""
+    """Make the course in `private` out of links, without the masked parts; return its root."""
     root = private / "course"
     for source, target in course(masked):
         place = root / target
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(source)
     for directory, _, _ in os.walk(root):
-        Path(directory).chmod(0o755)  # the worker may be another user, whatever this one's umask says
+        Path(directory).chmod(0o755)  # the worker may be another user, and this user's umask may forbid reading
     return root
 
 
 def remove(private: Path) -> None:
-    """Remove a folder whatever its owner has made in it: any depth, any rights, links never followed."""
-    # A program, because Python's own way gives up at a depth that a student can reach.
+    """Remove a folder of any depth and with any access rights; never follow links."""
+    # By `rm`, because Python's own function fails at a depth that a student can reach.
     done = _quietly("rm", "-rf", "--", str(private))
     if done != 0:
         _quietly("chmod", "-R", "u+rwX", "--", str(private))
@@ -53,7 +53,7 @@ def sweep() -> None:
 
 
 def excess(private: Path, processes: Iterable[int], allowed_bytes: int) -> str:
-    """Say what is used, if the folder and the removed files that `processes` still hold exceed what is allowed."""
+    """Return a sentence if the folder and deleted files that `processes` hold open exceed `allowed_bytes`, else ""."""
     try:
         held = sum(_below(private)) + sum(_removed_but_open(processes, private.stat().st_dev))
     except _TooManyError:
@@ -68,7 +68,7 @@ def excess(private: Path, processes: Iterable[int], allowed_bytes: int) -> str:
 
 
 class _TooManyError(Exception):
-    """More entries than are counted."""
+    """The folder has more than `MAX_ENTRIES` entries."""
 
 
 def _below(private: Path) -> Iterator[int]:
@@ -87,7 +87,7 @@ def _below(private: Path) -> Iterator[int]:
 
 
 def _removed_but_open(processes: Iterable[int], device: int) -> Iterator[int]:
-    """Yield the size of each file that has no name any more and is held open, where this process may look."""
+    """Yield the size of each deleted file that is still open, where this process may look."""
     sizes: dict[int, int] = {}
     for process in processes:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Counts the memory of a tree of processes from outside, for machines without a control group to do it."""
+"""The memory of a tree of processes, counted from outside, for machines without a control group."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from autograder.host.sandbox.limits import MIB
 
 _CHEAP = re.compile(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 _SHARED_FAIRLY = re.compile(r"^Pss_(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
-INODE_BYTES = 1024  # what the kernel keeps of an empty file on tmpfs, rounded up
+INODE_BYTES = 1024  # memory of the kernel for an empty file on tmpfs, rounded up
 
 
 def tree(root: int) -> Iterator[int]:
@@ -23,14 +23,14 @@ def tree(root: int) -> Iterator[int]:
 
 
 def excess(processes: Sequence[int], memory_bytes: int, *, tmpfs_of: int = 0) -> str:
-    """Say what is used, if `processes` with the /tmp and /dev/shm of one of them hold more than `memory_bytes`.
+    """Return a sentence if `processes` and the tmpfs of `tmpfs_of` hold more than `memory_bytes`, else "".
 
-    The cheap sum counts pages that processes share once for each of them, so it is only believed when it is low.
+    The quick sum counts a shared page once for each process, so only a low sum is used.
     """
     files = sum(_held_by_files(tmpfs_of, place) for place in ("tmp", "dev/shm")) if tmpfs_of else 0
     if files + sum(_cheap(process) for process in processes) <= memory_bytes:
         return ""
-    # Twice, because the shares of processes that are just being made or ended add up to more than there is.
+    # Measured twice: while processes start or end, their shares can add up to more than the total.
     private = min(sum(_fair(process) for process in processes) for _ in range(2))
     if files + private <= memory_bytes:
         return ""
@@ -45,7 +45,7 @@ def _cheap(process: int) -> int:
 
 
 def _fair(process: int) -> int:
-    """Count shared pages by their share; where this process may not look that close, count them whole."""
+    """Count shared pages by their share; count them whole where this process may not read the shares."""
     try:
         return 1024 * sum(map(int, _SHARED_FAIRLY.findall(Path(f"/proc/{process}/smaps_rollup").read_text())))
     except PermissionError:
@@ -55,13 +55,13 @@ def _fair(process: int) -> int:
 
 
 def _held_by_files(root: int, place: str) -> int:
-    """Return what a tmpfs of the sandbox holds, seen through the root directory of its first process."""
+    """Return the bytes in a tmpfs of the sandbox, read through the root folder of its first process."""
     with contextlib.suppress(OSError):
-        # Opened once, because the name leads elsewhere from one moment to the next while the root is being changed.
+        # Opened once, because the path changes its meaning while the process changes its root.
         directory = os.open(f"/proc/{root}/root/{place}", os.O_PATH | os.O_DIRECTORY)
         try:
             if os.fstat(directory).st_dev == Path("/", place).stat().st_dev:
-                return 0  # it has not left the host's root yet
+                return 0  # the process is still in the host's root
             state = os.fstatvfs(directory)
         finally:
             os.close(directory)

@@ -6,7 +6,7 @@ import socket
 from autograder.host.sandbox.levels import SandboxError
 
 # 60706 to 61183 belong to nobody: neither to Debian's policy nor to systemd's dynamic users (systemd.io/UIDS-GIDS).
-# 60799 is the user of those who kill workers (`autograder.worker.zygote.keeper`).
+# 60799 is the user that kills workers (`autograder.worker.zygote.keeper`).
 FIRST_UID = 60_800
 COUNT = 256
 
@@ -15,7 +15,7 @@ class ThrowawayUser:
     """A user id that no other worker on this machine has until `release`."""
 
     def __init__(self) -> None:
-        # An abstract socket is a lock that leaves no file and goes with its process, however that ends.
+        # An abstract socket serves as a lock: it leaves no file and ends with its process.
         self._lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.uid = self._first_free()
 

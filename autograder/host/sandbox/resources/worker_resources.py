@@ -11,7 +11,7 @@ from autograder.host.sandbox.resources.users import ThrowawayUser
 
 @dataclass
 class Resources:
-    """What was resources for one worker and is given back when it has ended."""
+    """The resources of one worker, to be released when it has ended."""
 
     user: ThrowawayUser | None = None
     group: Group | None = None
@@ -19,7 +19,7 @@ class Resources:
     give_back: Callable[[], None] = field(default=lambda: None)
 
     def release(self) -> None:
-        """Give all back."""
+        """Release all of them."""
         if self.group:
             self.group.remove()
         if self.user:

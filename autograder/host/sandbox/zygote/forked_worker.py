@@ -20,20 +20,20 @@ SIGNALLED = -9
 
 
 class ForkedWorker(Enclosure):
-    """A worker below a keeper, which the host holds on a lifeline."""
+    """A worker below a keeper; the host holds one end of the keeper's lifeline."""
 
     def __init__(
         self, fork: Callable[[int, int, bytes, int], int], orders: Orders, limits: Limits, resources: Resources
     ) -> None:
         self._fork, self._orders, self._limits, self._resources = fork, orders, limits, resources
-        self._keeper: int | None = None  # pidfds, and the numbers of their processes
+        self._keeper: int | None = None  # pidfds, and below them the process ids
         self._worker: int | None = None
         self._keeper_pid = self._first_pid = 0
         self._lifeline: socket.socket | None = None
         self.tick_s = 0.1 if resources.group else 0.025
 
     def spawn(self, channel: socket.socket, output: int) -> "KeptProcess":
-        """Have the keeper forked, limit it, and only then let it make the worker."""
+        """Fork the keeper, limit it, and let it start the worker only then."""
         self._lifeline, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._keeper = self._fork(channel.fileno(), output, self._orders.to_json(), theirs.fileno())
@@ -53,11 +53,11 @@ class ForkedWorker(Enclosure):
         return KeptProcess(self._lifeline, self._keeper)
 
     def explain(self, printed: str) -> str:
-        """Return the last line of what was printed, which names the step that failed."""
+        """Return the last line of the output, which names the step that failed."""
         return f"A worker could not be forked ({(printed.splitlines() or ['no reason given'])[-1]})."
 
     def out_of_memory(self) -> str:
-        """Ask the control group, or count."""
+        """Ask the control group; without one, count the memory of all processes."""
         allowed = self._limits.memory_bytes
         if self._resources.group:
             return f"used all of its {allowed / MIB:.0f} MB of memory" if self._resources.group.oom_kills() else ""
@@ -66,13 +66,13 @@ class ForkedWorker(Enclosure):
         )
 
     def misuse(self) -> str:
-        """Count what lies in a folder of the host's file system, where no kernel does."""
+        """Count the files in the worker's private folder, which no kernel limit covers."""
         if self._resources.private is None or self._has_ended(0.0):
             return ""
         return folder.excess(self._resources.private, self._processes(), self._limits.tmp_bytes)
 
     def kill(self) -> None:
-        """Kill the worker: with it goes its namespace, or its keeper ends all it has left behind."""
+        """Kill the worker; its namespace ends with it, or its keeper kills what remains."""
         if self._worker is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._worker, signal.SIGKILL)
@@ -80,11 +80,11 @@ class ForkedWorker(Enclosure):
             self._resources.group.kill()
 
     def exit_code(self, status: int) -> int:
-        """Undo the way in which the first process of a namespace reports a signal, which is that of a shell."""
+        """Translate the status of a namespace's first process, which reports a signal as 128 plus its number."""
         return 128 - status if self._orders.mounts and status > 128 else status
 
     def close(self) -> None:
-        """Let go of the lifeline, wait for the last process, then give back what was resources."""
+        """Close the lifeline, wait for the last process, then release the resources."""
         if self._lifeline is not None:
             self._lifeline.close()
         self._has_ended(END_S)
@@ -95,11 +95,11 @@ class ForkedWorker(Enclosure):
         self._resources.release()
 
     def _processes(self) -> list[int]:
-        """All of the worker; its keeper, below whom its orphans gather, does not count."""
+        """Return the worker's processes; the keeper, which adopts its orphans, does not count."""
         return [process for process in process_memory.tree(self._keeper_pid) if process != self._keeper_pid]
 
     def _has_ended(self, wait_s: float) -> bool:
-        """Whether the keeper has ended, which it does last of all."""
+        """Tell whether the keeper has ended; it ends last of all."""
         return self._keeper is None or readable(self._keeper, wait_s)
 
     def _receive(self) -> tuple[bytes, list[int]]:
@@ -111,21 +111,21 @@ class ForkedWorker(Enclosure):
 
 
 class KeptProcess:
-    """The end of a worker, as its keeper tells it."""
+    """The worker's process, as its keeper reports it."""
 
     def __init__(self, lifeline: socket.socket, keeper: int) -> None:
         self._lifeline, self._keeper = lifeline, keeper
         self._status: int | None = None
 
     def poll(self) -> int | None:
-        """Return how the worker ended, if all its processes have."""
+        """Return the exit code once all processes of the worker have ended."""
         if self._status is None and readable(self._lifeline.fileno(), 0.0):
             said = self._lifeline.recv(64)
             self._status = int(said.removeprefix(ENDED)) if said.startswith(ENDED) else SIGNALLED
         return self._status
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the keeper's word; a keeper that does not come to an end is ended."""
+        """Wait for the keeper's report; kill a keeper that does not end."""
         deadline = time.monotonic() + (END_S if timeout is None else timeout)
         while (status := self.poll()) is None:
             left_s = deadline - time.monotonic()

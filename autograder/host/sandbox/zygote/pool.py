@@ -1,4 +1,4 @@
-"""The host's side of the zygote: start it, ask it for a worker, replace it before its address layout is well known."""
+"""Running zygotes: start one, ask it for workers, and replace it before its address layout is well known."""
 
 import atexit
 import contextlib
@@ -16,11 +16,11 @@ from autograder.host.sandbox.process import StartError
 READY, KEPT, LINE = b"ready", b"kept", b"line"
 START_S, ANSWER_S = 60.0, 20.0
 JOBS = 90
-"""Children of one zygote share its address layout, so it is replaced after this many."""
+"""Workers of one zygote; it is then replaced, since its children share its address layout."""
 
 
 class Zygote:
-    """One running zygote; `spawn` starts it with one end of a socket, and its complaints going to a descriptor."""
+    """One running zygote; `spawn` starts it with one end of a socket and a descriptor for its error output."""
 
     def __init__(self, spawn: Callable[[socket.socket, int], subprocess.Popen[bytes]]) -> None:
         self.jobs = 0
@@ -37,7 +37,7 @@ class Zygote:
             raise
 
     def fork(self, channel: int, output: int, orders: bytes, lifeline: int) -> int:
-        """Have a worker forked; return a pidfd of its keeper, who waits at the other end of `lifeline`."""
+        """Fork a worker; return a pidfd of its keeper, which waits at the other end of `lifeline`."""
         self.jobs += 1
         descriptor = in_memory(orders)
         try:
@@ -50,7 +50,7 @@ class Zygote:
         return pidfd
 
     def import_for(self, work: str) -> None:
-        """Have it import what `work` needs besides torch; `autograder.worker.zygote.zygote` knows what that is."""
+        """Make it import what `work` needs besides torch; `autograder.worker.zygote.zygote` holds the lists."""
         try:
             self._control.send(work.encode())
         except OSError as error:
@@ -59,19 +59,19 @@ class Zygote:
         self.imported.add(work)
 
     def connect_again(self) -> None:
-        """In a host that was forked: talk to it on a socket of one's own, for on the parent's two mix up answers."""
+        """Give a forked host a socket of its own: two hosts on one socket would mix up their answers."""
         with self._control as inherited:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
                 try:
-                    socket.send_fds(inherited, [LINE], [theirs.fileno()])  # answered on the line itself
+                    socket.send_fds(inherited, [LINE], [theirs.fileno()])  # the answer comes on the new socket
                 except OSError as error:
                     raise self._ended(error) from error
         self._expect(READY, START_S)
         self.host = os.getpid()
 
     def retire(self) -> None:
-        """Take no more jobs; the process ends with the last it has of anybody."""
+        """Accept no more jobs; the process ends with its last job."""
         self._control.close()
         with contextlib.suppress(OSError):
             os.close(self._complaints)
@@ -96,7 +96,7 @@ class Zygote:
 
 
 class ZygotePool:
-    """A zygote that is always there: started when first asked for, replaced when it has served or died."""
+    """Keep one zygote running: start it at the first job, replace it when it is used up or has died."""
 
     def __init__(self, start: Callable[[], Zygote], jobs: int | None = None) -> None:
         self._start, self._jobs = start, jobs or JOBS
@@ -107,7 +107,7 @@ class ZygotePool:
         atexit.register(self.close)
 
     def fork(self, channel: int, output: int, orders: bytes, lifeline: int) -> int:
-        """Have a worker forked, see `Zygote.fork`; a zygote that has died is replaced once."""
+        """Fork a worker, see `Zygote.fork`; replace a zygote that has died once."""
         with self._lock:
             self._retired = [process for process in self._retired if process.poll() is None]
             served = self._current is not None
@@ -120,7 +120,7 @@ class ZygotePool:
                 return self._ready().fork(channel, output, orders, lifeline)
 
     def want(self, *work: str) -> None:
-        """From the next job on, have what workers need for such work imported before the fork instead of in each."""
+        """Import what workers need for such work in the zygote from the next job on, instead of in each worker."""
         with self._lock:
             self._wanted += [each for each in work if each not in self._wanted]
 
@@ -130,7 +130,7 @@ class ZygotePool:
             self._ready()
 
     def close(self, *, patience_s: float = 2.0) -> None:
-        """Let go of all zygotes and wait a little for those without jobs to end."""
+        """Retire all zygotes and wait `patience_s` seconds for those without jobs to end."""
         with self._lock:
             self._retire()
             deadline = time.monotonic() + patience_s

@@ -1,4 +1,4 @@
-"""A zygote where nothing is mounted (levels 3 to 5): a process of this user; its course is a folder of links."""
+"""The zygote of levels 3 to 5, where nothing is mounted: a process of this user that imports from a folder of links."""
 
 import atexit
 import socket
@@ -12,9 +12,9 @@ from autograder.host.sandbox.zygote.pool import Zygote
 
 
 def make_course() -> Path:
-    """Return a folder with what a zygote imports, removed with the host; nothing of the library is in it.
+    """Return a folder with what a zygote imports, removed with the host.
 
-    Which parts of the library are masked differs from job to job.
+    It holds nothing of course_lib, since each job masks other parts of it.
     """
     private = folder.make()
     private.chmod(0o755)
