@@ -44,7 +44,7 @@ _CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 
 
 class Bubblewrap(Sandbox):
-    """Start each worker in namespaces of its own; a control group (level 1) or a watchdog (level 2) limits its memory."""
+    """Start each worker in its own namespaces; a control group (level 1) or a watchdog (level 2) limits memory."""
 
     def __init__(self, hierarchy: Hierarchy | None, device: Device = CPU) -> None:
         self._bwrap = find_bubblewrap()

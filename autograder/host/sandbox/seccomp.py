@@ -118,7 +118,7 @@ def program(*, countable_memory_only: bool, without_namespaces: bool = False, sa
     """Return the BPF program for a worker.
 
     `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` refuses what namespaces
-    would separate. `same_user` refuses what a user may do to his own files and processes.
+    would separate. `same_user` refuses what users may do to their own files and processes.
     """
     rules = _Filter()
     for name in (*DENIED, *(UNCOUNTED_MEMORY if countable_memory_only else ())):

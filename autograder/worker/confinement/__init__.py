@@ -1,6 +1,6 @@
-"""What a process does to itself before it reads a student's first byte: afterwards there is no way back.
+"""Restrict a process for good, before it reads a student's first byte.
 
-Standard library only. Cold starts import it as their first act; the zygote's children, right after the fork.
+Standard library only. A cold worker and a child of the zygote both do this right after they start.
 """
 
 from autograder.worker.confinement.orders import Orders

@@ -1,6 +1,6 @@
-"""Landlock: this process, and all that it starts, opens only what is listed here, for good.
+"""Landlock: this process and its children open only the listed files, for good.
 
-Numbers and structures are those of linux/landlock.h; a right that the kernel's version does not know stays out.
+Numbers and structures are those of linux/landlock.h. Rights that the kernel's version does not know are left out.
 """
 
 import os
@@ -18,13 +18,13 @@ MAKE_CHAR, MAKE_BLOCK = 1 << 6, 1 << 11
 TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 READING = EXECUTE | READ_FILE | READ_DIR
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-# Version to the number of rights over files that it knows.
+# How many rights over files each version knows.
 KNOWN = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 NETWORK_SINCE, SCOPES_SINCE = 4, 6
 TCP, SCOPES = 0b11, 0b11
-"""Binding and connecting; abstract sockets and signals."""
+"""TCP: bind and connect. Scopes: abstract sockets and signals."""
 
-# Of one's own process, what a program looks up; never `net`, where the machine's connections are listed.
+# What a program reads of its own process; never `net`, which lists the machine's connections.
 PROC_SELF = (
     *("auxv", "cmdline", "comm", "exe", "fd", "fdinfo", "limits", "maps", "smaps", "smaps_rollup"),
     *("stat", "statm", "status"),
@@ -32,7 +32,7 @@ PROC_SELF = (
 
 
 def ruleset(files: Files) -> int:
-    """Return a descriptor of the rules; made before rights are given up, because opening a path may need them."""
+    """Return a descriptor of the rules; call it before giving up rights, since opening a path may need them."""
     everything = (1 << KNOWN[min(files.abi, max(KNOWN))]) - 1
     handled = [everything]
     if files.abi >= NETWORK_SINCE:
@@ -54,7 +54,7 @@ def ruleset(files: Files) -> int:
 
 
 def restrict(rules: int) -> None:
-    """Put the rules in force; the descriptor is used up."""
+    """Put the rules in force and close their descriptor."""
     kernel.syscall(RESTRICT_SELF, rules, 0)
     os.close(rules)
 

@@ -1,4 +1,4 @@
-"""BubblewrapProcess for one job of the zygote: what a cold start gets from bubblewrap, made here after the fork."""
+"""Namespaces for one job of the zygote, made after the fork; a cold worker gets the same from bubblewrap."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ _SAFE = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
 def leave_zygote_namespaces(mounts: Mounts) -> None:
-    """Leave the zygote's namespaces; the next child that is forked is the first process of a new one."""
+    """Leave the zygote's namespaces; the next child becomes the first process of new ones."""
     uid, gid = os.getuid(), os.getgid()
     kernel.unshare(_EACH | (kernel.CLONE_NEWUSER if mounts.own_users else 0))
     if mounts.own_users:
@@ -29,7 +29,7 @@ def leave_zygote_namespaces(mounts: Mounts) -> None:
 
 
 def mount_worker_view(mounts: Mounts) -> None:
-    """Mount processes, temporary files, terminals and course anew, in the first process of the namespace."""
+    """Mount /proc, temporary files, terminals and the course, in the first process of the namespace."""
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("proc", "/proc", "proc", _SAFE | kernel.MS_NOEXEC)
     terminals = "newinstance,ptmxmode=0666,mode=620"
@@ -45,7 +45,7 @@ def mount_worker_view(mounts: Mounts) -> None:
 
 
 def _restore(place: str, directory: int) -> None:
-    """Bring back what a fresh mount has covered; read-only, since it is the zygote's, and all its children's."""
+    """Mount again what a new mount has covered; read-only, because the zygote and all its children share it."""
     Path(place).mkdir()
     Path(place).chmod(0o755)
     kernel.mount(f"/proc/self/fd/{directory}", place, flags=kernel.MS_BIND | kernel.MS_REC)
@@ -53,7 +53,7 @@ def _restore(place: str, directory: int) -> None:
 
 
 def _mask_course(entries: tuple[str, ...]) -> None:
-    """Cover the course by one that has only `entries` of it; the zygote holds no other copy."""
+    """Replace the course by a view with only `entries`; the zygote holds no other copy of it."""
     stage = "/tmp"
     kernel.mount("tmpfs", stage, "tmpfs", _SAFE, "size=1m,mode=755")
     for entry in entries:
@@ -63,7 +63,7 @@ def _mask_course(entries: tuple[str, ...]) -> None:
             target.mkdir()
         else:
             target.touch()
-        # A bind of something that is bound read-only is read-only, too.
+        # A bind of a read-only bind is read-only, too.
         kernel.mount(str(source), str(target), flags=kernel.MS_BIND | kernel.MS_REC)
     kernel.mount(stage, COURSE, flags=kernel.MS_BIND | kernel.MS_REC)
     kernel.unmount(stage)

@@ -1,4 +1,4 @@
-"""The steps of confinement, in the only order that works: each takes away what an earlier one still needed."""
+"""The steps of confinement in their only possible order: each step removes a right that an earlier step needs."""
 
 import fcntl
 import os
@@ -12,10 +12,10 @@ CHANNEL = 3
 
 
 def confine(orders: Orders) -> None:
-    """Give up everything that `orders` does not grant; needs a process with one thread."""
+    """Give up everything that `orders` does not grant; the process must have one thread."""
     os.environ.clear()
     os.environ.update(orders.variables)
-    tempfile.tempdir = None  # found again from the variables
+    tempfile.tempdir = None  # computed again from the new variables
     if orders.mounts:
         namespaces.mount_worker_view(orders.mounts)
     os.chdir(orders.home)
@@ -29,7 +29,7 @@ def confine(orders: Orders) -> None:
         os.setresgid(orders.uid, orders.uid, orders.uid)
         os.setresuid(orders.uid, orders.uid, orders.uid)
     kernel.empty_capabilities()
-    # The change of user has made this process one that may not look at itself in /proc.
+    # After the change of user, this process may no longer read its own entries in /proc.
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if rules is not None:
@@ -40,12 +40,12 @@ def confine(orders: Orders) -> None:
 
 
 def keep_descriptors(channel: int, output: int, *others: int) -> list[int]:
-    """Make `channel` descriptor 3, `output` 1 and 2, nothing 0; close all but them and `others`.
+    """Make `channel` descriptor 3, `output` 1 and 2, /dev/null 0; close all others except `others`.
 
-    Returns the new numbers of `others`, from 4 on.
+    Return the new numbers of `others`, from 4 on.
     """
     kept = [channel, *others]
-    # Out of the way first, so that no number is overwritten while it is still needed.
+    # Duplicated to high numbers first, so that no descriptor is overwritten while it is still needed.
     high = [os.dup(output), *(os.dup(each) for each in kept)]
     high = [_above(each, CHANNEL + len(kept)) for each in high]
     nothing = os.open("/dev/null", os.O_RDONLY)
@@ -59,7 +59,7 @@ def keep_descriptors(channel: int, output: int, *others: int) -> list[int]:
 
 
 def lower_limits(rlimits: dict[str, int]) -> None:
-    """Set soft and hard limits; a limit that is lower already stays."""
+    """Set soft and hard limits; a limit that is already lower stays."""
     for name, value in rlimits.items():
         which = getattr(resource, name)
         hard = resource.getrlimit(which)[1]

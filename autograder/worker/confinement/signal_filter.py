@@ -1,6 +1,6 @@
-"""A filter that lets a process signal only itself and its own group, for kernels where Landlock has no say in it.
+"""A filter that lets a process signal only itself and its own group, for kernels where Landlock cannot.
 
-Written instruction by instruction, because the process number is known only here, where there is no compiler for it.
+It is written instruction by instruction: the process id is known only here, and there is no compiler here.
 """
 
 import errno
@@ -19,7 +19,7 @@ OWN_GROUP = 0
 def program(pid: int, calls: Mapping[str, int]) -> bytes:
     """Return BPF that refuses each of `calls` unless it names `pid`, or for `kill` this process's own group.
 
-    A call that takes a descriptor instead of a number is refused whatever it names.
+    A call that takes a descriptor instead of a process id is always refused.
     """
     code = b""
     for name, number in calls.items():
@@ -34,7 +34,7 @@ def program(pid: int, calls: Mapping[str, int]) -> bytes:
 
 
 def _unless(targets: list[int]) -> bytes:
-    """Refuse unless the first argument, of which the kernel uses the lower half, is one of `targets`."""
+    """Refuse unless the first argument is one of `targets`; the kernel uses its lower half."""
     refuse, allow = _instruction(RETURN, REFUSE), _instruction(RETURN, ALLOW)
     compared = b"".join(_instruction(EQUAL, target, then=len(targets) - place) for place, target in enumerate(targets))
     return _instruction(LOAD, FIRST_AT) + compared + refuse + allow

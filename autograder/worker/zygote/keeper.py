@@ -1,7 +1,7 @@
-"""The process between zygote and worker: sets the worker up, ends all that it started, and says how it ended.
+"""The process between zygote and worker: it sets the worker up, kills what the worker leaves, and reports its end.
 
-It is ours to its end: no student's byte reaches it, and at levels with namespaces the worker cannot even see it. The
-host holds the other end of its `lifeline`: letting go of it, by intent or by dying, ends the job.
+The keeper is trusted: no student's byte reaches it, and in namespaces the worker cannot see it. The host holds the
+other end of its `lifeline`. When the host closes that end or dies, the job ends.
 """
 
 import atexit
@@ -25,11 +25,11 @@ from autograder.worker.confinement.self_confinement import keep_descriptors
 
 GO, STARTED, FAILED, ENDED = b"go", b"started", b"failed", b"ended "
 CONFINED = b"c"
-# Just below the throw-away users, and nobody's, as they are: the killer of one job may kill that of another, who then
-# tries again, but no process that is not ours.
+# An unused user id just below the throw-away users. Killers of two jobs may kill each other and then try again; they
+# cannot kill a process of anybody else.
 KILLER_UID = 60_799
 POLL_S = 0.2
-"""How often orphans are buried while the worker runs."""
+"""Seconds between two checks for ended children while the worker runs."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def keep(job: Job) -> NoReturn:
     """Run one job to its end; never returns."""
     try:
         lifeline = socket.socket(fileno=job.lifeline)
-        # Before anything runs, the host puts this process, and so all that follow, where they are limited.
+        # The host first puts this process into its control group, and with it all children to come.
         if lifeline.recv(len(GO)) == GO:
             _keep(job, lifeline)
     except BaseException:
@@ -61,7 +61,7 @@ def _keep(job: Job, lifeline: socket.socket) -> None:
     if orders.mounts:
         namespaces.leave_zygote_namespaces(orders.mounts)
     else:
-        # The orphans of the worker become children of this process, wherever they hide.
+        # Orphans of the worker become children of this process, in any session.
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     status_read, status_write = os.pipe()
     worker = os.fork()
@@ -84,13 +84,13 @@ def _keep(job: Job, lifeline: socket.socket) -> None:
 
 
 def _wait_for_worker(worker: int, pidfd: int, uid: int | None, lifeline: socket.socket) -> int:
-    """Wait for the worker, which ends when the host lets go; return its exit code, negative for a signal."""
+    """Wait for the worker, which is killed when the lifeline closes; return its exit code, negative for a signal."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     poll.register(lifeline, select.POLLIN)
     while True:
         ready = [descriptor for descriptor, _ in poll.poll(POLL_S * 1000)]
-        if lifeline.fileno() in ready:  # the host says nothing more, so this is the end of the stream
+        if lifeline.fileno() in ready:  # the host sends nothing more, so the lifeline was closed
             with suppress(ProcessLookupError):
                 _kill(pidfd, uid)
             poll.unregister(lifeline)
@@ -103,7 +103,7 @@ def _wait_for_worker(worker: int, pidfd: int, uid: int | None, lifeline: socket.
 
 
 def _kill(pidfd: int, uid: int | None) -> None:
-    """Kill the worker; root that may not signal other users' processes does it as the worker's user."""
+    """Kill the worker; without the right to signal other users, root does it as the worker's user."""
     try:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     except PermissionError:
@@ -117,7 +117,7 @@ def _kill(pidfd: int, uid: int | None) -> None:
 
 
 def _kill_remaining(uid: int | None) -> None:
-    """Kill what the worker has left behind until this process has no descendant any more."""
+    """Kill the processes that the worker has left, until this process has no descendants."""
     with suppress(ChildProcessError):
         while True:
             if uid is None:
@@ -126,16 +126,15 @@ def _kill_remaining(uid: int | None) -> None:
                 _kill_all_of(uid)
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass
-            time.sleep(0.001)  # what was killed takes a moment to die
+            time.sleep(0.001)  # a killed process needs a moment to end
 
 
 def _kill_all_of(uid: int) -> None:
-    """Kill every process of a throw-away user in one stroke, which no fork escapes."""
+    """Kill all processes of a throw-away user in one call, which no fork escapes."""
     killer = os.fork()
     if killer == 0:
         with suppress(OSError):
-            # May signal them, for that depends on the effective user, and cannot be stopped by them, for that depends
-            # on the real and the saved one.
+            # Its effective user permits it to signal them; its real and saved user protect it from their signals.
             os.setresuid(KILLER_UID, uid, KILLER_UID)
             os.kill(-1, signal.SIGKILL)
         os._exit(0)
@@ -146,14 +145,14 @@ def _kill_descendants(process: int) -> None:
     with suppress(OSError):
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
-                # First the parent: what it starts before it dies becomes a child of this process, for the next round.
+                # The parent first: children that it still starts become children of this process, for the next round.
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)
                 _kill_descendants(child)
 
 
 def _become_worker(job: Job, orders: Orders, status_write: int) -> NoReturn:
-    """Confine this process and run the program; with namespaces, as the second process of its own."""
+    """Confine this process and run the program; with namespaces, as the second process of the namespace."""
     try:
         (status_write,) = keep_descriptors(job.channel, job.output, status_write)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -161,7 +160,7 @@ def _become_worker(job: Job, orders: Orders, status_write: int) -> NoReturn:
         if orders.mounts:
             _fork_below_init(status_write)
         else:
-            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of user has undone it
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of user has reset it
         os.setsid()
         os.write(status_write, CONFINED)
         os.close(status_write)
@@ -172,14 +171,14 @@ def _become_worker(job: Job, orders: Orders, status_write: int) -> NoReturn:
 
 
 def _fork_below_init(status_write: int) -> None:
-    """Fork: the first process stays behind to bury orphans, as weak as the worker and closed to it."""
+    """Fork; the first process of the namespace stays to reap orphans, confined like the worker and closed to it."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     second = os.fork()
     if second == 0:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python does something about
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python handles
     os.closerange(0, status_write + 1)
     while True:
         dead, status = os.waitpid(-1, 0)
@@ -189,7 +188,7 @@ def _fork_below_init(status_write: int) -> None:
 
 
 def _run(orders: Orders) -> NoReturn:
-    """Run the program as a fresh interpreter would, up to and including what it does at its exit."""
+    """Run the program as a new interpreter would, including its exit functions."""
     sys.path[0] = orders.path
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()

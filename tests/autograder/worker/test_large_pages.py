@@ -20,12 +20,12 @@ needs_large_pages = pytest.mark.skipif(
 )
 DONE = """
 import mmap
-from autograder.worker.zygote.large_pages import gather
+from autograder.worker.zygote.large_pages import collapse_pages
 memory = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 memory.madvise(mmap.MADV_NOHUGEPAGE if {never} else mmap.MADV_NORMAL)
 for place in range(0, len(memory), 4096):
     memory[place] = place // 4096 % 251
-steps = sum(1 for _ in gather())
+steps = sum(1 for _ in collapse_pages())
 assert all(memory[place] == place // 4096 % 251 for place in range(0, len(memory), 4096))
 lines = open("/proc/self/smaps_rollup").read().splitlines()
 print(steps, *(line.split()[1] for line in lines if line.startswith("AnonHugePages")))

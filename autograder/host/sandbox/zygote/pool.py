@@ -13,7 +13,7 @@ from pathlib import Path
 from autograder.host.sandbox.descriptors import in_memory, readable
 from autograder.host.sandbox.process import StartError
 
-READY, KEPT, LINE = b"ready", b"kept", b"line"
+READY, KEPT, CONNECT = b"ready", b"kept", b"connect"
 START_S, ANSWER_S = 60.0, 20.0
 JOBS = 90
 """Workers of one zygote; it is then replaced, since its children share its address layout."""
@@ -64,7 +64,7 @@ class Zygote:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
                 try:
-                    socket.send_fds(inherited, [LINE], [theirs.fileno()])  # the answer comes on the new socket
+                    socket.send_fds(inherited, [CONNECT], [theirs.fileno()])  # the answer comes on the new socket
                 except OSError as error:
                     raise self._ended(error) from error
         self._expect(READY, START_S)
