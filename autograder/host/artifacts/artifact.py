@@ -1,7 +1,7 @@
-"""An artifact: a graph that a worker sent, rebuilt by the host to see that it can be.
+"""An artifact: a graph that a worker sent, rebuilt by the host.
 
-The graph is data. Its operators are looked up in the allow-list of `course_lib.graph`, its parameters are raw
-tensors, and the rebuilt module is linted. Nothing of it runs in the host: running happens in a clean worker.
+The graph is data. Its operators are looked up in the allow-list of `course_lib.graph`, its parameters are raw tensors,
+and the rebuilt module is linted. The host runs none of it; a clean worker does.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ MAX_TENSOR_BYTES = 64 << 20
 
 
 class ArtifactRefusedError(Exception):
-    """The graph holds something that is not allowed; the sentence names the node."""
+    """The graph holds something that is not allowed; the message names the node."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class Artifact:
     graph: dict[str, Any]
     tensors: Mapping[str, torch.Tensor]
     dead: tuple[str, ...] = ()
-    """Calls whose results nothing needs; see `dead_calls`."""
+    """Calls whose results are not needed; see `dead_calls`."""
 
     def count(self, operator: str) -> int:
-        """How many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload."""
+        """Return how many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload."""
         targets = [n["target"] for n in self.graph["nodes"] if n["op"] == "call_function"]
         return sum(t == operator or t.startswith(f"{operator}.") for t in targets)
 
     def calls(self) -> int:
-        """How many nodes call something, whether or not anything reads their results."""
+        """Return how many nodes call something, read or not."""
         return sum(n["op"].startswith("call_") for n in self.graph["nodes"])
 
     def with_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Self:
-        """The same graph with the host's own values for every tensor that the host sent."""
+        """Return the same graph, with the host's values for every tensor that the host sent."""
         known = {p: tensors[p] if p in tensors and tensors[p].shape == t.shape else t for p, t in self.tensors.items()}
         return replace(self, tensors=known)
 
@@ -53,8 +53,8 @@ class Artifact:
 def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
     """Check and rebuild the graph in a worker's reply; `max_nodes` bounds its nodes, modules and tensors.
 
-    Raises `MalformedAnswerError` when the reply has another form than a worker's, and `ArtifactRefusedError` when the
-    graph is not allowed.
+    Raise `MalformedAnswerError` if the reply does not have a worker's form, and `ArtifactRefusedError` if the graph is
+    not allowed.
     """
     body = reply.body
     paths = body.get("paths")
@@ -83,7 +83,7 @@ def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
 
 
 def dead_calls(graph: fx.Graph) -> tuple[str, ...]:
-    """Names of the calls from which no chain of readers leads to the output or to a call that writes in place.
+    """Return the names of calls from which no chain of readers leads to the output or to an in-place write.
 
     >>> dead_calls(fx.symbolic_trace(lambda x: (x + 1, x * 2)[0]).graph)
     ('mul',)

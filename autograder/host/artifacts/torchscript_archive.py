@@ -1,9 +1,9 @@
-"""A TorchScript archive that a worker sent: opened as a zip file of data, checked file by file, packed anew.
+"""Check a TorchScript archive from a worker file by file, as a zip file of data, and pack it anew.
 
-The host never loads it. What is checked here is what torch.jit.load will meet in the clean worker, where the graded
-facts come from: pickles of plain data and tensors inside their storages, and code that calls allowed operators only.
-Assumed is that torch's reader takes such files as they are meant, and that these operators stay in their own memory;
-what they compute is then all that an archive can do there.
+The host never loads it. The check covers what torch.jit.load reads in the clean worker, where the graded facts come
+from: pickles of plain data and tensors inside their storages, and code that calls allowed operators only. It assumes
+that torch's reader handles such files correctly and that these operators stay in their own memory. The archive can
+then only compute.
 """
 
 import io
@@ -22,11 +22,11 @@ NEEDED = {"data.pkl", "constants.pkl"}
 
 
 class ArchiveRefusedError(Exception):
-    """The archive holds something that is not allowed; the sentence names it."""
+    """The archive holds something that is not allowed; the message names it."""
 
 
 def checked_archive(data: bytes) -> bytes:
-    """Return an archive with the same program, made of what was checked; raises `ArchiveRefusedError`."""
+    """Return an archive with the same program, made of the checked files; raise `ArchiveRefusedError`."""
     files = _files(data)
     checked: dict[str, bytes] = {}
     for name, content in files.items():
@@ -42,7 +42,7 @@ def checked_archive(data: bytes) -> bytes:
 
 
 def _files(data: bytes) -> dict[str, bytes]:
-    """The files of a zip by name, without the folder that all of them lie in."""
+    """Return the files of a zip by name, without their common folder."""
     if len(data) > MAX_ARCHIVE_BYTES:
         raise ArchiveRefusedError(f"The archive has {len(data):,} bytes; at most {MAX_ARCHIVE_BYTES:,} are accepted.")
     found: dict[str, bytes] = {}
@@ -60,7 +60,7 @@ def _files(data: bytes) -> dict[str, bytes]:
                     found[name] = content
     except ArchiveRefusedError:
         raise
-    except Exception:  # whatever zipfile and zlib say about bytes that are no zip
+    except Exception:  # zipfile and zlib raise many types for bytes that are no zip
         raise ArchiveRefusedError("The archive is no readable zip file.") from None
     strange = [name for name in found if not FILES.fullmatch(name)]
     if strange or not found.keys() >= NEEDED:

@@ -1,7 +1,7 @@
-"""The code in a TorchScript archive: read as a tree, held against an allow-list, and written anew.
+"""The code in a TorchScript archive: parsed, checked against an allow-list, and written anew.
 
-TorchScript can call any operator of PyTorch, among them ones that read and write files (`aten::from_file`,
-`aten::save`) or memory that is not theirs (`aten::as_strided`). An archive may call what is listed here.
+TorchScript can call any operator of PyTorch. Some read and write files (`aten::from_file`, `aten::save`) or memory of
+others (`aten::as_strided`). An archive may call the operators that are listed here.
 """
 
 import ast
@@ -25,7 +25,7 @@ PRIMITIVES = {"RaiseException", "NumToTensor", "device", "dtype", "ndim", "shape
 BUILT_IN = {"annotate", "unchecked_cast", "uninitialized", "range", "float", "int", "bool", "str", "len"}
 BASES = {"Module", "NamedTuple"}
 _OWN = re.compile(r"__torch__(\.\w+)+")
-_REGISTERED = "__torch__.torch.classes"  # by C++, and no part of an archive
+_REGISTERED = "__torch__.torch.classes"  # registered by C++, never part of an archive
 _REFUSED_NODES = (
     ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Lambda, ast.With, ast.Try, ast.Delete, ast.Await,
     ast.AsyncFunctionDef, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.NamedExpr, ast.JoinedStr,
@@ -34,11 +34,11 @@ _REFUSED_NODES = (
 
 
 class CodeRefusedError(Exception):
-    """The code calls something that is not allowed; the sentence names it."""
+    """The code calls something that is not allowed; the message names it."""
 
 
 def rewritten_code(text: str) -> str:
-    """The code of one file, written anew from what was understood of it; raises `CodeRefusedError`."""
+    """Return the code of one file, written anew from its syntax tree; raise `CodeRefusedError`."""
     if len(text) > MAX_CODE_CHARACTERS:
         raise CodeRefusedError(f"{len(text):,} characters of code; at most {MAX_CODE_CHARACTERS:,} are accepted")
     try:
@@ -65,7 +65,7 @@ def _require_allowed(node: ast.AST) -> None:
 
 
 def _require_named_operators(tree: ast.Module) -> None:
-    """An operator is called by its name where it stands, so that no other name can come to mean one."""
+    """Require that operators are called by their full name, so that no other name can stand for one."""
     called = {id(_root(node.func)) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in ("torch", "ops")]
     if any(id(name) not in called for name in names):
@@ -87,19 +87,19 @@ def _is_allowed(function: ast.expr) -> bool:
         return last in PRIMITIVES
     if name in BUILT_IN or _OWN.fullmatch(name):
         return True
-    # a method of a class in the archive: one that tensors and lists do not have
+    # a method of a class in the archive; tensors and lists have no method of this name
     first = name.split(".")[0]
     return isinstance(function, ast.Attribute) and first not in ("torch", "ops") and not _is_builtin(function.attr)
 
 
 def _is_builtin(name: str) -> bool:
-    """Whether TorchScript could take `name` for one of its own: a method of a tensor, or an operator."""
+    """Tell whether TorchScript could take `name` for its own: a method of a tensor, or an operator."""
     known = hasattr(torch.Tensor, name) or hasattr(torch.ops.aten, name) or hasattr(torch.ops.prim, name)
     return name in BUILT_IN or (known and name != "forward")
 
 
 def _dotted(node: ast.expr) -> str:
-    """`a.b.c` for such an expression, and something that is no name for any other."""
+    """Return `a.b.c` for such an expression, and a string that is no name for any other."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

@@ -1,7 +1,7 @@
-"""Look through the pickles of a TorchScript archive without unpickling them: opcode by opcode, as data.
+"""Check the pickles of a TorchScript archive without unpickling them: opcode by opcode, as data.
 
-torch.jit.load reads them in C++. Every opcode, every name and every tensor's extent is asked for here first, whatever
-that reader asks for.
+torch.jit.load reads them in C++. This module checks every opcode, every name and every tensor's extent first, and
+does not rely on checks in that reader.
 """
 
 import itertools
@@ -29,21 +29,21 @@ NAMES = {REBUILT, "collections OrderedDict", *STORAGES} | {
     f"torch.jit._pickle build_{kind}list" for kind in ("int", "double", "bool", "tensor")
 }
 TYPED = "torch.jit._pickle restore_type_tag"
-"""What gives a container any type that a text names, whatever is in it."""
+"""A call that gives a container the type named in a string, without checking its content."""
 
-CLASSES = re.compile(r"__torch__(?!\.torch\.classes\b)[\w.]* \w+")  # never those that C++ registers
+CLASSES = re.compile(r"__torch__(?!\.torch\.classes\b)[\w.]* \w+")  # never classes that C++ registers
 _VALUES = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 _LITERALS = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"}
 _MARK = object()
 
 
 class PickleRefusedError(Exception):
-    """A pickle holds something else than plain data, tensors and instances of the archive's own classes."""
+    """A pickle holds something other than plain data, tensors and instances of the archive's own classes."""
 
 
 @dataclass(frozen=True)
 class _Name:
-    """What a GLOBAL opcode names; nothing is looked up."""
+    """The name in a GLOBAL opcode; it is never looked up."""
 
     text: str
 
@@ -57,9 +57,9 @@ class _Storage:
 
 
 def require_plain_pickle(data: bytes, storages: Mapping[str, bytes]) -> None:
-    """Raise `PickleRefusedError` unless a pickle is one that `torch.jit.save` writes for these `storages`."""
+    """Raise `PickleRefusedError` unless `torch.jit.save` could have written this pickle for these `storages`."""
     try:
-        read = itertools.islice(pickletools.genops(data), MAX_OPCODES + 1)  # not all: there may be millions
+        read = itertools.islice(pickletools.genops(data), MAX_OPCODES + 1)  # a hostile pickle may have millions
         opcodes = [(opcode.name, argument) for opcode, argument, _ in read]
         if len(opcodes) > MAX_OPCODES:
             raise PickleRefusedError(f"a pickle of more than {MAX_OPCODES:,} opcodes")
@@ -79,7 +79,7 @@ class _Machine:
     memo: dict[int, Any] = field(default_factory=dict)
 
     def step(self, name: str, argument: Any) -> None:
-        """Do what one opcode says."""
+        """Execute one opcode."""
         if name in _VALUES:
             self.stack.append(_VALUES[name])
         elif name in _LITERALS:
@@ -155,7 +155,7 @@ class _Machine:
 
 
 def _require_inside(storage: _Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
-    """A tensor's last element lies in its storage."""
+    """Raise unless a tensor's last element lies in its storage."""
     size = DTYPES[storage.dtype]
     if any(type(n) is not int or not 0 <= n < 1 << 40 for n in (offset, *shape, *strides)):
         raise PickleRefusedError("a tensor of an impossible size")

@@ -1,7 +1,7 @@
-"""The judge's last step: how fast an answer is that gave right results, and the points that hang on it.
+"""The judge's last step: time an answer that gave right results, and give the points for speed.
 
-Measured speed earns points on CUDA only. Elsewhere its share is "not assessed here" and left out of points and maximum,
-and the ratio is shown where somebody looks at it. Nothing else of an exercise waits for the clock.
+Measured speed earns points on CUDA only. Elsewhere its share is "not assessed here" and left out of points and
+maximum, and the ratio is only shown. No other check of an exercise depends on the clock.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ NOT_HERE = "Measured speed is graded on a CUDA device only, and there is none he
 
 @dataclass(frozen=True)
 class Timed:
-    """What came of it: the record to show, and the check, if points hang on it."""
+    """The result: the record to show, and the check if there are points for speed."""
 
     record: SpeedRecord | None = None
     check: CheckRecord | None = None
@@ -35,11 +35,10 @@ class Timed:
 def time_answer(
     exercise: Exercise, answer: Any, load: dict[str, Any], *, sandbox: Sandbox, seed: int, shown: bool, right: bool
 ) -> Timed:
-    """Measure the answer that `load` holds; `answer` is what the checks called, and is used up here.
+    """Measure the answer that `load` holds; `answer` is what the checks called, and cannot be used afterwards.
 
-    `shown` asks for a ratio also where it earns nothing, `right` says whether the answer got that far. The
-    student's process that the checks used is ended before anything is timed; what it sent unasked is raised as
-    `AnswerFailedError`.
+    `shown` asks for a ratio even where it earns nothing; `right` says whether the results were right. The student's
+    process that the checks used is ended before the timing. What it sent unasked raises `AnswerFailedError`.
     """
     speed = exercise.speed
     if speed is None:
@@ -75,7 +74,7 @@ def time_answer(
 def _contest(
     exercise: Exercise, speed: Speed, answer: Any, load: dict[str, Any], sandbox: Sandbox, draw: Draw
 ) -> Contest:
-    """What goes under the clock: a graph that the host rebuilt, or the student's function in fresh processes."""
+    """Return the contest: a graph that the host rebuilt, or the student's function in new processes."""
     device = "cuda" if sandbox.has_cuda else "cpu"
     if exercise.kind is Kind.GRAPH:
         assert isinstance(answer, GraphAnswer), "a pass has answered"
@@ -96,7 +95,7 @@ def _session(answer: Any) -> Session:
 
 
 def _without_record(speed: Speed, graded: bool, status: CheckStatus, message: str) -> Timed:
-    """A failure costs the share where it is graded, and is only not shown where it is not."""
+    """Return a failed check where speed is graded, and "not assessed" elsewhere."""
     if graded:
         return Timed(None, _check(speed, status, 0.0, message))
     return Timed(None, _check(speed, CheckStatus.NOT_ASSESSED, 0.0, NOT_HERE))

@@ -27,9 +27,9 @@ def policies(*pids):
 
 
 def test_all_are_ordinary_again_afterwards(other):
-    with real_time_priority() as first:
-        first.take(other)
-        if not first.raised:
+    with real_time_priority() as priority:
+        priority.add(other)
+        if not priority.raised:
             pytest.skip("this user may not schedule in real time")
         assert policies(0, other) == [ROUND_ROBIN, ROUND_ROBIN]
     assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
@@ -37,9 +37,9 @@ def test_all_are_ordinary_again_afterwards(other):
 
 @pytest.mark.parametrize("nobody", [0, -1, 2**22 + 7])
 def test_if_one_cannot_come_first_nobody_does(nobody, other):
-    with real_time_priority() as first:
-        first.take(other, nobody)
-        assert first.raised == []
+    with real_time_priority() as priority:
+        priority.add(other, nobody)
+        assert priority.raised == []
         assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
 
 
@@ -55,6 +55,6 @@ def test_both_workers_of_a_trial_are_known_by_their_numbers():
 
 
 def test_a_trial_says_whether_it_came_first():
-    with real_time_priority() as first:
-        allowed = bool(first.raised)
+    with real_time_priority() as priority:
+        allowed = bool(priority.raised)
     assert contest_of(HONEST, open_sandbox()).trial(Plan(max_pairs=9, budget_s=0.1)).undisturbed is allowed
