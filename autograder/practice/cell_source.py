@@ -1,7 +1,7 @@
 """Find the text that is graded: the whole cell that defines an answer.
 
-The grader runs the set-up cell and the answer cell, nothing else of the notebook. Practice hands over the same text, so
-an answer that works only because of some other cell is found out here.
+The grader runs the set-up cell and the answer cell, nothing else of the notebook. Practice sends the same text, so it
+reveals an answer that works only because of another cell.
 """
 
 import ast
@@ -13,15 +13,15 @@ from typing import Any
 
 from autograder.practice.errors import NoSourceError, NotGradableError
 
-MAGIC = "get_ipython"  # IPython writes the commands % and ! as calls of this function
+MAGIC = "get_ipython"  # IPython turns the commands % and ! into calls of this function
 PRACTICE = {"check", "hint", "progress"}
 
 
 def cell_source(answer: object) -> str:
-    """The source of the cell, or of the module, in which the function or class `answer` was defined.
+    """Return the source of the cell or module that defines the function or class `answer`.
 
     IPython keeps the text of each executed cell in `linecache` under a file name of its own, which the function's code
-    object remembers. Raises `NoSourceError` for what is no function or class, and where no text was kept.
+    object stores. Raise `NoSourceError` for anything else than a function or class, and where no text was kept.
     """
     code = _code_of(answer)
     if code is None:
@@ -39,12 +39,12 @@ def cell_source(answer: object) -> str:
 
 
 def require_gradable(text: str) -> None:
-    """Raise `NotGradableError` for a cell that leans on the notebook: % or !, or a call of `check` or `hint`."""
+    """Raise `NotGradableError` for a cell that needs the notebook: % or !, or a call of `check` or `hint`."""
     try:
         calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
         called = {function.id for function in calls if isinstance(function, ast.Name)}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # the report says so, with the line
+        return  # the report names the line
     if MAGIC in called:
         raise NotGradableError(
             "The answer's cell holds a command of the notebook (a line with % or !), which the grader does not know. "
@@ -58,7 +58,7 @@ def require_gradable(text: str) -> None:
 
 
 def _code_of(answer: object) -> CodeType | None:
-    """The code object whose file name leads to the text; of a class, that of the first function in its body."""
+    """Return the code object whose file name leads to the text; for a class, that of its first function."""
     if isinstance(answer, functools.partial):
         return _code_of(answer.func)
     if isinstance(answer, type):

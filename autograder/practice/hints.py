@@ -1,4 +1,4 @@
-"""Hints in three steps: what to look at, how to start, and nearly the line. They come from the exercise's open part."""
+"""Hints in three steps: what to look at, how to start, and nearly the line; stored in the exercise's visible part."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,14 @@ _BOX = "border-left:4px solid rgba(40,110,220,.75);padding:2px 12px;margin:4px 0
 
 @dataclass(frozen=True)
 class Hint:
-    """The steps shown so far, the newest last; shows itself as HTML in a notebook and as text elsewhere."""
+    """The steps shown so far, the newest last; displayed as HTML in a notebook and as text elsewhere."""
 
     exercise: str
     steps: tuple[str, ...]
 
     @property
     def next(self) -> str:
-        """One sentence on what the next call shows."""
+        """Return one sentence on what the next call shows."""
         return LEFT[len(self.steps) - 1].format(id=self.exercise) if self.steps else NONE
 
     def __str__(self) -> str:
@@ -43,11 +43,11 @@ class Hint:
 
 
 def hint(exercise_id: str) -> Hint:
-    """Show one hint more of an exercise than the last time, from what to look at to nearly the line.
+    """Show the next hint of an exercise, from what to look at to nearly the line.
 
         >>> hint("05_bias_silu_pass")
 
-    The diary of practice remembers how far you went, which `progress` shows and which costs nothing. Raises
+    The practice history stores the last step; `progress` shows it, and it costs nothing. Raise
     `UnknownExerciseError` for an id that does not exist.
     """
     try:

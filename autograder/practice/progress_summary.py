@@ -1,4 +1,4 @@
-"""How far one has come: the best practice result of every exercise, from the local diary."""
+"""The progress so far: the best practice result of every exercise, from the local history."""
 
 import html
 from collections.abc import Iterable, Mapping
@@ -24,12 +24,12 @@ class ExerciseProgress:
 
     @property
     def share(self) -> float:
-        """Best points over what the visible checks can give, 0 to 1."""
+        """Return the best points over the maximum of the visible checks, 0 to 1."""
         return self.points / self.max_points if self.max_points else 0.0
 
     @property
     def words(self) -> str:
-        """The standing in words, e.g. `"7.5 / 12 after 3 tries, 2 hints"`."""
+        """Return the result in words, e.g. `"7.5 / 12 after 3 tries, 2 hints"`."""
         hints = f", {_counted(self.hints, 'hint', 'hints')}" if self.hints else ""
         if not self.tries:
             return f"not tried yet{hints}"
@@ -38,13 +38,13 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """What `progress` returns: shows itself as a table in a notebook and as text elsewhere."""
+    """The result of `progress`; displayed as a table in a notebook and as text elsewhere."""
 
     exercises: tuple[ExerciseProgress, ...]
 
     @property
     def notebooks(self) -> dict[str, list[ExerciseProgress]]:
-        """The exercises by the number of their notebook, in order."""
+        """Return the exercises by the number of their notebook, in order."""
         grouped: dict[str, list[ExerciseProgress]] = {}
         for exercise in self.exercises:
             grouped.setdefault(exercise.id.split("_", 1)[0], []).append(exercise)
@@ -67,7 +67,7 @@ class Progress:
 def progress() -> Progress:
     """Show the best practice result of every exercise, with the number of tries.
 
-    Only the visible checks count here, and only what this machine remembers; the course's marks come from the grader.
+    Only the visible checks count here, and only those run on this machine; the course's marks come from the grader.
     """
     return Progress(summarise(attempts(), all_exercises(), hints_taken()))
 
@@ -75,7 +75,7 @@ def progress() -> Progress:
 def summarise(
     tried: Iterable[Attempt], ids: Iterable[str], hints: Mapping[str, int] | None = None
 ) -> tuple[ExerciseProgress, ...]:
-    """One line for each of `ids`, in that order; attempts at exercises that no longer exist are left out."""
+    """Return one line for each of `ids`, in that order; attempts at exercises that no longer exist are left out."""
     by_id: dict[str, list[Attempt]] = {exercise: [] for exercise in ids}
     for attempt in tried:
         if attempt.exercise in by_id:
@@ -97,7 +97,7 @@ def _standing(exercises: list[ExerciseProgress]) -> str:
 
 
 def _folded(notebook: str, exercises: list[ExerciseProgress]) -> str:
-    """One line a notebook, which opens into its exercises; it is open where something was tried."""
+    """Return one line for a notebook, which opens into its exercises; it is open if one was tried."""
     share = sum(e.share for e in exercises) / len(exercises)
     name = html.escape(notebook)
     head = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in COLUMNS)

@@ -1,4 +1,4 @@
-"""Check one answer from a notebook: the visible cases, in the same worker and sandbox as grading, shown as a report."""
+"""Check one answer from a notebook: the visible checks, in the same worker and sandbox as grading, shown as a report."""
 
 import functools
 import os
@@ -26,10 +26,10 @@ class Score(float):
 
     record: ExerciseRecord
     notes: tuple[str, ...]
-    of_the_cell: float  # its share of all points of the exercise, hidden ones included
+    of_the_cell: float  # its share of all points of the exercise, including hidden ones
 
     def __new__(cls, record: ExerciseRecord, notes: Sequence[str] = (), *, points: float | None = None) -> Self:
-        """A score of `record.points`; `notes` are sentences to show below the marks.
+        """Return a score of `record.points`; `notes` are sentences to show below the marks.
 
         `points` are those of the whole exercise, by default of its visible checks.
         """
@@ -46,10 +46,10 @@ class Score(float):
         return exercise_html(self.record, notes=self.notes)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython prints: the report, but a bare number where nbgrader reads it back.
+        """Print the report in IPython, but a bare number where nbgrader reads it back.
 
-        Its Validate button calls a cell failed that shows fewer points than the cell has, and those include hidden
-        ones: so an answer that passes all that can be seen shows them all there. It gives no marks.
+        nbgrader's Validate button calls a cell failed that shows fewer points than the cell has, and those include hidden
+        checks. So an answer that passes all visible checks shows all points there. It gives no marks.
         """
         printer.text(repr(self.of_the_cell) if "NBGRADER_EXECUTION" in os.environ else str(self))
 
@@ -58,14 +58,13 @@ class Score(float):
 
 
 def check(exercise_id: str, answer: object) -> Score:
-    """Run the visible checks of one exercise on the cell that defines `answer` and show what passed, or why not.
+    """Run the visible checks of one exercise on the cell that defines `answer`, and show what passed and what failed.
 
         >>> check("01_scaled_dot_product", scaled_dot_product)
 
-    Inputs are drawn afresh at each call. The result counts nowhere: marks come from the grader, which adds hidden
-    checks. Raises `UnknownExerciseError` for an id that does not exist, `NoSourceError` if `answer` is not a function
-    you wrote, `NotGradableError` if its cell leans on the notebook, and `NotForGradingError` inside
-    `nbgrader autograde`.
+    Inputs are random in each call. The result counts nowhere: marks come from the grader, which adds hidden checks.
+    Raise `UnknownExerciseError` for an id that does not exist, `NoSourceError` if `answer` is not a function you wrote,
+    `NotGradableError` if its cell needs the notebook, and `NotForGradingError` inside `nbgrader autograde`.
     """
     if os.environ.get("NBGRADER_EXECUTION") == "autograde":
         raise NotForGradingError(
@@ -77,7 +76,7 @@ def check(exercise_id: str, answer: object) -> Score:
         raise UnknownExerciseError(str(error)) from None
     answers = _answers(exercise, answer)
     nothing = untouched(exercise, answers)
-    if nothing is not None:  # no reason to open a sandbox, which takes a second or two
+    if nothing is not None:  # without opening a sandbox, which takes a second or two
         return Score(nothing, (*_hint_note(exercise, nothing), *_hidden_note(exercise)), points=exercise.points)
     sandbox = _sandbox()
     record = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed(), show_speed=True)
@@ -89,12 +88,12 @@ def check(exercise_id: str, answer: object) -> Score:
 
 @functools.cache
 def _sandbox() -> Sandbox:
-    """The best isolation here, probed once. Without any, one's own code on one's own machine may run all the same."""
+    """Return the strongest isolation here, probed once; without any, your own code still runs on your own machine."""
     return open_sandbox(trust=True)
 
 
 def _answers(exercise: Exercise, answer: object) -> dict[str, str]:
-    """The text of the answer's cell, and of those that the exercise needs, as far as this session has run them."""
+    """Return the text of the answer's cell, and of the exercises it needs, as far as this session has run them."""
     answers = {exercise.id: cell_source(answer)}
     require_gradable(answers[exercise.id])
     session = vars(sys.modules["__main__"])
@@ -102,19 +101,19 @@ def _answers(exercise: Exercise, answer: object) -> dict[str, str]:
         try:
             answers[needed] = cell_source(session.get(find(needed).entry_point))
         except NoSourceError:
-            continue  # the answer fails on the missing name, and the report says which
+            continue  # the answer fails on the missing name, and the report gives the name
     return answers
 
 
 def _hint_note(exercise: Exercise, record: ExerciseRecord) -> list[str]:
-    """Where hints are to be had, once a check failed."""
+    """Return a sentence on how to get hints, once a check failed."""
     if not exercise.hints or record.status in NOT_A_TRY or record.points == record.max_points:
         return []
     return [f'Stuck? `hint("{exercise.id}")` tells what to look at (`from autograder.practice import hint`).']
 
 
 def _hidden_note(exercise: Exercise) -> list[str]:
-    """One sentence on what grading adds: categories where this installation knows them, otherwise only the points."""
+    """Return one sentence on the hidden checks: categories where this installation knows them, else only the points."""
     if exercise.hidden_points <= 0:
         return []
     hidden = (c.category for c in find(exercise.id, hidden=True).checks if c.hidden)
