@@ -1,4 +1,4 @@
-"""Check one answer from a notebook: the visible checks, in the same worker and sandbox as grading, shown as a report."""
+"""Check one answer from a notebook: the visible checks, in the worker and sandbox of grading, shown as a report."""
 
 import functools
 import os
@@ -48,8 +48,8 @@ class Score(float):
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the report in IPython, but a bare number where nbgrader reads it back.
 
-        nbgrader's Validate button calls a cell failed that shows fewer points than the cell has, and those include hidden
-        checks. So an answer that passes all visible checks shows all points there. It gives no marks.
+        nbgrader's Validate button calls a cell failed that shows fewer points than the cell has, and those include
+        hidden checks. So an answer that passes all visible checks shows all points there. It gives no marks.
         """
         printer.text(repr(self.of_the_cell) if "NBGRADER_EXECUTION" in os.environ else str(self))
 
