@@ -46,7 +46,7 @@ class HintTaken:
 
 
 def history_path() -> Path:
-    """Return the path of the history: `$XDG_STATE_HOME/fusion-course/practice.jsonl`, by default in `~/.local/state`."""
+    """Return the path of the history: `$XDG_STATE_HOME/fusion-course/practice.jsonl`, else below `~/.local/state`."""
     configured = os.environ.get("XDG_STATE_HOME", "")
     base = Path(configured) if Path(configured).is_absolute() else Path.home() / ".local" / "state"
     return base / "fusion-course" / "practice.jsonl"

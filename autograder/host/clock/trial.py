@@ -223,7 +223,7 @@ def _well_within(actual: torch.Tensor, truth: torch.Tensor) -> bool:
 
 
 class RealTimePriority:
-    """Run all sides of a trial before every other program, where the system permits it: nothing then interrupts a round.
+    """Run all sides of a trial before every other program, where the system permits it, so nothing interrupts a round.
 
     Either all processes are raised or none: a single raised side would seem several times as fast. Children of a
     worker are ordinary programs again, so an answer has at most one real-time thread, and the kernel leaves a
