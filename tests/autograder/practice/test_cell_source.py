@@ -1,4 +1,4 @@
-"""What practice hands to the grader is the whole cell that defines the answer."""
+"""Practice gives the grader the whole cell that defines the answer."""
 
 import functools
 import linecache
@@ -68,12 +68,12 @@ def test_a_function_of_a_module_gives_the_module() -> None:
 
 
 @pytest.mark.parametrize("given", [3.5, None, "scaled_dot_product", len], ids=repr)
-def test_what_is_no_python_function_is_named_in_a_sentence(given: object) -> None:
+def test_anything_but_a_python_function_is_named_in_a_sentence(given: object) -> None:
     with pytest.raises(NoSourceError, match="without brackets"):
         cell_source(given)
 
 
-def test_a_function_without_kept_text_is_refused_with_what_to_do() -> None:
+def test_a_function_without_stored_text_is_refused_with_a_remedy() -> None:
     names: dict[str, Any] = {}
     exec("def lost(): return 1", names)
     with pytest.raises(NoSourceError, match=r"lost .* Define it in a notebook cell"):
@@ -89,7 +89,7 @@ def test_a_function_without_kept_text_is_refused_with_what_to_do() -> None:
         ("check('04_read_a_graph', lambda rows: {})\n", "in the one below"),
     ],
 )
-def test_a_cell_that_runs_in_a_notebook_only_is_refused_with_what_to_do(text: str, words: str) -> None:
+def test_a_cell_that_runs_in_a_notebook_only_is_refused_with_a_remedy(text: str, words: str) -> None:
     with pytest.raises(NotGradableError, match=words):
         require_gradable(text)
 

@@ -1,4 +1,4 @@
-"""Hints come one step a call, are remembered, and hold neither an answer nor anything of a hidden case."""
+"""Hints come one step a call, are stored, and hold neither an answer nor a part of a hidden case."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def test_each_call_shows_one_step_more_and_the_last_stays() -> None:
     assert "last step" in str(shown[2])
 
 
-def test_exercises_count_their_steps_apart() -> None:
+def test_each_exercise_counts_its_own_steps() -> None:
     hint(EXERCISE)
     assert len(hint("04_read_a_graph").steps) == 1
     assert len(hint(EXERCISE).steps) == 2
@@ -58,7 +58,7 @@ def test_text_and_html_say_the_same_and_code_is_code() -> None:
     assert "<code>replace_all_uses_with</code>" in both._repr_html_()
 
 
-def test_a_hint_is_no_try_and_progress_tells_of_it() -> None:
+def test_a_hint_is_no_try_and_progress_shows_it() -> None:
     hint(EXERCISE)
     hint(EXERCISE)
     assert list(attempts()) == []
@@ -68,7 +68,7 @@ def test_a_hint_is_no_try_and_progress_tells_of_it() -> None:
 
 
 @pytest.mark.parametrize("line", ["{", '{"time":"t","exercise":"05_bias_silu_pass","hint":true}', '{"hint":3}', "[3]"])
-def test_a_broken_line_of_the_diary_is_no_hint(line: str) -> None:
+def test_a_broken_line_of_the_history_is_no_hint(line: str) -> None:
     hint(EXERCISE)
     with history_path().open("a") as file:
         file.write(line + "\n")

@@ -1,4 +1,4 @@
-"""The diary of practice survives whatever happens to its file, and progress shows the best of each exercise."""
+"""The history of practice survives damage to its file, and progress shows the best result of each exercise."""
 
 from pathlib import Path
 
@@ -39,11 +39,11 @@ def attempt(exercise: str, points: float, time: str = "2026-01-02T03:04:05+00:00
     return Attempt(time, exercise, points, 4, "graded")
 
 
-def test_without_a_diary_there_are_no_attempts() -> None:
+def test_without_a_history_there_are_no_attempts() -> None:
     assert list(attempts()) == []
 
 
-def test_an_attempt_comes_back_as_it_was_remembered() -> None:
+def test_an_attempt_is_read_as_it_was_stored() -> None:
     remember(record(1.5))
     remember(record(4))
     assert [(a.exercise, a.points, a.max_points, a.status) for a in attempts()] == [
@@ -53,7 +53,7 @@ def test_an_attempt_comes_back_as_it_was_remembered() -> None:
 
 
 @pytest.mark.parametrize("line", BROKEN_LINES, ids=lambda line: repr(line[:40]))
-def test_a_broken_line_is_passed_over_and_the_others_are_kept(line: bytes) -> None:
+def test_a_broken_line_is_skipped_and_the_others_are_kept(line: bytes) -> None:
     remember(record(1))
     with history_path().open("ab") as file:
         file.write(line + b"\n")
@@ -61,7 +61,7 @@ def test_a_broken_line_is_passed_over_and_the_others_are_kept(line: bytes) -> No
     assert [a.points for a in attempts()] == [1, 2]
 
 
-def test_a_line_torn_by_a_crash_does_not_swallow_the_next() -> None:
+def test_a_line_cut_by_a_crash_does_not_damage_the_next() -> None:
     remember(record(1))
     with history_path().open("ab") as file:
         file.write(b'{"time": "2026')
@@ -69,14 +69,14 @@ def test_a_line_torn_by_a_crash_does_not_swallow_the_next() -> None:
     assert [a.points for a in attempts()] == [1, 2]
 
 
-def test_of_a_huge_diary_the_newest_part_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_part_of_a_huge_history_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for points in (1, 2, 3):
         remember(record(points))
     monkeypatch.setattr(history, "MAX_READ_BYTES", history_path().stat().st_size // 2)
     assert [a.points for a in attempts()] == [3]
 
 
-def test_a_place_that_cannot_be_written_costs_only_the_line(own_state: Path) -> None:
+def test_a_read_only_folder_loses_only_the_line(own_state: Path) -> None:
     (own_state / "fusion-course").write_text("a file where the folder should be")
     remember(record(1))
     assert list(attempts()) == []
@@ -97,7 +97,7 @@ def test_progress_shows_the_best_try_and_counts_all() -> None:
     assert (second.tries, second.share, second.words) == (0, 0.0, "not tried yet")
 
 
-def test_each_notebook_has_a_line_that_says_what_is_complete() -> None:
+def test_each_notebook_has_a_line_with_its_complete_exercises() -> None:
     shown = Progress(summarise([attempt("01_a", 4), attempt("01_b", 3)], ("01_a", "01_b", "02_c")))
     assert list(shown.notebooks) == ["01", "02"]
     for form in (str(shown), shown._repr_html_()):
@@ -113,6 +113,6 @@ def test_progress_says_the_same_in_text_and_in_html() -> None:
         assert "not tried yet" in form
 
 
-def test_only_notebooks_in_which_something_was_tried_lie_open() -> None:
+def test_only_notebooks_with_a_try_are_open() -> None:
     page = Progress(summarise([attempt("01_a", 3)], ("01_a", "02_b", "03_c"), {"03_c": 1}))._repr_html_()
     assert [part.startswith(" open") for part in page.split("<details")[1:]] == [True, False, True]

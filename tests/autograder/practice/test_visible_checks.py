@@ -1,4 +1,4 @@
-"""`check` gives what the grader would give for the visible checks, and says in a sentence what it cannot do."""
+"""`check` gives the grader's result for the visible checks, and reports in a sentence what it cannot do."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def run_cell() -> Callable[..., dict[str, Any]]:
-    """Run a text as IPython runs a cell, after a set-up cell, and return the names there are then."""
+    """Run a text as IPython runs a cell, after a set-up cell, and return the names it defines."""
     numbers = itertools.count()
 
     def run(text: str, setup: str = "") -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_a_half_right_answer_earns_its_part_and_shows_why(run_cell: Callable[...
     assert "0.4 / 3.6 after 1 try" in str(progress())
 
 
-def test_an_answer_that_leans_on_another_cell_fails_here_as_it_would_in_grading(
+def test_an_answer_that_needs_another_cell_fails_here_as_in_grading(
     run_cell: Callable[..., dict[str, Any]],
 ) -> None:
     score = check(EXERCISE, run_cell(NEEDS_ANOTHER_CELL)["read_graph"])
@@ -95,7 +95,7 @@ def test_an_answer_that_leans_on_another_cell_fails_here_as_it_would_in_grading(
     assert "defined_elsewhere" in str(score)
 
 
-def test_an_untouched_answer_is_not_answered_yet_and_no_try(run_cell: Callable[..., dict[str, Any]]) -> None:
+def test_an_untouched_answer_is_reported_as_open_and_is_no_try(run_cell: Callable[..., dict[str, Any]]) -> None:
     score = check(EXERCISE, run_cell(STUB)["read_graph"])
     assert score == 0
     assert "Not answered yet." in str(score)
@@ -109,12 +109,12 @@ def test_an_unknown_exercise_is_one_sentence_with_the_nearest_ids(run_cell: Call
     assert caught.value._render_traceback_() == [f"UnknownExerciseError: {caught.value}"]
 
 
-def test_a_result_in_the_place_of_the_function_is_refused_with_what_to_write() -> None:
+def test_a_result_instead_of_the_function_is_refused_with_the_right_call() -> None:
     with pytest.raises(NoSourceError, match="without brackets"):
         check(EXERCISE, {"inputs": []})
 
 
-def test_what_is_no_function_of_this_cell_is_answered_in_a_sentence(run_cell: Callable[..., dict[str, Any]]) -> None:
+def test_anything_but_a_function_of_this_cell_is_refused_in_a_sentence(run_cell: Callable[..., dict[str, Any]]) -> None:
     class_text = "class read_graph_pass:\n    def run(self, rows):\n        return {}\n"
     for text, name in ((class_text, "read_graph_pass"), ("f = lambda rows: {}\n", "f")):
         score = check(EXERCISE, run_cell(text)[name])
@@ -128,7 +128,7 @@ def test_a_cell_that_was_run_again_is_checked_as_it_is_now(run_cell: Callable[..
     assert check(EXERCISE, first) < check(EXERCISE, second)
 
 
-def test_nbgrader_must_not_take_practice_for_evidence(
+def test_nbgrader_cannot_take_practice_for_evidence(
     monkeypatch: pytest.MonkeyPatch, run_cell: Callable[..., dict[str, Any]]
 ) -> None:
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
@@ -155,7 +155,7 @@ def test_without_the_hidden_part_their_points_are_still_announced(
     assert "hidden checks worth 2.4 points, on cases not shown here" in shown
 
 
-def test_an_answer_that_was_not_begun_opens_no_sandbox(
+def test_an_untouched_answer_opens_no_sandbox(
     run_cell: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(visible_checks, "_sandbox", lambda: pytest.fail("a sandbox was opened"))

@@ -1,4 +1,4 @@
-"""Memory is gathered in large pages where it may be, keeps what it held, and is a zygote's own only."""
+"""Private memory of a zygote is collapsed into large pages where possible, and its content stays."""
 
 import mmap
 import os
@@ -16,7 +16,7 @@ from tests.autograder.host.sandbox.conftest import opened
 KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
 needs_large_pages = pytest.mark.skipif(
     KERNEL < (6, 1) or not Path("/sys/kernel/mm/transparent_hugepage").exists() or mmap.PAGESIZE != 4096,
-    reason="gathering needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
+    reason="collapsing pages needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
 )
 DONE = """
 import mmap
@@ -34,7 +34,7 @@ print(steps, *(line.split()[1] for line in lines if line.startswith("AnonHugePag
 
 @needs_large_pages
 @pytest.mark.parametrize("never", [False, True])
-def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) -> None:
+def test_memory_is_collapsed_where_possible_and_its_content_stays(never: bool) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", DONE.format(never=never)], capture_output=True, text=True, check=True, timeout=60
     )
@@ -44,7 +44,7 @@ def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) 
 
 
 @needs_large_pages
-def test_a_zygote_gathers_its_memory_when_nobody_asks_for_a_worker() -> None:
+def test_a_zygote_collapses_its_memory_while_no_request_waits() -> None:
     zygotes = opened(5).zygotes
     assert zygotes is not None
     zygotes.warm()
@@ -61,7 +61,7 @@ def kib_of(what: str, memory: Path) -> int:
     return next(int(line.split()[1]) for line in memory.read_text().splitlines() if line.startswith(what + ":"))
 
 
-def test_only_whole_large_pages_of_private_memory_without_a_file_are_gathered() -> None:
+def test_only_whole_large_pages_of_private_memory_without_a_file_count() -> None:
     maps = (
         "55d000000000-55d000400000 rw-p 00000000 00:00 0                          [heap]\n"
         "7f0000100000-7f0000700000 rw-p 00000000 00:00 0 \n"

@@ -1,4 +1,4 @@
-"""Both sides come first, or none: and everybody is an ordinary program afterwards."""
+"""Both sides run in real-time priority, or none, and all are ordinary programs afterwards."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def test_all_are_ordinary_again_afterwards(other):
 
 
 @pytest.mark.parametrize("nobody", [0, -1, 2**22 + 7])
-def test_if_one_cannot_come_first_nobody_does(nobody, other):
+def test_if_one_process_cannot_be_raised_none_is(nobody, other):
     with real_time_priority() as priority:
         priority.add(other, nobody)
         assert priority.raised == []
@@ -54,7 +54,7 @@ def test_both_workers_of_a_trial_are_known_by_their_numbers():
     assert len({*pids, os.getpid()}) == 3
 
 
-def test_a_trial_says_whether_it_came_first():
+def test_a_trial_records_whether_it_ran_in_real_time():
     with real_time_priority() as priority:
         allowed = bool(priority.raised)
     assert contest_of(HONEST, open_sandbox()).trial(Plan(max_pairs=9, budget_s=0.1)).undisturbed is allowed

@@ -1,4 +1,4 @@
-"""Points for measured speed: earned on a GPU, not assessed elsewhere, never left out for an answer that is wrong."""
+"""Points for measured speed: earned on a GPU, not assessed elsewhere, and lost by a wrong answer on a GPU."""
 
 import dataclasses
 import threading
@@ -38,7 +38,7 @@ RECORD = SpeedRecord(
 
 
 def timed(monkeypatch, outcome, *, has_cuda=True, right=True, shown=False, exercise=GRADED):
-    """What the judge's last step writes down when measuring comes to `outcome`."""
+    """Return the result of the judge's last step when measuring gives `outcome`."""
 
     def act(of):
         if isinstance(outcome, Exception):
@@ -102,12 +102,12 @@ def test_without_a_gpu_the_share_is_not_assessed_whatever_the_answer(monkeypatch
     assert (found.record is not None) == (right and shown)
 
 
-def test_what_was_sent_unasked_is_no_matter_of_speed(monkeypatch):
+def test_an_unasked_message_is_a_malformed_answer_not_a_matter_of_speed(monkeypatch):
     with pytest.raises(AnswerFailedError):
         timed(monkeypatch, AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, "twice", fatal=True))
 
 
-def test_the_record_leaves_what_was_not_assessed_out_of_points_and_maximum():
+def test_the_record_leaves_checks_that_were_not_assessed_out_of_points_and_maximum():
     solution = controls(EXERCISE.id)
     if not solution:
         pytest.skip("a student's installation has no controls")
@@ -140,7 +140,7 @@ def test_only_one_grading_measures_at_a_time():
 
 
 @pytest.mark.parametrize("exercise_id", [e for e in all_exercises() if find(e).speed])
-def test_a_quarter_to_two_fifths_of_the_points_hang_on_speed(exercise_id):
+def test_speed_earns_a_quarter_to_two_fifths_of_the_points(exercise_id):
     exercise = find(exercise_id, hidden=True)
     counted = sum(c.points for c in exercise.checks if c.category == "counted cost")
 

@@ -16,7 +16,7 @@ MIB = 1 << 20
 LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 * MIB, file_bytes=20 * MIB)
 ATTACKS = Path(__file__).with_name("attacks.py").read_text()
 
-# Level 3 mounts nothing and runs workers as another user, for whom an interpreter below a private home is out of reach.
+# Level 3 mounts nothing and runs workers as another user, who cannot reach an interpreter below a private home.
 MISSING = (
     *("No control group", "bubblewrap is missing", "does not allow new namespaces", "has no Landlock"),
     *("Level 3 needs root", "Level 4 would run workers as root", "may not enter /root;"),
@@ -31,7 +31,7 @@ subprocess.run([sys.executable, "-c", sys.argv[1]], close_fds=False)
 
 
 class FromZygote(Sandbox):
-    """A level of which every worker is forked from a zygote, one that imports nothing so that it starts at once."""
+    """A level whose workers are all forked from a zygote, which imports nothing and so starts at once."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox, self.level = sandbox, sandbox.level
@@ -39,7 +39,7 @@ class FromZygote(Sandbox):
         self._zygotes_view: object = None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        # A zygote keeps the view that it started with, and some tests change what is to be seen.
+        # A new zygote once the view has changed: a zygote keeps its first view, and some tests change the view.
         now = view.file_system()
         if now != self._zygotes_view:
             self.zygotes.close()

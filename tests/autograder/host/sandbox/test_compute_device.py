@@ -1,4 +1,4 @@
-"""What a worker with a GPU is given, against a directory that looks like /dev; nothing here has run on CUDA."""
+"""The device nodes of a worker with a GPU, from a folder that looks like /dev; nothing here has run on CUDA."""
 
 import json
 from pathlib import Path
@@ -26,11 +26,11 @@ def two_gpus(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_only_the_assigned_gpu_and_what_all_share_is_there(two_gpus: Path) -> None:
+def test_a_worker_gets_the_assigned_gpu_and_the_shared_nodes_only(two_gpus: Path) -> None:
     device = find_device("cuda:1", root=two_gpus)
 
     assert device.nodes == ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm")
-    assert device.readable == ("/usr/local/nvidia", "/sys")  # what lies in /usr/lib is shown to all
+    assert device.readable == ("/usr/local/nvidia", "/sys")  # every worker sees /usr/lib
     assert "no other GPU" in device.notes[0]
 
 
@@ -53,12 +53,12 @@ def test_a_cpu_needs_nothing() -> None:
         ("cuda:../sda", "There is no device"),
     ],
 )
-def test_a_device_that_is_not_there_is_named(two_gpus: Path, name: str, sentence: str) -> None:
+def test_a_missing_device_is_named(two_gpus: Path, name: str, sentence: str) -> None:
     with pytest.raises(SandboxError, match=sentence):
         find_device(name, root=two_gpus)
 
 
-def test_a_missing_gpu_is_said_before_anything_starts() -> None:
+def test_a_missing_gpu_is_reported_before_anything_starts() -> None:
     if list(Path("/dev").glob("nvidia[0-9]*")):
         pytest.skip("this machine has a GPU")
 

@@ -1,4 +1,4 @@
-"""Landlock and seccomp instead of namespaces: the rules as the kernel gets them, by its version, and what they hold."""
+"""Landlock and seccomp instead of namespaces: the rules for each kernel version, and what they refuse."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ from tests.autograder.host.sandbox.conftest import opened as open_level
 ROOT = Path(__file__).parents[4]
 PYTHON = "/usr/bin/python3"
 ORDINARY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
-# What Docker leaves to root in a container that is started without options.
+# The capabilities of root in a Docker container without options.
 CONTAINER_CAPABILITIES = (
     "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot"
     ",+mknod,+audit_write,+setfcap"
@@ -48,7 +48,7 @@ needs_root = pytest.mark.skipif(
 
 
 def outside(program: str, *become: str) -> str:
-    """Run a program of the host as another user, or with less rights; skip where it may not read this checkout."""
+    """Run a program of the host as another user, or with fewer rights; skip if it may not read this checkout."""
     if subprocess.run([*ORDINARY, "test", "-r", str(ROOT / "autograder")], check=False).returncode:
         pytest.skip("this checkout lies where another user may not read it")
     done = subprocess.run(
@@ -64,7 +64,7 @@ def outside(program: str, *become: str) -> str:
 
 
 class FakeKernel:
-    """Takes the calls of Landlock and keeps what they said."""
+    """A kernel that records the calls of Landlock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.handled: tuple[int, ...] = ()
@@ -97,7 +97,7 @@ class FakeKernel:
         (7, (0xFFFF, 3, 3)),
     ],
 )
-def test_each_version_of_landlock_is_asked_for_what_it_knows(
+def test_each_version_of_landlock_gets_only_rights_that_it_knows(
     abi: int, handled: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeKernel(monkeypatch)
@@ -124,7 +124,7 @@ PID = 4242
 
 
 def decide(program: bytes, number: int, first: int) -> int:
-    """Run a filter as the kernel would; only the instructions that it consists of."""
+    """Run a filter as the kernel would, for the instructions that it uses."""
     data = struct.pack("=IIQQ", number, 0, 0, first & 0xFFFFFFFFFFFFFFFF)
     accumulator = place = 0
     while True:
@@ -169,7 +169,7 @@ def test_every_call_that_sends_signals_has_a_number_here() -> None:
     assert seccomp.numbers(("no_such_call",)) == {}
 
 
-def test_what_is_covered_is_left_out_entry_by_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_covered_folders_are_left_out_entry_by_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torch", "autograder/host", "course_lib", "other.py"):
         (tmp_path / "lib" / "site-packages" / name).mkdir(parents=True)
     packages = tmp_path / "lib" / "site-packages"
@@ -203,7 +203,7 @@ def test_the_notes_say_what_is_weaker_on_an_older_kernel() -> None:
     assert "watched, not limited" in new
 
 
-def test_a_kernel_without_landlock_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_landlock_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined, "_refuse_the_wrong_user", lambda level: None)
 
     with pytest.raises(SandboxError, match="This kernel has no Landlock"):
@@ -211,7 +211,7 @@ def test_a_kernel_without_landlock_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(("uid", "level", "sentence"), [(0, 4, "as root; root has level 3"), (1, 3, "needs root")])
-def test_the_wrong_user_is_told_which_level_is_his(
+def test_the_wrong_user_is_told_the_right_level(
     uid: int, level: int, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confined.os, "geteuid", lambda: uid)
@@ -254,7 +254,7 @@ def test_an_older_landlock_holds_as_well_with_a_filter_on_signals() -> None:
 
 STOP_THE_KILLER = """
 import os, signal, time
-myself = os.getpid()  # which would only wait for the host's patience to end, if it were stopped
+myself = os.getpid()  # a stopped process would only wait for the host's timeout
 os.write(3, b'x')
 for _ in range(4):
     if os.fork() == 0:
@@ -274,8 +274,8 @@ os._exit(0)
 @needs_landlock
 @needs_root
 @pytest.mark.parametrize("level", [3, 4])
-def test_what_is_left_of_a_worker_can_neither_escape_nor_stop_those_who_end_it(level: int) -> None:
-    """With the oldest Landlock, which leaves signals to users and filters."""
+def test_remaining_processes_of_a_worker_can_neither_escape_nor_stop_their_killer(level: int) -> None:
+    """Use the oldest Landlock, where only users and filters control signals."""
     program = (
         "import time\nfrom autograder.host.sandbox import Limits\n"
         "from autograder.host.sandbox.confined import Confined\nfrom autograder.host.sandbox.levels import Level\n"

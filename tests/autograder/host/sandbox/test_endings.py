@@ -1,4 +1,4 @@
-"""How workers end, by themselves and otherwise, and that nothing of them stays."""
+"""How workers end, by themselves or killed, and that they leave nothing behind."""
 
 import os
 import resource
@@ -51,7 +51,7 @@ def any_tier(request: pytest.FixtureRequest) -> Sandbox:
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed", -signal.SIGSEGV),
     ],
 )
-def test_a_worker_that_ends_by_itself_says_how(
+def test_a_worker_that_ends_by_itself_reports_how(
     program: str, reason: str, exit_code: int, any_tier: Sandbox, run: Callable[..., Ending]
 ) -> None:
     ending = run(any_tier, program)
@@ -59,7 +59,7 @@ def test_a_worker_that_ends_by_itself_says_how(
     assert (ending.reason, ending.exit_code) == (reason, exit_code)
 
 
-def test_the_channel_is_descriptor_3_and_the_only_one_besides_the_standard_ones(
+def test_the_channel_is_descriptor_3_and_the_only_one_beside_the_standard_ones(
     any_tier: Sandbox, run: Callable[..., Ending]
 ) -> None:
     program = "import os; print([n for n in range(64) if os.path.exists(f'/proc/self/fd/{n}')])"
@@ -86,7 +86,7 @@ def test_output_of_both_streams_is_kept_up_to_its_limit(any_tier: Sandbox, run: 
     assert ending.reason == "exited"
 
 
-def test_the_wall_clock_ends_a_worker_that_nobody_waits_for(any_tier: Sandbox) -> None:
+def test_the_wall_clock_ends_a_worker_without_a_waiting_host(any_tier: Sandbox) -> None:
     with any_tier._start("import time; time.sleep(60)", Limits(wall_s=0.3)) as worker:
         worker.socket.settimeout(5)
         assert worker.socket.recv(1) == b""
@@ -176,7 +176,7 @@ def test_no_daemon_outlives_a_worker(tier: Sandbox) -> None:
     channel.close()
 
 
-def test_endless_output_is_kept_back_and_ends_the_worker(any_tier: Sandbox, run: Callable[..., Ending]) -> None:
+def test_endless_output_is_cut_and_ends_the_worker(any_tier: Sandbox, run: Callable[..., Ending]) -> None:
     program = "import sys\nfor _ in range(1024): sys.stdout.write('x' * (1 << 20))"
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 

@@ -1,4 +1,4 @@
-"""A device that was asked for reaches workers, clock and record, or is refused before grading; by stand-ins on a CPU.
+"""A requested device reaches workers, clock and record, or is refused before grading; with stand-ins on a CPU.
 
 Nothing here has run on CUDA.
 """
@@ -28,7 +28,7 @@ NO_GPU_HERE = pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), 
 
 
 class Assigned(Sandbox):
-    """The strongest level of this machine, which believes that its workers have a GPU."""
+    """The strongest level of this machine, told that its workers have a GPU."""
 
     def __init__(self) -> None:
         self.inner, self._device, self.programs = opened("auto"), GPU_1, []
@@ -74,7 +74,7 @@ def test_level_5_has_the_device_too() -> None:
 
 
 @NO_GPU_HERE
-def test_a_worker_says_honestly_that_it_sees_no_gpu_and_nobody_loses_points() -> None:
+def test_a_worker_reports_that_it_sees_no_gpu_and_nobody_loses_points() -> None:
     sandbox = Assigned()
     exercise = find("04_read_a_graph", hidden=True)
 
@@ -111,7 +111,7 @@ def test_a_missing_gpu_is_one_sentence_before_anything_is_graded(
 
 
 @pytest.mark.parametrize("command", [["batch"], ["check", "04_read_a_graph", "x.py"], ["grade", "x.ipynb"]])
-def test_a_device_that_is_none_is_wrong_usage(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_device_name_is_wrong_usage(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([*command, "--device", "gpu"])
     assert stopped.value.code == 2
@@ -128,7 +128,7 @@ def test_a_batch_opens_its_sandbox_with_the_device(monkeypatch: pytest.MonkeyPat
     assert asked == {"trust": False, "device": "cuda:1"}
 
 
-def test_what_is_wrong_with_a_gpu_is_asked_before_a_contest_and_reaches_the_verdict(
+def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[Any] = []

@@ -1,4 +1,4 @@
-"""Which level is chosen, what is refused, and what the errors say."""
+"""The selected level, the refused levels, and their errors."""
 
 import json
 import os
@@ -31,7 +31,7 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Forget what was probed, before and after."""
+    """Clear the results of probes, before and after."""
     selection._attempt.cache_clear()
     yield
     selection._attempt.cache_clear()
@@ -62,13 +62,13 @@ def test_every_attack_of_the_probe_is_contained(tier: Sandbox) -> None:
     assert [finding for finding in findings if not finding.contained] == []
 
 
-def test_level_5_contains_next_to_nothing() -> None:
+def test_level_5_contains_almost_nothing() -> None:
     contained = {finding.attack for finding in probe(open_sandbox(5, trust=True)) if finding.contained}
 
     assert contained <= {"use_descriptors", "use_memory", "write_elsewhere"}
 
 
-def test_a_level_whose_probe_is_not_contained_is_passed_over(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_whose_probe_is_not_contained_is_skipped(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "probe", lambda sandbox: (Finding("connect", False, "TCP"),))
 
     with pytest.raises(SandboxError, match=r"could connect to a server on the host \(TCP\)"):
@@ -89,7 +89,7 @@ def test_the_probe_runs_once(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) 
         (6, "There is no level 6"),
     ],
 )
-def test_a_level_that_cannot_be_had_is_refused_in_a_sentence(level: int, sentence: str) -> None:
+def test_an_impossible_level_is_refused_in_a_sentence(level: int, sentence: str) -> None:
     with pytest.raises(SandboxError, match=sentence):
         open_sandbox(level)
 
@@ -148,7 +148,7 @@ def test_the_description_names_level_promises_and_each_attack(sandbox: Sandbox) 
 @pytest.mark.skipif(
     os.geteuid() != 0 or not Path(DEBIAN_PYTHON).exists(), reason="needs root, and an interpreter that all may read"
 )
-def test_an_ordinary_user_has_level_2_and_what_of_4_the_kernel_can_do() -> None:
+def test_an_ordinary_user_has_level_2_and_level_4_as_far_as_the_kernel_can() -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from autograder.host.sandbox import describe, open_sandbox\n"
@@ -191,7 +191,7 @@ def test_the_probe_is_bounded() -> None:
     ("is_interpreter", "what", "do"),
     [(True, "The interpreter /a/b/python cannot", "/usr/bin/python3 -m venv"), (False, "The folder /a/b", "move the")],
 )
-def test_what_other_users_cannot_reach_is_named_with_what_to_do(is_interpreter: bool, what: str, do: str) -> None:
+def test_a_path_that_other_users_cannot_reach_is_named_with_a_remedy(is_interpreter: bool, what: str, do: str) -> None:
     sentence = closed(Path("/a/b/python"), Path("/a"), is_interpreter=is_interpreter)
 
     assert sentence.startswith(what)

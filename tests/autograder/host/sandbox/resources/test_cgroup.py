@@ -48,7 +48,7 @@ def test_a_group_without_the_controllers_is_refused_and_removed(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_groups_of_dead_hosts_are_swept_and_those_of_the_living_stay(tmp_path: Path) -> None:
+def test_groups_of_dead_hosts_are_removed_and_those_of_live_hosts_stay(tmp_path: Path) -> None:
     dead, living, foreign = (tmp_path / name for name in ("autograder-4194305-0", f"autograder-{os.getpid()}-0", "x"))
     for directory in (dead, living, foreign):
         directory.mkdir()
@@ -105,7 +105,7 @@ class FakeHierarchy:
         monkeypatch.setattr(cgroup, "_own_directories", lambda: {"": root})
 
 
-def test_processes_in_a_delegated_group_make_room_for_groups_with_limits(
+def test_processes_of_a_delegated_group_move_into_a_child_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeHierarchy(tmp_path, monkeypatch)
@@ -115,9 +115,7 @@ def test_processes_in_a_delegated_group_make_room_for_groups_with_limits(
     assert set((fake.root / "autograder-hosts" / "cgroup.procs").read_text().split()) == {"41", "42"}
 
 
-def test_nothing_is_moved_where_the_controllers_are_not_to_be_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_moved_where_controllers_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeHierarchy(tmp_path, monkeypatch, controllers="cpu io")
 
     assert list(cgroup._candidates()) == []

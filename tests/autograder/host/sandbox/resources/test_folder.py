@@ -1,4 +1,4 @@
-"""The private folder of a worker: what is in it is counted and removed, whatever a student has made there."""
+"""The private folder of a worker is counted and removed, with any files that a student makes there."""
 
 import os
 import tempfile
@@ -48,7 +48,7 @@ def test_a_removed_file_counts_as_long_as_it_is_open(private: Path) -> None:
     assert folder.excess(private, [os.getpid()], 1 * MIB) == ""
 
 
-def test_sparse_files_count_as_what_they_occupy(private: Path) -> None:
+def test_sparse_files_count_with_their_disk_blocks(private: Path) -> None:
     with (private / "sparse").open("wb") as file:
         file.truncate(1 << 40)
 
@@ -64,7 +64,7 @@ def test_a_link_to_the_host_is_not_followed(private: Path, tmp_path: Path) -> No
     assert (tmp_path / "large").exists()
 
 
-def test_what_is_too_deep_to_count_ends_the_worker_instead_of_hiding_in_it(private: Path) -> None:
+def test_a_folder_too_deep_to_count_ends_the_worker(private: Path) -> None:
     deep(private, 60)
 
     assert folder.excess(private, [], 1 << 40) == "made a folder that cannot be counted (File name too long)"
@@ -90,7 +90,7 @@ def test_depth_and_rights_do_not_keep_a_folder_from_being_removed(private: Path)
     assert not private.exists()
 
 
-def test_folders_of_killed_hosts_are_swept_and_those_of_the_living_stay(private: Path) -> None:
+def test_folders_of_killed_hosts_are_removed_and_those_of_live_hosts_stay(private: Path) -> None:
     dead = Path(tempfile.gettempdir(), f"{folder.PREFIX}-4194305-abc")
     dead.mkdir()
 

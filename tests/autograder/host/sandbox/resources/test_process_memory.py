@@ -1,4 +1,4 @@
-"""Memory counted from outside, where no control group does it."""
+"""Memory counted from outside, without a control group."""
 
 import os
 import subprocess
@@ -27,18 +27,18 @@ def test_pages_that_processes_share_count_once(tier: Sandbox, run: Callable[...,
     assert run(tier, SHARED) == Ending("exited", 0, "[0, 0, 0, 0]\n")
 
 
-def test_what_is_used_is_said_with_its_parts() -> None:
+def test_the_sentence_on_used_memory_names_its_parts() -> None:
     said = process_memory.excess([os.getpid()], 1 * MIB)
 
     assert said.startswith("used ")
-    assert said.endswith(" and 0 MB in files, where 1 MB are allowed")  # the host's own /tmp is nobody's
+    assert said.endswith(" and 0 MB in files, where 1 MB are allowed")  # the host's own /tmp does not count
 
 
-def test_enough_memory_is_no_excess() -> None:
+def test_memory_below_the_limit_is_no_excess() -> None:
     assert process_memory.excess([os.getpid()], 1 << 50) == ""
 
 
-def test_grandchildren_belong_to_the_tree() -> None:
+def test_the_tree_holds_grandchildren() -> None:
     nested = (
         "import os, time\n"
         "if os.fork() == 0:\n"
@@ -53,7 +53,7 @@ def test_grandchildren_belong_to_the_tree() -> None:
         os.killpg(process.pid, 9)
 
 
-def test_a_process_that_has_gone_uses_nothing() -> None:
+def test_an_ended_process_uses_nothing() -> None:
     with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
         process.wait()
 
