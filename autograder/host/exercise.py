@@ -15,15 +15,15 @@ Hints = tuple[str, str, str] | tuple[()]
 class Kind(StrEnum):
     """What the student writes, and what is sent to the host."""
 
-    VALUE = "value"  # plain data to plain data; JSON crosses
-    ANALYSIS = "analysis"  # a function that reads a program of the host's; plain data crosses
-    GRAPH = "graph"  # a pass; the transformed graph crosses, as data
-    SCHEDULE = "schedule"  # a schedule of a model; the graph of what it builds crosses, as data
-    CAPTURED = "captured"  # functions; the graphs captured from them cross, as data
-    CALLABLE = "callable"  # tensors to tensors; output tensors cross
-    MODULE = "module"  # an nn.Module; its state, outputs and gradients cross, with the host's weights in it
-    ARCHIVE = "archive"  # a TorchScript program; its archive crosses as bytes
-    COUNTEREXAMPLE = "counterexample"  # inputs that prove a program wrong; tensors, plain data and graphs cross
+    VALUE = "value"  # plain data to plain data; JSON is sent
+    ANALYSIS = "analysis"  # a function that reads one of the host's programs; plain data is sent
+    GRAPH = "graph"  # a pass; the transformed graph is sent as data
+    SCHEDULE = "schedule"  # a schedule of a model; the graph of the scheduled model is sent as data
+    CAPTURED = "captured"  # functions; the captured graphs are sent as data
+    CALLABLE = "callable"  # tensors to tensors; output tensors are sent
+    MODULE = "module"  # an nn.Module; its state, outputs and gradients are sent, with the host's weights in it
+    ARCHIVE = "archive"  # a TorchScript program; its archive is sent as bytes
+    COUNTEREXAMPLE = "counterexample"  # inputs that prove a program wrong; tensors, plain data and graphs are sent
 
 
 class CheckFailedError(Exception):
