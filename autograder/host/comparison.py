@@ -37,9 +37,9 @@ def require_rounded(
 ) -> None:
     """Raise `CheckFailedError` unless `actual` is `truth`, in fp64, up to some roundings at magnitude `scale`.
 
-    For results computed from the answer's own outputs, such as a product with one of them: `require_close` would take
-    eager's error from numbers that the answer chose, and extreme numbers would allow anything. `dtype` and `scale` (the
-    size of the summands) must come from the host's inputs.
+    Use this for results computed from the answer's own outputs, such as a product with one of them. `require_close`
+    would take eager's error from numbers that the answer chose, and extreme numbers would allow anything. `dtype` and
+    `scale` (the size of the summands) must come from the host's inputs.
     """
     require_form(actual, truth.to(dtype), what)
     rounding = torch.finfo(dtype).eps * scale

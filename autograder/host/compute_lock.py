@@ -1,12 +1,12 @@
 """The compute lock: one thread at a time computes on the host, and releases the lock while it waits for a worker.
 
-Several threads grade a class, and many checks change the whole process for a moment: torch.fx traces by replacing
+Several threads grade a class, and many checks change the whole process for a moment. torch.fx traces by replacing
 `nn.Module.__call__`, compilers keep their state in globals, and catching warnings replaces the list of filters. A
 second thread that called a module at that moment would enter the first one's trace. Python lets one thread compute at a
 time anyway, and workers, which run the answers, are processes of their own.
 
-The holder also computes with one thread of torch: tensors in checks are so small that a second thread saves nothing,
-least of all while workers need the cores.
+The holder also computes with one thread of torch. Tensors in checks are so small that a second thread saves nothing,
+and workers need the cores.
 """
 
 import threading

@@ -59,8 +59,8 @@ class Speed:
 
     For a `graph` exercise the answer transforms the program; the host rebuilds the result and times it against the
     program, without student code. For a `callable` the answer is called with the program's inputs. With `into` it also
-    takes the outputs and writes there. Only then can a callable's speed earn points: a returned tensor has to be copied
-    to the grader's memory, and an answer that finds this memory would save the copy.
+    takes the outputs and writes there, and only then can a callable's speed earn points. A returned tensor would have
+    to be copied to the grader's memory, and an answer that finds this memory would save the copy.
 
     `points` are part of the exercise's points and are assessed on CUDA only; elsewhere the ratio is shown.
     """

@@ -63,8 +63,9 @@ def check(exercise_id: str, answer: object) -> Score:
         >>> check("01_scaled_dot_product", scaled_dot_product)
 
     Inputs are random in each call. The result counts nowhere: marks come from the grader, which adds hidden checks.
-    Raise `UnknownExerciseError` for an id that does not exist, `NoSourceError` if `answer` is not a function you wrote,
-    `NotGradableError` if its cell needs the notebook, and `NotForGradingError` inside `nbgrader autograde`.
+
+    Errors: `UnknownExerciseError` for an unknown id, `NoSourceError` if `answer` is not a function you wrote,
+    `NotGradableError` if its cell needs the notebook, `NotForGradingError` inside `nbgrader autograde`.
     """
     if os.environ.get("NBGRADER_EXECUTION") == "autograde":
         raise NotForGradingError(

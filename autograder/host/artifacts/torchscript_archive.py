@@ -1,9 +1,9 @@
 """Check a TorchScript archive from a worker file by file, as a zip file of data, and pack it anew.
 
-The host never loads it. The check covers what torch.jit.load reads in the clean worker, where the graded facts come
-from: pickles of plain data and tensors inside their storages, and code that calls allowed operators only. It assumes
-that torch's reader handles such files correctly and that these operators stay in their own memory. The archive can
-then only compute.
+The host never loads it. The clean worker does, by torch.jit.load, and the graded facts come from there. So the check
+covers everything that torch.jit.load reads: pickles hold plain data and tensors inside their storages, and code calls
+allowed operators only. It assumes that torch's reader handles such files correctly and that these operators stay in
+their own memory. The archive can then only compute.
 """
 
 import io

@@ -1,8 +1,8 @@
 """Memory for rounds on a GPU: one block for inputs and outputs, which the worker has mapped before the round.
 
-Mapping takes too long to be part of a round. So the clock starts before a kernel of the host writes the inputs: the
-processes take turns on the device, and a process that computes while the inputs arrive delays them. For the same
-reason another kernel reads the outputs, after all work that the worker has queued. Not yet run on CUDA.
+Mapping takes too long to be part of a round. So the clock starts before a kernel of the host writes the inputs. The
+processes take turns on the device, and a process that computes at that time delays its own inputs. For the same reason
+another kernel reads the outputs, after all work that the worker has queued. Not yet run on CUDA.
 """
 
 import os

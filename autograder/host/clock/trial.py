@@ -2,7 +2,7 @@
 
 In a pair, both sides work on the same new inputs, one after the other, in random order. The size of a round depends on
 the baseline alone, so an answer that is slow during warm-up changes nothing. On a machine where the baseline's rounds
-scatter, a pair holds several rounds of either side and the quickest counts: another program may have interrupted the
+scatter, a pair holds several rounds of either side. The quickest counts, since another program may have interrupted the
 others.
 """
 
@@ -226,8 +226,8 @@ class RealTimePriority:
     """Run all sides of a trial before every other program, where the system permits it, so nothing interrupts a round.
 
     Either all processes are raised or none: a single raised side would seem several times as fast. Children of a
-    worker are ordinary programs again, so an answer has at most one real-time thread, and the kernel leaves a
-    twentieth of the time to all others. `raised` lists the process ids; it is empty where the system refuses.
+    worker are ordinary programs again, so an answer has at most one real-time thread. The kernel leaves a twentieth of
+    the time to all others. `raised` lists the process ids; it is empty where the system refuses.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """What a worker sees of the file system: the interpreter, installed packages, and the part of the course that it needs.
 
-Nothing else of the host is bound: not /home, not the rest of the project, not /usr/share, and not /usr/local/share,
-where nbgrader keeps the exchange by default.
+Nothing else of the host is bound: not /home, not the rest of the project, not /usr/share. /usr/local/share is not bound
+either: nbgrader keeps the exchange there by default.
 """
 
 import os
@@ -96,7 +96,7 @@ def with_parents(mounts: Iterable[Mount]) -> Iterator[tuple[Mount, list[str]]]:
 
 
 def course(masked: Sequence[str] = ()) -> list[tuple[Path, str]]:
-    """Return pairs of a file or folder of the host and its path below the course root, for all that the worker imports.
+    """Return each host file or folder that the worker imports, with its path below the course root.
 
     `masked` names packages or modules of course_lib to leave out; a name that matches nothing raises `SandboxError`.
     """

@@ -1,6 +1,6 @@
 """Restrict a process for good, before it reads a student's first byte.
 
-Standard library only. A cold worker and a child of the zygote both do this right after they start.
+Standard library only. The children of a zygote do this right after the fork.
 """
 
 from autograder.worker.confinement.orders import Orders

@@ -1,8 +1,8 @@
 """Fork workers from a process that has imported torch; a fork takes a twentieth of the time of a cold start.
 
 The zygote never reads a student's byte: each child reads its orders and the answer from descriptors of its own. The
-zygote has run no operation, asked nothing about CUDA and set no number of threads, because these create threads or
-state that a fork loses. It holds no nonce, no seed and no orders, which one job could pass to the next.
+zygote has run no operation, asked nothing about CUDA and set no number of threads. These would create threads or state
+that a fork loses. It holds no nonce, no seed and no orders, which one job could pass to the next.
 """
 
 import gc
