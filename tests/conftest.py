@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from autograder.host.sandbox import zygote
+from autograder.host.sandbox.zygote import pool
 from autograder.worker.untimed_guards import leave_guards_untimed
 from tests import seeding, skips
 
@@ -22,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for plugin in (seeding, skips):
         config.pluginmanager.register(plugin)
     gc.disable()
-    zygote.JOBS = 100_000
+    pool.JOBS = 100_000
 
 
 def pytest_collection_finish() -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.clock.judge_speed import Timed, time_answer
-from autograder.host.compute_lock import host_turn
+from autograder.host.clock.speed_check import Timed, time_answer
+from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise
 from autograder.host.kinds.table import FORMS
@@ -37,7 +37,7 @@ def judge(
     Speed is measured where it earns points; with ``show_speed`` also where it is only shown. Several threads may judge
     at once: they take turns on the host, and their workers run side by side.
     """
-    with host_turn.taken():
+    with compute_lock.held():
         return _judge(exercise, parts, sandbox, seed, show_speed)
 
 

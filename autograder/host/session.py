@@ -17,7 +17,7 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
-from autograder.host.compute_lock import host_turn
+from autograder.host.compute_lock import compute_lock
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
 from autograder.protocol import Kind, Message, ProtocolError, RawTensor
@@ -105,7 +105,7 @@ class Session:
         channel = self._channel or self._start()
         started_s = time.monotonic()
         try:
-            with self._outcomes(), host_turn.given_up():
+            with self._outcomes(), compute_lock.released():
                 return channel.timed_call(
                     body,
                     tensors,
@@ -136,7 +136,7 @@ class Session:
         if self._process is None:
             return
         process, channel, self._process, self._channel = self._process, self._channel, None, None
-        with host_turn.given_up():
+        with compute_lock.released():
             try:
                 if channel is not None:
                     with contextlib.suppress(WorkerGoneError):
@@ -150,13 +150,13 @@ class Session:
         channel = self._channel or self._start()
         started_s = time.monotonic()
         try:
-            with self._outcomes(), host_turn.given_up():
+            with self._outcomes(), compute_lock.released():
                 return channel.request(kind, body, tensors, deadline_s=started_s + self._left_s, **extra)
         finally:
             self._left_s -= time.monotonic() - started_s
 
     def _start(self) -> Channel:
-        with host_turn.given_up():
+        with compute_lock.released():
             return self._started()
 
     def _started(self) -> Channel:

@@ -186,7 +186,7 @@ def test_benchmarks_and_tests_are_apart():
         ("autograder", "from autograder.host import judge"),
         ("autograder.host.judge", "from autograder.exercises import find"),
         ("autograder.exercises.registry", "from autograder.classroom import cli"),
-        ("autograder.practice.checking", "from autograder.classroom import grading"),
+        ("autograder.practice.visible_checks", "from autograder.classroom import grading"),
         ("autograder.classroom.cli", "import demo"),
         ("course_lib.graph.table", "from autograder.protocol import frames"),
         ("course_lib.graph.table", "from course_lib.fusion import rewrite"),

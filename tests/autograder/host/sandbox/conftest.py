@@ -1,7 +1,5 @@
 """The tiers under test, and a process without any protection, where every attack has to succeed first."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -12,7 +10,7 @@ from typing import Literal
 import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox, view
-from autograder.host.sandbox.zygote import Zygotes
+from autograder.host.sandbox.zygote import ZygotePool
 from tests.skips import skip_level
 
 MIB = 1 << 20
@@ -28,15 +26,15 @@ subprocess.run([sys.executable, "-c", sys.argv[1]], close_fds=False)
 
 
 class FromZygote(Sandbox):
-    """A level of which every worker is forked from a zygote, one that imports nothing so that it starts at once."""
+    """A level whose workers are all forked from a zygote, which imports nothing and so starts at once."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox, self.level = sandbox, sandbox.level
-        self.zygotes = Zygotes(lambda: sandbox._zygote(preload=False))
+        self.zygotes = ZygotePool(lambda: sandbox._zygote(preload=False))
         self._zygotes_view: object = None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        # A zygote keeps the view that it started with, and some tests change what is to be seen.
+        # A new zygote once the view has changed: a zygote keeps its first view, and some tests change the view.
         now = view.file_system()
         if now != self._zygotes_view:
             self.zygotes.close()

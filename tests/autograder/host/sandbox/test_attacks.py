@@ -1,7 +1,5 @@
 """Every attack succeeds against an unprotected process, and fails in every tier that isolates."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -47,7 +45,7 @@ TRIALS = [(name, tier) for name in ATTACKS for tier in some(list(OWN_TIERS), 3, 
 
 @pytest.fixture
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
-    """Something to steal or to reach, of each kind."""
+    """One thing of each kind to steal or to reach."""
     gradebook = tmp_path / "gradebook.db"
     gradebook.write_text("everyone: 3")
     gradebook.chmod(0o600)
