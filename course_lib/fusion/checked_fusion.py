@@ -6,8 +6,8 @@ shapes, so the pass looks at the same operators again. The decision holds for al
 """
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import fx, nn
@@ -15,11 +15,10 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from course_lib.graph.shapes import describe_value, propagate_shapes
 
-if TYPE_CHECKING:  # a pass makes this module, so its class is not there yet
-    from course_lib.fusion.fusion_pass import FusionPass
-
 MAX_DECISIONS = 64  # of one fusion: a program whose shapes never repeat must not fill the memory
 Signature = tuple[object, ...]
+Decision = tuple[fx.GraphModule | None, str]
+"""The fused graph, or None where it stays as written, and what a reader is told."""
 
 
 class CheckedFusion(nn.Module):
@@ -29,14 +28,26 @@ class CheckedFusion(nn.Module):
     `torch.export` see the operators as written.
     """
 
-    def __init__(self, written: fx.GraphModule, fusion: "FusionPass", names: Sequence[str], reason: str) -> None:
-        """Take the operators as they are, the pass, the names of their nodes, and why the pass could not decide."""
+    def __init__(
+        self,
+        written: fx.GraphModule,
+        decide: Callable[[fx.GraphModule], Decision],
+        *,
+        pass_name: str,
+        names: Sequence[str],
+        reason: str,
+    ) -> None:
+        """Take the operators as they are, the pass's decision on a graph with shapes, and what a reader is told.
+
+        `names` are those of the operators' nodes; `reason` says why the pass could not decide before the program runs.
+        """
         super().__init__()
         self.written = written
-        self.fusion = fusion
+        self.decide = decide
+        self.pass_name = pass_name
         self.names = tuple(names)
         self.reason = reason
-        self._decisions: dict[Signature, tuple[fx.GraphModule | None, str]] = {}
+        self._decisions: dict[Signature, Decision] = {}
 
     def forward(self, *operands: Any) -> Any:
         """Return what the operators return, fused or not."""
@@ -59,7 +70,7 @@ class CheckedFusion(nn.Module):
         """Return what `print` shows of the module."""
         fused = sum(graph is not None for graph, _ in self._decisions.values())
         so_far = f"so far fused for {fused} kinds of operands, as written for {len(self._decisions) - fused}"
-        return f"{self.fusion.name} of {', '.join(self.names)}; {so_far}"
+        return f"{self.pass_name} of {', '.join(self.names)}; {so_far}"
 
     def _signature(self, operands: Sequence[object]) -> Signature | None:
         """Return all that a pass may ask about operands; None where that is more than numbers."""
@@ -79,13 +90,9 @@ class CheckedFusion(nn.Module):
             self._decisions.clear()
         try:
             graph = propagate_shapes(fx.GraphModule(self.written, self.written.graph), _stand_ins(signature))
-            result = self.fusion.call(graph)
+            self._decisions[signature] = self.decide(graph)
         except Exception as error:  # the operators fail on such operands: let them, where the caller sees it
             self._decisions[signature] = None, f"not fused: {error}"
-            return
-        said = "; ".join(f"not fused: {one.reason}" for one in result.rejected) or "not fused"
-        fused = result.graph_module if result.num_matches else None
-        self._decisions[signature] = fused, "fused" if fused is not None else said
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what copies and files hold: all but the decisions, which a copy makes again."""

@@ -10,7 +10,7 @@ from torch import fx
 from torch.fx.passes.infra.pass_base import PassBase
 
 from course_lib.fusion.calls import operator_of
-from course_lib.fusion.checked_fusion import CheckedFusion
+from course_lib.fusion.checked_fusion import CheckedFusion, Decision
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
@@ -101,6 +101,13 @@ class FusionPass(GraphPass):
         twin.checks_at_run_time = False
         return twin
 
+    def decide(self, gm: fx.GraphModule) -> Decision:
+        """Return the fused graph and "fused", or None and why it was not fused."""
+        result = self.call(gm)
+        if result.num_matches:
+            return result.graph_module, "fused"
+        return None, "; ".join(f"not fused: {one.reason}" for one in result.rejected) or "not fused"
+
     def _fuse_under_a_check(self, refusals: list[tuple[Objection, Match]]) -> bool:
         """Put a `CheckedFusion` in the place of the first match with unknown shapes; return whether that worked."""
         objection, match = next((pair for pair in refusals if pair[0].rule == "shape unknown"), (None, None))
@@ -108,7 +115,13 @@ class FusionPass(GraphPass):
         if objection is None or match is None or cut is None:
             return False
         written, operands = cut
-        checked = CheckedFusion(written, self.known_only(), [node.name for node in match.nodes], objection.reason)
+        checked = CheckedFusion(
+            written,
+            self.known_only().decide,
+            pass_name=self.name,
+            names=[node.name for node in match.nodes],
+            reason=objection.reason,
+        )
         put_module_in_place_of(match.anchor, f"checked_{self.name}", checked, operands)
         erase(match.nodes)
         return True

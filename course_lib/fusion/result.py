@@ -150,7 +150,7 @@ def _call(node: torch.fx.Node) -> str:
 def _explain_check(entry: tuple[str, CheckedFusion]) -> str:
     name, module = entry
     lines = [
-        f"{module.fusion.name} fuses {', '.join(module.names)} when the graph runs, if their operands allow it.",
+        f"{module.pass_name} fuses {', '.join(module.names)} when the graph runs, if their operands allow it.",
         f"  why then: {module.reason}.",
         f"  where it stands: {name}; else the operators run as they were written",
     ]
