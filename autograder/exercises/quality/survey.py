@@ -104,7 +104,7 @@ def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None 
     if part is None or REFERENCE not in answers:
         raise LookupError(f"{exercise_id} has no hidden part with a control called {REFERENCE!r}; nothing to survey.")
     every = mutants(answers[REFERENCE].answer)
-    changed = [m for m in every if str(m) not in part.equivalent]
+    changed = [m for m in every if not m.is_listed(part.equivalent)]
     started = time.monotonic()
     reference = _judged(exercise, answers.pop(REFERENCE).answer, sandbox, seed)
     grading_s = time.monotonic() - started
