@@ -43,7 +43,7 @@ class Mutant:
     """A changed solution."""
 
     line: int  # of the original
-    statement: str  # the innermost statement or lambda with the edit, its first line as `ast.unparse` writes it, without a colon
+    statement: str  # the innermost statement or lambda with the edit: its first line, without a colon
     before: str
     after: str
     text: str
@@ -82,7 +82,7 @@ def mutants(solution: str) -> list[Mutant]:
 def _without_docstrings(solution: str) -> ast.Module:
     tree = ast.parse(solution)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
     return tree
 

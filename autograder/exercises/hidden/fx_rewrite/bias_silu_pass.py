@@ -232,9 +232,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(ANSWERS.reference(12),),
     equivalent={
-        "not dead.users and dead in graph.nodes -> not dead.users": "torch.fx forgives a second erasing",
         "graph.lint() -> pass": "lint only looks at what was built",
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
-        "2 -> 3": "torch.add takes alpha by name only",
     },
 )

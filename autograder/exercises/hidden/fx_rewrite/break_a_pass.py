@@ -2,7 +2,7 @@
 
 from autograder.exercises.fx_rewrite import break_a_pass as visible
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.host.exercise import Check, HiddenPart
+from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.counterexample import disproves
 
 ANSWERS = Answers(__name__)
@@ -21,23 +21,36 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(8),
         ANSWERS.edited("bias and keywords only", 6.8, ("'numbers'", "'n'"), ("'order'", "'o'")),
-        ANSWERS.file("the example of every text book", 2, below=True),
+        Control(
+            "the example of every text book",
+            "def counterexample(question):\n"
+            "    def program(x):\n"
+            "        h = x * 1\n"
+            "        h.relu_()\n"
+            "        return h\n"
+            "    return program, -torch.ones(4)\n",
+            2,
+            below=True,
+        ),
     ),
-    equivalent={
-        "x * x -> x / x": "another counterexample",
-        "1 -> 2": "a larger factor is folded, too",
-        "1 -> 2": "another counterexample",
-        "x * 1 -> x / 1": "another counterexample",
-        "1 -> 2": "another counterexample",
-        "before - torch.exp(x) -> before + torch.exp(x)": "another counterexample",
-        "3 -> 4": "another counterexample",
-        "torch.add(x, y, alpha=2) -> torch.add(x, y)": "another counterexample",
-        "torch.add(x, y, alpha=3) -> torch.add(x, y)": "another counterexample",
-        "3 -> 4": "another counterexample",
-        "torch.mul(x, 2) - torch.mul(x, 3) -> torch.mul(x, 2) + torch.mul(x, 3)": "another counterexample",
-        "(x - y) * (y - x) -> (x - y) / (y - x)": "another counterexample",
-        "1 -> 2": "another counterexample",
-        "x + 1 -> x - 1": "another counterexample",
-        "h - h * self.factor -> h + h * self.factor": "another counterexample",
-    },
+    equivalent=dict.fromkeys(
+        (
+            "x * x -> x / x",
+            "return (WithFactor(question['forgets'], question['above'] + 1), x): 1 -> 2",
+            "lambda x: ((h := (x * 1)), getattr(h, method)())[0]: 1 -> 2",
+            "x * 1 -> x / 1",
+            "lambda x, y: torch.exp(x) - (x.add_(1), torch.exp(x))[1]: 1 -> 2",
+            "torch.exp(x) - (x.add_(1), torch.exp(x))[1] -> torch.exp(x) + (x.add_(1), torch.exp(x))[1]",
+            "lambda x, y: torch.add(x, y, alpha=2) - torch.add(x, y, alpha=3): 3 -> 4",
+            "torch.add(x, y, alpha=2) -> torch.add(x, y)",
+            "torch.add(x, y, alpha=3) -> torch.add(x, y)",
+            "lambda x, y: torch.mul(x, 2) - torch.mul(x, 3): 3 -> 4",
+            "torch.mul(x, 2) - torch.mul(x, 3) -> torch.mul(x, 2) + torch.mul(x, 3)",
+            "(x - y) * (y - x) -> (x - y) / (y - x)",
+            "return scaled if other is None else scaled - other(x + 1): 1 -> 2",
+            "x + 1 -> x - 1",
+            "scaled - other(x + 1) -> scaled + other(x + 1)",
+        ),
+        "another counterexample",
+    ),
 )

@@ -164,7 +164,6 @@ HIDDEN = HiddenPart(
     },
     equivalent={
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
-        "n in calls and keeps(n) -> keeps(n)": "no other node has such a target",
         "'placeholder' -> 'placeholder_'": "torch.fx keeps placeholders in any case",
         "('placeholder', 'output') -> ('output',)": "torch.fx keeps placeholders in any case",
     },

@@ -43,8 +43,8 @@ HIDDEN = HiddenPart(
         ),
     ),
     equivalent={
-        "-1 -> 1": "x has two dimensions",
-        "-1 -> 1": "h has two dimensions",
+        "return x.relu() / x.shape[-1] ** 0.5: -1 -> 1": "x has two dimensions",
+        "return x.relu().amax(-1) - x.relu().amin(-1): -1 -> 1": "x has two dimensions",
     },
     controls=(
         ANSWERS.reference(10),

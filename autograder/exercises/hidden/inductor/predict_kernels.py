@@ -20,8 +20,8 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("dead code runs", 8, ("if s != 'unused'", "if s != 'none'"), below=True),
     ),
     equivalent={
-        "False -> True": "a product turns nothing, and without a product it is not asked",
-        "waiting or not (product_last and (not turned) and (step in ('bias', 'residual'))) -> "
-        "not (product_last and (not turned) and (step in ('bias', 'residual')))": "after a product, nothing waits",
+        "kernels, calls, waiting, product_last, turned = (0, 0, False, False, False): False -> True": "a product turns "
+        "nothing, and without a product it is not asked",
+        "waiting or not absorbed -> not absorbed": "after a product, nothing waits",
     },
 )

@@ -137,5 +137,9 @@ HIDDEN = HiddenPart(
             "probabilities = torch.full_like(probabilities, 1 / key.shape[-2]); context = probabilities @ value",
         ),
     ),
-    equivalent={"-2 -> 2": "the last dimension but one of four is number 2"},
+    equivalent={
+        "-2 -> 2": "the last dimension but one of four is number 2",
+        "torch.finfo(scores.dtype) -> torch.finfo()": "any number far below all scores will do",
+        "F.dropout(probabilities, dropout_p, training=True) -> F.dropout(probabilities, dropout_p)": "it is True anyway",
+    },
 )

@@ -92,7 +92,10 @@ HIDDEN = HiddenPart(
         "writer.add_graph(model, hidden[0]): 0 -> 1": "any batch shows the graph",
         "for step, (tokens, wanted) in enumerate(zip(hidden, labels, strict=True), start=1): 1 -> 2": "steps may be "
         "counted from anywhere",
-        "enumerate(zip(hidden, labels, strict=True), start=1) -> enumerate(zip(hidden, labels, strict=True))": "as above",
+        "enumerate(zip(hidden, labels, strict=True), start=1) -> enumerate(zip(hidden, labels, strict=True))": "as "
+        "above",
+        "True -> False": "there are as many labels as texts",
+        "zip(hidden, labels, strict=True) -> zip(hidden, labels)": "as above",
         "1.0 -> 2.0": "how far gradients are clipped is free",
         "'loss/train' -> 'loss/train_'": "names of scalars are free",
         "'gradient_length' -> 'gradient_length_'": "names of scalars are free",
