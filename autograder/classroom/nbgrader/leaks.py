@@ -49,8 +49,8 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
     """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``.
 
-    The answers of known marks in `hidden/answers` repeat what a lesson gives openly (a function's first lines, a program
-    to be repaired), so what stands outside the solutions is no secret in them. In the other files all code is.
+    The answers of known marks in `hidden/answers` repeat what a lesson gives openly (a function's first lines, a
+    program to be repaired): what stands outside the solutions is no secret in them. In the other files all code is.
     """
     found: list[Fingerprint] = []
     given: set[str] = set()

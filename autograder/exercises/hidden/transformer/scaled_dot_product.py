@@ -140,6 +140,6 @@ HIDDEN = HiddenPart(
     equivalent={
         "-2 -> 2": "the last dimension but one of four is number 2",
         "torch.finfo(scores.dtype) -> torch.finfo()": "any number far below all scores will do",
-        "F.dropout(probabilities, dropout_p, training=True) -> F.dropout(probabilities, dropout_p)": "it is True anyway",
+        "F.dropout(probabilities, dropout_p, training=True) -> F.dropout(probabilities, dropout_p)": "the default",
     },
 )
