@@ -9,14 +9,13 @@ passed: if it earned a quarter of the points or more.
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from autograder.exercises import all_exercises, find
-from autograder.exercises.quality.exchanged import exchanged
 from autograder.exercises.registry import hidden_part
-from autograder.host.exercise import REFERENCE
+from autograder.host.exercise import REFERENCE, Exercise
 from autograder.host.judge import judge
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
@@ -52,6 +51,12 @@ def exchange(asked_id: str, other_id: str, sandbox: Sandbox, seed: int = SEED) -
     if record.status is ExerciseStatus.GRADER_ERROR:
         raise SystemExit(f"{other_id} for {asked_id} was not graded: {record.message}")
     return Exchange(asked_id, other_id, record.points, asked.points)
+
+
+def exchanged(asked: Exercise, other: Exercise, reference: str) -> Mapping[str, str]:
+    """Return the parts of a hand-in for `asked` whose function is that of `reference`, a solution of `other`."""
+    named = "" if other.entry_point == asked.entry_point else f"\n\n{asked.entry_point} = {other.entry_point}\n"
+    return {"setup": f"{asked.setup}\n{other.setup}", f"answer {asked.id}": reference + named}
 
 
 def exchanges(asked: Iterable[str], others: Iterable[str]) -> Iterator[Exchange]:

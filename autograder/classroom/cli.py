@@ -21,8 +21,7 @@ from autograder.classroom.batch_command import add_batch, add_device
 from autograder.classroom.grading import grade_answers
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
 from autograder.exercises import UnknownExerciseError, all_exercises, find
-from autograder.exercises.quality.survey import NotSurveyedError, failing, survey
-from autograder.exercises.quality.survey_report import quality_json, quality_text
+from autograder.exercises.quality.survey import NotSurveyedError, failing, quality_json, quality_text, survey
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
 from autograder.host.report import exercise_text

@@ -6,7 +6,6 @@ lines (``return x``, an import, a signature, a comment) prove nothing alone and 
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -50,8 +49,8 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
     """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``.
 
-    The answers of known marks in hidden files repeat what a lesson gives openly (a function's first lines, a program to
-    be mended), so of their text what stands outside the solutions is no secret. Of the other code there, all is.
+    The answers of known marks in `hidden/answers` repeat what a lesson gives openly (a function's first lines, a
+    program to be repaired): what stands outside the solutions is no secret in them. In the other files all code is.
     """
     found: list[Fingerprint] = []
     given: set[str] = set()
@@ -62,21 +61,10 @@ def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
                 found += fingerprints(region, f"a solution in {path.name}")
             given |= {one.text for one in fingerprints(without_solutions(text).splitlines(), path.name)}
     for path in sorted(hidden.rglob("*.py")):
-        code, answers = _code_and_answers(path.read_text())
-        origin = str(path.relative_to(hidden.parent))
-        found += fingerprints(code, origin)
-        found += (one for one in fingerprints(answers, origin) if one.text not in given)
+        prints = fingerprints(path.read_text().splitlines(), str(path.relative_to(hidden.parent)))
+        known = given if hidden / "answers" in path.parents else set()
+        found += (one for one in prints if one.text not in known)
     return found
-
-
-def _code_and_answers(text: str) -> tuple[list[str], list[str]]:
-    """The lines of a hidden file outside and inside of texts of several lines, which are answers of known marks."""
-    constants = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
-    texts = [node for node in constants if isinstance(node.value, str)]
-    spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in texts]
-    inside = {number for span in spans if len(span) > 1 for number in span}
-    numbered = list(enumerate(text.splitlines(), start=1))
-    return [line for i, line in numbered if i not in inside], [line for i, line in numbered if i in inside]
 
 
 def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:

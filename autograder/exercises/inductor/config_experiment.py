@@ -5,8 +5,6 @@ it in a clean worker, with sizes drawn afresh, and compares: what was not measur
 are looked up in a table; no text of the answer is evaluated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

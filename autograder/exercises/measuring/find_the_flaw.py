@@ -4,8 +4,6 @@ The answer gets a script and returns a script; the host runs it on a simulated d
 an answer claims to have measured does not matter: the host reads the clock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 For the steps see `course_lib.models.chains`.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from autograder.host.draw import Draw

@@ -3,8 +3,6 @@
 The host lowers its own programs; nothing is compiled.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache

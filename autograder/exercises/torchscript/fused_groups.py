@@ -1,7 +1,5 @@
 """Exercise 03.5: find every fusion group of an optimised TorchScript graph, wherever it lies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +21,8 @@ class Node:
     """A node to be, of one tensor to one tensor."""
 
     kind: str
-    blocks: tuple[tuple[Node, ...], ...] = ()
-    inside: tuple[Node, ...] = ()  # the graph that it holds
+    blocks: "tuple[tuple[Node, ...], ...]" = ()
+    inside: "tuple[Node, ...]" = ()  # the graph that it holds
 
 
 Body = tuple[Node, ...]

@@ -165,8 +165,9 @@ def test_every_solution_and_every_hidden_file_has_fingerprints() -> None:
     origins = {f.origin for f in secret_fingerprints(ROOT / "notebooks", ROOT / "autograder" / "exercises" / "hidden")}
     for path in sorted((ROOT / "notebooks").glob("*/*.ipynb")):
         assert f"a solution in {path.name}" in origins
-    for path in sorted((ROOT / "autograder" / "exercises" / "hidden").rglob("[a-z]*.py")):
-        assert f"hidden/{path.parent.name}/{path.name}" in origins
+    exercises = ROOT / "autograder" / "exercises"
+    for path in sorted((exercises / "hidden").rglob("[a-z]*.py")):
+        assert str(path.relative_to(exercises)) in origins
 
 
 def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_check_is(tmp_path: Path) -> None:
@@ -177,10 +178,10 @@ def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_
     (tmp_path / "source" / "00_a").mkdir(parents=True)
     cells = [{"cell_type": "code", "source": [f"{line}\n" for line in stub]}]
     (tmp_path / "source" / "00_a" / "00_a.ipynb").write_text(json.dumps({"cells": cells}))
-    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "answers").mkdir(parents=True)
     check = "drawn = [draw.integer(1, 40) for _ in range(draw.integer(2, 9))]"
-    reference = "\n".join(["", *given, solved, ""])
-    (tmp_path / "hidden" / "00_a.py").write_text(f'{check}\n{given[0]}\nREFERENCE = """{reference}"""\n')
+    (tmp_path / "hidden" / "a.py").write_text(f"{check}\n{given[0]}\n")
+    (tmp_path / "hidden" / "answers" / "a.py").write_text("\n".join([*given, solved, ""]))
     secrets = {one.text for one in secret_fingerprints(tmp_path / "source", tmp_path / "hidden")}
     assert {solved, check, given[0]} <= secrets
     assert given[1] not in secrets
