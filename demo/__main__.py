@@ -17,7 +17,7 @@ from demo.class_file import ClassFileError
 from demo.run import run_demo
 
 AS_STATED, DIFFERENT, OUR_FAILURE = 0, 1, 4
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:

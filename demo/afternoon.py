@@ -34,7 +34,7 @@ from demo.hand_in import hand_in
 from demo.stated_marks import differences, read_marks
 
 AS_STATED, DIFFERENT, OUR_FAILURE = 0, 1, 4
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 UPLOADED = ("full", "partial", "split")  # every other one of these kinds hands in by the learning platform
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from autograder.classroom.nbgrader.markers import with_solutions
 from autograder.exercises.registry import hidden_part
 
-NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def solution(exercise: str, notebooks: Path = NOTEBOOKS) -> str:

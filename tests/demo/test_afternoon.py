@@ -15,7 +15,7 @@ from demo import afternoon
 from demo.generated import OF_SIXTY, SMALLEST, TooSmallError, generated_class
 from tests.autograder.host.forked_command import fork_command
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 ANSWERS = ROOT / "tests" / "submissions"
 NAME = "00_start_here"
 
