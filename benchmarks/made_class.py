@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autograder.classroom.batch import HandedIn
+from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.exercises.quality.controls import controls
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +21,7 @@ def make_class(folder: Path, exercise: str, count: int) -> list[HandedIn]:
         path.parent.mkdir(parents=True)
         # a text of its own, as no two students hand in the same file
         path.write_text(json.dumps(_notebook(exercise, f"{answers[number % len(answers)]}\n# {number}\n")))
-        made.append(HandedIn(assignment, path.parts[-3], path))
+        made.append(read_hand_in(assignment, path.parts[-3], path).without_notebook())
     return made
 
 

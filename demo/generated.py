@@ -1,11 +1,9 @@
 """A class of any size, made up of what students hand in: right, half right, mistaken, hostile, damaged, nothing at all.
 
-Nobody in it is a person: a student's id says what is handed in, ``full_07`` or ``damaged_02``. Answers are taken from
+Nobody in it is a person: a student's id says what is handed in, `full_07` or `damaged_02`. Answers are taken from
 where their marks are stated already, so that every member states its own: the controls of an exercise, and the class
 kept in tests/submissions. The same seed makes the same class.
 """
-
-from __future__ import annotations
 
 import ast
 import csv
@@ -14,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from autograder.classroom.status import CommandError
 from autograder.exercises import find, of_assignment
 from autograder.exercises.quality.controls import controls
 from autograder.exercises.registry import hidden_part
@@ -50,12 +49,12 @@ HOSTILE = (
 Answer = tuple[str, float]  # the text of an answer cell and its marks
 
 
-class TooSmallError(ValueError):
+class TooSmallError(CommandError):
     """A class that cannot have one of each kind."""
 
 
 def generated_class(assignment: str, students: int, *, answers: Path, seed: int = 1) -> tuple[Member, ...]:
-    """Make the members of a class that was given one ``assignment``; ``answers`` is tests/submissions.
+    """Make the members of a class that was given one `assignment`; `answers` is tests/submissions.
 
     Raises `TooSmallError` for fewer than `SMALLEST` students.
     """

@@ -3,8 +3,6 @@
 The columns are those of `nbgrader db student import`: id, and if there, first_name, last_name, email, lms_user_id.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,18 +10,19 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 
 from autograder.classroom.nbgrader.course import Course
-from autograder.classroom.nbgrader.guard import STUDENT
+from autograder.classroom.nbgrader.quarantine import STUDENT
+from autograder.classroom.status import UsageError
 
 COLUMNS = ("first_name", "last_name", "email", "lms_user_id")
 LONGEST = 128  # characters, the width of the gradebook's columns
 
 
-class RosterError(Exception):
+class RosterError(UsageError):
     """The roster cannot be used; the message says in one sentence which line, why, and what to do."""
 
 
 def import_roster(course: Course, path: Path) -> int:
-    """Make or update the students of ``path`` in the gradebook and return how many; nobody is removed."""
+    """Make or update the students of `path` in the gradebook and return how many; nobody is removed."""
     students = read_roster(path)
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
         for student, about in students.items():

@@ -4,8 +4,6 @@ Names as Canvas and Moodle give them are understood, with or without a file numb
 roster's `lms_user_id`. Of an archive only notebooks are unpacked, within limits, and archives within it not at all.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 import zlib
@@ -17,7 +15,7 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from traitlets import Int, Unicode
 
-from autograder.classroom.nbgrader.guard import STUDENT
+from autograder.classroom.nbgrader.quarantine import STUDENT
 
 EXTRACTED = "extracted"  # nbgrader's folder of what was unpacked
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>[^/.][^/]*?)(?:-(?P<again>\d+))?\.ipynb")
@@ -32,7 +30,7 @@ class NotebookExtractor(ExtractorPlugin):
     total_bytes = Int(8 * 2**30, help="bytes that all notebooks of an archive may have").tag(config=True)
 
     def extract(self, archive_path: str, extracted_path: str) -> None:
-        """Unpack every archive in ``archive_path`` into ``extracted_path``, and copy single notebooks."""
+        """Unpack every archive in `archive_path` into `extracted_path`, and copy single notebooks."""
         for path in sorted(Path(archive_path).iterdir()):
             if path.suffix == ".zip":
                 self._unpack(path, Path(extracted_path))
@@ -95,7 +93,7 @@ class NotebookExtractor(ExtractorPlugin):
 
 
 class UploadCollector(FileNameCollectorPlugin):
-    """Reads student and notebook off the names that Canvas and Moodle give, or off ``STUDENT/NOTEBOOK.ipynb``."""
+    """Reads student and notebook off the names that Canvas and Moodle give, or off `STUDENT/NOTEBOOK.ipynb`."""
 
     db_url = Unicode(help="the gradebook, whose roster maps the platform's numbers to students").tag(config=True)
     course_id = Unicode("fusion-course", help="the course's name in the gradebook").tag(config=True)

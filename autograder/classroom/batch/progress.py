@@ -1,7 +1,5 @@
 """Show how far a long run is: a bar with the time left in a terminal, a line now and then anywhere else."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +24,7 @@ Advance = Callable[[str], None]  # tells that one more step is done, and which
 
 @contextmanager
 def stage(name: str, total: int, console: Console | None = None) -> Iterator[Advance]:
-    """One stage of ``total`` steps: ``with stage("Grade", 12) as advance: advance("student_1, 7 of 10")``.
+    """One stage of `total` steps: `with stage("Grade", 12) as advance: advance("student_1, 7 of 10")`.
 
     The text is shown as it is, never as markup.
     """

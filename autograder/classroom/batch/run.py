@@ -1,14 +1,12 @@
 """Grade a class: what the journal holds is taken from it, the rest is graded side by side and written down at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
 from autograder.classroom.batch.engine import Engine
 from autograder.classroom.batch.journal import Journal
-from autograder.classroom.batch.submitted import NOT_ENTERED, HandedIn
+from autograder.classroom.hand_in import NOT_ENTERED, HandedIn
 from autograder.host.records import ExerciseStatus, SubmissionRecord
 
 
@@ -40,9 +38,9 @@ def grade_class(
     seed: int,
     on_record: Callable[[SubmissionRecord], None] | None = None,
 ) -> ClassRun:
-    """Grade on ``engine`` every hand-in that the journal does not hold yet.
+    """Grade on `engine` every hand-in that the journal does not hold yet.
 
-    ``on_record`` hears of each new record once it is on disk, in the order in which they finish.
+    `on_record` hears of each new record once it is on disk, in the order in which they finish.
     """
     done = {hand_in.key: record for hand_in in hand_ins if (record := journal.get(hand_in.key)) is not None}
     open_ones = [hand_in for hand_in in hand_ins if hand_in.key not in done]

@@ -5,8 +5,6 @@
 '9c1a5f0e'
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
@@ -16,7 +14,7 @@ from pathlib import Path
 
 
 def secret_seed(path: Path) -> int:
-    """The seed kept in the file ``path``, drawn now if there is none; only the owner can read the file."""
+    """The seed kept in the file `path`, drawn now if there is none; only the owner can read the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         # whole or not at all: a half-written seed would silently be another seed

@@ -1,7 +1,5 @@
 """Check that the cells of a notebook that carry points agree with the exercises of the grader."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ counts only if the account that owns it may speak for the student, only ordinary
 and what is wrong with one hand-in is said in a sentence and stops no other.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil
@@ -22,7 +20,8 @@ from nbgrader.api import Gradebook
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import parse_utc
 
-from autograder.classroom.nbgrader.guard import KEPT, QUIET, STUDENT, TIMESTAMP, note
+from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT, TIMESTAMP
+from autograder.classroom.notes import write_notes
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
 NOBODY = ""
@@ -31,7 +30,7 @@ CLOCKS_DIFFER = timedelta(minutes=10)  # between the machine that hands in and t
 
 
 @dataclass(frozen=True)
-class Taken:
+class Copied:
     """What was copied of one hand-in."""
 
     sentences: tuple[str, ...]  # about what was not copied
@@ -118,16 +117,16 @@ class CheckedCollect(ExchangeCollect):
         part = to.with_name(f".{to.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        taken = take(folder, part)
+        copied = copy_hand_in(folder, part)
         (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the one that was looked at
         if to.is_dir():
             shutil.rmtree(to)
         part.rename(to)
-        sentences = (*taken.sentences, *self._too_late(taken.written, record["timestamp"]))
+        sentences = (*copied.sentences, *self._too_late(copied.written, record["timestamp"]))
         for sentence in sentences:
             self.log.warning("%s: %s", record["username"], sentence)
         if sentences:
-            note(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.aside), sentences)
+            write_notes(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), sentences)
 
     def _too_late(self, written: datetime, claimed: datetime) -> Iterator[str]:
         """The time of a hand-in is in its name, which is the student's; that of its files is the exchange's."""
@@ -138,7 +137,7 @@ class CheckedCollect(ExchangeCollect):
             )
 
 
-def take(folder: Path, to: Path) -> Taken:
+def copy_hand_in(folder: Path, to: Path) -> Copied:
     """Copy the notebooks and nbgrader's own two files of a hand-in, no links, nothing with a second name."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -152,7 +151,7 @@ def take(folder: Path, to: Path) -> Taken:
         others = [name for name in names if name not in wanted[:MOST_FILES] and name not in QUIET]
         if others:
             sentences.append(f"{', '.join(map(repr, others[:5]))[:300]}: not part of a hand-in, left in the exchange.")
-        return Taken(tuple(sentences), datetime.fromtimestamp(written, UTC).replace(tzinfo=None))
+        return Copied(tuple(sentences), datetime.fromtimestamp(written, UTC).replace(tzinfo=None))
     finally:
         os.close(opened)
 

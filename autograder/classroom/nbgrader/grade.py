@@ -3,8 +3,6 @@
 `autograder batch` runs it. Killed and run again, it goes on where it was: what the journal holds is not graded twice.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,16 +14,15 @@ from nbgrader.plugins import ExportPlugin
 from autograder.classroom.batch import (
     ClassRun,
     Engine,
-    HandedIn,
     Journal,
     fingerprint,
     grade_class,
-    handed_in,
     secret_seed,
     stage,
 )
-from autograder.classroom.nbgrader.canvas import CanvasExport
+from autograder.classroom.hand_in import HandedIn, handed_in
 from autograder.classroom.nbgrader.course import Course, NbgraderError
+from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
 from autograder.classroom.nbgrader.gradebook_state import (
     mark_entered,
     take_lateness_off,
@@ -33,8 +30,7 @@ from autograder.classroom.nbgrader.gradebook_state import (
     wants_feedback,
     without_hand_in,
 )
-from autograder.classroom.nbgrader.guard import guard_submissions, notes_for
-from autograder.classroom.nbgrader.marks_csv import MarksExport
+from autograder.classroom.nbgrader.quarantine import correct_submissions
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
 from autograder.classroom.report import (
     ClassSummary,
@@ -74,10 +70,9 @@ def grade_course(
 ) -> Graded:
     """Guard, grade, import into nbgrader, give feedback, export, report. Progress goes to the terminal."""
     chosen = tuple(assignments) or course.assignments
-    for done in guard_submissions(course.submitted, course.aside, chosen):
+    for done in correct_submissions(course.submitted, course.quarantine, chosen):
         print(f"Set right: {one_line(done.student)} {done.assignment}: {one_line(done.sentence)}")
-    found = handed_in(course.submitted, chosen)
-    hand_ins = [replace(hand_in, notes=notes_for(hand_in.path, course.aside)) for hand_in in found]
+    hand_ins = handed_in(course.submitted, chosen, course.quarantine)
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)
     failures = _enter(course, dict(zip(hand_ins, run.records, strict=True)))
@@ -166,7 +161,7 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
 def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> Path:
     """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers.
 
-    Of assignments that nobody has handed in, and that are not among ``assignments``, nothing is written: there it would
+    Of assignments that nobody has handed in, and that are not among `assignments`, nothing is written: there it would
     be a column of zeros.
     """
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:

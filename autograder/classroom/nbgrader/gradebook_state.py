@@ -4,8 +4,6 @@ nbgrader asks for another review of every mark that is entered again over a pers
 hand-in is noted, in the folder of what was put aside; autograding it by another way makes the note worthless.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Iterable
@@ -15,9 +13,9 @@ from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 
-from autograder.classroom.batch import HandedIn
+from autograder.classroom.hand_in import HandedIn
 from autograder.classroom.nbgrader.course import Course
-from autograder.classroom.nbgrader.guard import TIMESTAMP
+from autograder.classroom.nbgrader.quarantine import TIMESTAMP
 from autograder.classroom.report.attention import Urgency, attention
 from autograder.host.records import SubmissionRecord
 
@@ -108,7 +106,7 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
 
 
 def _noted(course: Course, hand_in: HandedIn) -> Path:
-    return course.aside / hand_in.student / hand_in.assignment / NOTED
+    return course.quarantine / hand_in.student / hand_in.assignment / NOTED
 
 
 def _gradebook(course: Course) -> Gradebook:

@@ -6,8 +6,6 @@ In nbgrader_config.py::
     c.LatePenalty.share_per_day = 0.1
 """
 
-from __future__ import annotations
-
 import math
 
 from nbgrader.plugins import LateSubmissionPlugin
@@ -24,7 +22,7 @@ class LatePenalty(LateSubmissionPlugin):
     most = Float(1.0, min=0.0, max=1.0, help="share of the points earned that can be lost at most").tag(config=True)
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
-        """The points to take from ``score``; None if there are none to take."""
+        """The points to take from `score`; None if there are none to take."""
         days = math.ceil((total_seconds_late - self.grace_s) / DAY_S)
         share = min(days * self.share_per_day, self.most)
         return round(score * share, 4) if share > 0 else None

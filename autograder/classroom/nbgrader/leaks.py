@@ -1,10 +1,8 @@
 """Look for solutions and hidden cases in what students get.
 
 A fingerprint is a long line of a solution or hidden case, or two lines in a row, white space aside. Short and common
-lines (``return x``, an import, a signature, a comment) prove nothing alone and are left out.
+lines (`return x`, an import, a signature, a comment) prove nothing alone and are left out.
 """
-
-from __future__ import annotations
 
 import ast
 import json
@@ -48,7 +46,7 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 
 
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
-    """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``.
+    """Fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
 
     The answers of known marks in hidden files repeat what a lesson gives openly (a function's first lines, a program to
     be mended), so of their text what stands outside the solutions is no secret. Of the other code there, all is.
@@ -80,7 +78,7 @@ def _code_and_answers(text: str) -> tuple[list[str], list[str]]:
 
 
 def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
-    """One sentence for each secret found in any file below ``release``."""
+    """One sentence for each secret found in any file below `release`."""
     known = {secret.text: secret.origin for secret in secrets}
     problems: list[str] = []
     for path in sorted(p for p in release.rglob("*") if p.is_file()):

@@ -5,8 +5,6 @@ the students' copy. So a marker is allowed here in one spelling, alone on its li
 resembles one elsewhere is an error.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator, Mapping
@@ -56,7 +54,7 @@ def _advice(marker: str) -> str:
 
 
 def _resembled(line: str) -> str | None:
-    """The marker that ``line`` holds or nearly is."""
+    """The marker that `line` holds or nearly is."""
     words = re.sub(r"[\W_]+", " ", line).strip().upper()
     for marker in _ALL:
         if marker in words or marker.replace(" ", "") in words.replace(" ", ""):
@@ -85,7 +83,7 @@ def with_solutions(source: str) -> str:
 
 
 def without_solutions(source: str) -> str:
-    """The text of an answer cell with each solution replaced by ``raise NotImplementedError``."""
+    """The text of an answer cell with each solution replaced by `raise NotImplementedError`."""
     kept: list[str] = []
     is_open = False
     for line in source.split("\n"):

@@ -1,7 +1,5 @@
 """What a person should look at after a class was graded, most urgent first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -41,7 +39,7 @@ _STOPPED = {
 
 
 def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
-    """Everything in ``records`` that a person should see, sorted by urgency."""
+    """Everything in `records` that a person should see, sorted by urgency."""
     known = tuple(records)
     single = (*(entry for record in known for entry in _of_record(record)), *_not_assessed(known), *_same_file(known))
     return tuple(sorted(_together(single)))

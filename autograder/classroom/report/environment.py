@@ -1,7 +1,5 @@
 """Where a class was graded: the facts a report states so that a mark can be questioned later."""
 
-from __future__ import annotations
-
 import os
 import platform
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ class Environment:
 
 
 def this_environment(*extra: tuple[str, str]) -> Environment:
-    """The facts of this process and machine, followed by ``extra`` ones."""
+    """The facts of this process and machine, followed by `extra` ones."""
     facts = (
         ("grader", GRADER_VERSION),
         ("Python", platform.python_version()),

@@ -5,8 +5,6 @@ The discrimination of a check is the correlation between what students got for i
 favours the weak: look at it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

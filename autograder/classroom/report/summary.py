@@ -3,8 +3,6 @@
 Both twins of the class report, the page and the text, are made from this and hold nothing that is not in it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -84,7 +82,7 @@ class ClassSummary:
 def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = ()) -> ClassSummary:
     """Put the records of a class together; of two for one student and assignment the last one counts.
 
-    ``also`` is what else a person should know of the class.
+    `also` is what else a person should know of the class.
     """
     latest = {(r.student, r.assignment): r for r in records}
     ordered = [latest[key] for key in sorted(latest)]

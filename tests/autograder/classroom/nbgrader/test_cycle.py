@@ -118,7 +118,7 @@ def shorten(path: Path) -> str:
 def course(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Iterator[Course]:
     patch = pytest.MonkeyPatch()
     patch.setenv("COURSE_WORK", str(tmp_path_factory.mktemp("work")))
-    patch.setattr("autograder.classroom.batch.submitted.grade_answers", grade_by_text)
+    patch.setattr("autograder.classroom.hand_in.grade_answers", grade_by_text)
     patch.setattr(outside_kernel, "_open_once", lambda *_: FakeSandbox())
     course = open_course()
     release(course, [NAME])
@@ -329,7 +329,7 @@ def test_repairs_are_noted_in_the_records(graded: Graded) -> None:
 
 
 def test_formgraders_button_takes_the_record_from_the_journal(course: Course, graded: Graded, monkeypatch) -> None:
-    monkeypatch.setattr("autograder.classroom.batch.submitted.grade_answers", None)
+    monkeypatch.setattr("autograder.classroom.hand_in.grade_answers", None)
     assert "Autograding" in course.do("autograde", NAME, "honest")
 
 

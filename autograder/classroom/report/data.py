@@ -1,7 +1,5 @@
 """The class report as data: JSON for programs, CSV for spreadsheets. Nothing in it that the page does not say."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -13,7 +11,7 @@ from autograder.classroom.report.summary import ClassSummary
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"
-FORMULA = ("=", "+", "-", "@")  # what a spreadsheet runs when a cell begins with it
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet runs when a cell begins with it
 COLUMNS = (
     "student",
     "assignment",
@@ -55,5 +53,9 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
 
 
 def _cell(text: str) -> str:
-    shown = one_line(text, limit=400)
-    return f"'{shown}" if shown.startswith(FORMULA) else shown
+    return plain(one_line(text, limit=400))
+
+
+def plain(text: str) -> str:
+    """Return `text` so that no spreadsheet takes it for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,7 +1,5 @@
 """The class report as text: the terminal's twin of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from autograder.classroom.report.attention import URGENCY_WORDS
