@@ -1,4 +1,4 @@
-"""An instructor's afternoon: a class of sixty hands in by exchange and upload, is graded, and gets its feedback back.
+"""Run an instructor's afternoon: a class of sixty hands in by exchange and upload, is graded, and gets its feedback.
 
 Every step is the one that the guide for instructors (docs/instructor.md) names, and its seconds are printed.
 """
@@ -31,7 +31,7 @@ UPLOADED = ("full", "partial", "split")  # every other one of these kinds hands 
 
 @dataclass(frozen=True)
 class Afternoon:
-    """What an afternoon came to."""
+    """The result of an afternoon."""
 
     graded: Graded
     differences: tuple[str, ...]
@@ -40,7 +40,7 @@ class Afternoon:
 
 
 def run_afternoon(work: Path, assignment: str, size: int, *, sandbox: Sandbox, answers: Path) -> Afternoon:
-    """Run the whole cycle below `work`, which is made anew."""
+    """Run the whole cycle below `work`, which is emptied first."""
     started = time.monotonic()
     shutil.rmtree(work, ignore_errors=True)
     os.environ |= {"COURSE_WORK": str(work), "COURSE_EXCHANGE": str(work / "exchange")}  # for nbgrader_config.py

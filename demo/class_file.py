@@ -7,7 +7,7 @@ The file is text, divided by lines that begin with `# %%`; nothing in it is run 
     # %% solution EXERCISE = MARKS        the answer cell is that of the notebook with solutions
     # %% mistake EXERCISE = MARKS: NAME   the answer cell is that of the exercise's control of this name
     # %% unanswered EXERCISE              the answer cell stays as it was released
-    # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `damage`
+    # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `hand_in`
 
 What stands below a solution, a mistake or an unanswered cell is for people.
 """
@@ -50,12 +50,12 @@ class Member:
 
 
 def read_class(folder: Path) -> tuple[Member, ...]:
-    """All members, from `folder/KIND/NAME.py`."""
+    """Return all members, from `folder/KIND/NAME.py`."""
     return tuple(read_member(path) for path in sorted(folder.glob("*/*.py")))
 
 
 def read_member(path: Path) -> Member:
-    """One member; raises `ClassFileError` naming the line that is wrong."""
+    """Return one member; raises `ClassFileError` naming the line that is wrong."""
     text = path.read_text(encoding="utf-8")
     answers: dict[str, list[str]] = {}
     marks: dict[str, float] = {}
@@ -93,13 +93,13 @@ def _frozen(lists: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """The head and the text of each part; what stands before the first belongs to people."""
+    """Return the head and the text of each part; what stands before the first is for people."""
     parts = re.split(rf"^{_MARK} *(.*)\n?", text, flags=re.MULTILINE)
     return [(head.strip(), body.strip("\n")) for head, body in zip(parts[1::2], parts[2::2], strict=True)]
 
 
 def solution(exercise: str, notebooks: Path = NOTEBOOKS) -> str:
-    """The answer cell of `exercise` as the notebook with solutions has it; raises `LookupError` if none does."""
+    """Return the answer cell of `exercise` in the notebook with solutions; raises `LookupError` if there is none."""
     for path in sorted(notebooks.glob(f"{exercise[:2]}_*/*.ipynb")):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise:
@@ -108,7 +108,7 @@ def solution(exercise: str, notebooks: Path = NOTEBOOKS) -> str:
 
 
 def control(exercise: str, name: str) -> str:
-    """The answer of the exercise's own control of that name; raises `LookupError` if it has none."""
+    """Return the answer of the exercise's own control of that name; raises `LookupError` if it has none."""
     part = hidden_part(exercise)
     known = {one.name: one.answer for one in part.controls} if part else {}
     if name not in known:

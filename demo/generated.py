@@ -1,4 +1,4 @@
-"""A class of any size, made up of what students hand in: right, half right, mistaken, hostile, damaged, nothing at all.
+"""Make up a class of any size that hands in what students do: right, half right, mistaken, hostile, damaged, nothing.
 
 Nobody in it is a person: a student's id says what is handed in, `full_07` or `damaged_02`. Answers are taken from
 where their marks are stated already, so that every member states its own: the controls of an exercise, and the class
@@ -141,6 +141,6 @@ def _damage(kind: str, number: int) -> tuple[str, ...]:
 
 
 def _halves(text: str) -> tuple[str, ...]:
-    """The text in two parts, which joined with a line break are the text again."""
+    """Return the text in two parts, which joined with a line break are the text again."""
     lines = text.split("\n")
     return "\n".join(lines[: len(lines) // 2]), "\n".join(lines[len(lines) // 2 :])

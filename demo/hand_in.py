@@ -124,7 +124,7 @@ def _no_metadata_version(folder: Path) -> None:
 
 
 def _several_copies(folder: Path) -> None:
-    """As after copying the check cell in JupyterLab, which copies its grading metadata, too."""
+    """Copy the check cells with their grading metadata, as JupyterLab does."""
 
     def change(notebook: dict[str, Any]) -> None:
         notebook["cells"] += [dict(cell, id=f"copy-{i}") for i, cell in enumerate(_check_cells(notebook))]

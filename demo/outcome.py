@@ -14,13 +14,13 @@ TOLERANCE = 5e-3  # points; marks are stated with two decimals
 
 
 def differences(members: Iterable[Member], records: Sequence[SubmissionRecord], marks_csv: Path) -> list[str]:
-    """One sentence for each mark that differs; empty if all agree."""
+    """Return a sentence for each mark that differs; empty if all agree."""
     exported = read_marks(marks_csv)
     return [sentence for member in members for sentence in _of_member(member, records, exported)]
 
 
 def read_marks(path: Path) -> dict[tuple[str, str], float]:
-    """Marks by student and assignment from nbgrader's CSV."""
+    """Return marks by student and assignment from nbgrader's CSV."""
     with path.open(newline="", encoding="utf-8") as file:
         return {(row["student_id"], row["assignment"]): float(row["score"]) for row in csv.DictReader(file)}
 
@@ -45,7 +45,7 @@ def _of_member(
 def feedback_back(
     course: Course, members: Sequence[Member], homes: Path, assignments: Iterable[str]
 ) -> tuple[list[str], int]:
-    """Fetch everybody's feedback; returns a sentence for each thing that is wrong, and how many pages came."""
+    """Fetch the feedback of all students; return a sentence for each fault, and how many pages came."""
     wrong: list[str] = []
     count = 0
     for assignment in assignments:
@@ -64,7 +64,7 @@ def feedback_back(
 
 
 def _faults(page: str, assignment: str, known: str) -> Iterator[str]:
-    """What is wrong with a page of feedback for a student who has `known` in any case."""
+    """Yield the faults of a page of feedback for a student who knows the text `known` already."""
     for exercise in of_assignment(assignment):
         if exercise not in page:
             yield f"lacks {exercise}"

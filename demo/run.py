@@ -29,7 +29,7 @@ HOMES = "homes"  # of the students
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What a demonstration found."""
+    """The result of a demonstration."""
 
     graded: Graded
     differences: tuple[str, ...]

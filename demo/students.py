@@ -1,4 +1,4 @@
-"""The students' side of nbgrader's exchange and of a learning platform, for a class that is made up."""
+"""Play the students' side of nbgrader's exchange and of a learning platform."""
 
 import shutil
 import zipfile
@@ -17,7 +17,7 @@ _CACHE = ".nbgrader_cache"  # where a student's nbgrader keeps what it handed in
 
 
 def hand_over(course: Course, home: Path, assignment: str) -> None:
-    """Hand in what lies in `home`; with links in it by hand, since nbgrader would copy what they lead to."""
+    """Hand in the folder in `home`; by hand if it holds links, since nbgrader would copy what they lead to."""
     linked = any(path.is_symlink() for path in (home / assignment).iterdir())
     (put_as_it_is if linked else submit)(course, home, assignment)
 
@@ -29,14 +29,14 @@ def submit(course: Course, home: Path, assignment: str) -> None:
 
 
 def put_as_it_is(course: Course, home: Path, assignment: str) -> None:
-    """Put a folder into the exchange by hand, links and all, as whoever can write there may."""
+    """Put a folder with its links into the exchange by hand, as anyone may who can write there."""
     inbound = Path(course.api.config.Exchange.root) / course.api.coursedir.course_id / "inbound"
     name = f"{home.name}+{assignment}+{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC+by-hand"
     shutil.copytree(home / assignment, inbound / name, symlinks=True)
 
 
 def can_ask(home: Path, assignment: str) -> bool:
-    """Whether the student's nbgrader has what it asks for feedback by: a notebook that it handed in."""
+    """Tell whether the student's nbgrader can ask for feedback: it does so by a notebook that it handed in."""
     return any((home / _CACHE).glob(f"*/*+{assignment}+*/*.ipynb"))
 
 

@@ -59,7 +59,7 @@ def add_batch(commands: Any) -> None:
 
 
 def add_device(command: argparse.ArgumentParser) -> None:
-    """Let `command` say what answers compute on."""
+    """Add the option `--device` to `command`."""
     told = "cpu, cuda or cuda:N: what answers compute on; measured speed earns points on a GPU only"
     command.add_argument("--device", type=_device, default="cpu", help=told)
 
@@ -95,7 +95,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _where(graded: "Graded") -> str:
-    """Where everything is, and what comes next."""
+    """Return where the results are, and the commands that come next."""
     canvas = graded.csv.with_name("canvas.csv")
     names = sorted({record.assignment for record in graded.records})
     return "\n".join(

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_questions(commands: Any) -> None:
-    """The commands that grade nobody."""
+    """Add the commands that grade nobody."""
     exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
     exercises.add_argument("--json", action="store_true")
     exercises.set_defaults(run=_exercises)

@@ -1,4 +1,4 @@
-"""What students handed in, each read once, and how one hand-in becomes one record, readable or not."""
+"""Read what students handed in, each file once, and grade one hand-in into one record, readable or not."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -103,7 +103,7 @@ def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | N
 
 
 def nothing_handed_in(path: Path) -> str:
-    """Return what is said of a notebook that is not there."""
+    """Return the sentence about a notebook that is not there."""
     return f"{path.name} was not handed in, or it is empty."
 
 

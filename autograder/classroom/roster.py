@@ -1,4 +1,4 @@
-"""Who is in the class: a CSV file into nbgrader's gradebook, all of it or, if a line is wrong, nothing.
+"""Read a class's roster from a CSV file into nbgrader's gradebook: all of it or, if a line is wrong, nothing.
 
 The columns are those of `nbgrader db student import`: id, and if there, first_name, last_name, email, lms_user_id.
 """
@@ -34,7 +34,7 @@ def import_roster(course: Course, path: Path) -> int:
 
 
 def read_roster(path: Path) -> dict[str, dict[str, str]]:
-    """The students of a CSV file, by id; raises `RosterError`."""
+    """Return the students of a CSV file, by id; raises `RosterError`."""
     try:
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets begin a file with a byte order mark
     except OSError as error:
@@ -54,7 +54,7 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _checked(rows: csv.DictReader[str], path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _checked(rows: "csv.DictReader[str]", path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     for row in rows:
         student = _cell(row, "id")
         where = f"Line {rows.line_num} of the roster {path}"

@@ -1,4 +1,4 @@
-"""Exit statuses of the commands, and the errors that end a command with a sentence.
+"""Define the exit statuses of the commands, and the errors that end a command with a sentence.
 
 An error that is said to a person carries its status as `exit_code`, as in click. Only `run_command` prints one.
 """

@@ -1,4 +1,4 @@
-"""Where a class is graded: an engine takes hand-ins and yields their records as they come.
+"""Grade hand-ins side by side: an engine takes them and yields their records as they come.
 
 `LocalEngine` grades with threads of this machine, `DaskEngine` on a cluster. Neither runs student code in its own
 processes: that is the work of the sandbox, wherever it is.

@@ -1,4 +1,4 @@
-"""An append-only journal of gradings: a record that `append` has written is never lost and never there twice.
+"""Keep an append-only journal of gradings: a record that `append` has written is never lost and never there twice.
 
     >>> with Journal(Path("work/journal.jsonl")) as journal:
     ...     if record.key not in journal:
@@ -176,7 +176,7 @@ class _Index:
         return (found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _read(self, key: Key) -> SubmissionRecord | None:
-        """Return a known record; if its line has changed, forget all, since somebody has edited the file."""
+        """Return a known record; forget all if its line has changed, since then somebody has edited the file."""
         if key not in self.places:
             return None
         line = self._line(*self.places[key])

@@ -1,4 +1,4 @@
-"""Grade a class: what the journal holds is taken from it, the rest is graded side by side and written down at once."""
+"""Grade a class: take the records that the journal holds, grade the other hand-ins, and write each record at once."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -12,19 +12,19 @@ from autograder.host.records import ExerciseStatus, SubmissionRecord
 
 @dataclass(frozen=True)
 class ClassRun:
-    """What a run did."""
+    """The records of one run."""
 
     records: tuple[SubmissionRecord, ...]  # one a hand-in, in their order
     from_journal: int  # how many of them an earlier run had written down
 
     @property
     def unfinished(self) -> tuple[SubmissionRecord, ...]:
-        """Records with an error of ours; they are not in the journal, so that the next run tries again."""
+        """Return the records with an error of ours; they are not in the journal, so that the next run tries again."""
         return tuple(record for record in self.records if not is_final(record))
 
 
 def is_final(record: SubmissionRecord) -> bool:
-    """Whether every exercise was graded; an error of ours is an attempt, not a result."""
+    """Tell whether every exercise was graded; an error of ours is an attempt, not a result."""
     if record.sandbox.level == NOT_ENTERED:
         return False
     return all(exercise.status is not ExerciseStatus.GRADER_ERROR for exercise in record.exercises)
@@ -40,7 +40,7 @@ def grade_class(
 ) -> ClassRun:
     """Grade on `engine` every hand-in that the journal does not hold yet.
 
-    `on_record` hears of each new record once it is on disk, in the order in which they finish.
+    `on_record` is called with each new record once it is on disk, in the order in which they finish.
     """
     done = {hand_in.key: record for hand_in in hand_ins if (record := journal.get(hand_in.key)) is not None}
     open_ones = [hand_in for hand_in in hand_ins if hand_in.key not in done]

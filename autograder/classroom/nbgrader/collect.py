@@ -1,4 +1,4 @@
-"""Collect hand-ins from nbgrader's exchange: what a student put there is data, and so is whose it claims to be.
+"""Collect hand-ins from nbgrader's exchange; neither their content nor the student's name on them is trusted.
 
 The exchange's inbound folder can be written by everybody. nbgrader takes a hand-in's owner and time from the name of
 its folder, follows links in it (one to / never ends), and stops at the first name that it cannot read. Here a folder
@@ -31,14 +31,14 @@ CLOCKS_DIFFER = timedelta(minutes=10)  # between the machine that hands in and t
 
 @dataclass(frozen=True)
 class Copied:
-    """What was copied of one hand-in."""
+    """The result of copying one hand-in."""
 
     sentences: tuple[str, ...]  # about what was not copied
     written: datetime  # when the last of its notebooks was written into the exchange, by the exchange's clock
 
 
 class CheckedCollect(ExchangeCollect):
-    """nbgrader's collection, from the command line and from Formgrader alike."""
+    """Collect for nbgrader, from the command line and from Formgrader alike."""
 
     def init_src(self) -> None:
         """Choose the hand-ins, the newest of each student, among those that may be believed."""
@@ -47,7 +47,7 @@ class CheckedCollect(ExchangeCollect):
         self.src_records: list[dict[str, Any]] = [record for record in self.src_records if record["username"] != NOBODY]
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
-        """What a folder's name says; nbgrader's own step raises for a name that it cannot read."""
+        """Return student and time from a folder's name; nbgrader's own step raises for a name that it cannot read."""
         folder = Path(path)
         student, claimed, refused = NOBODY, datetime.min, ""
         try:
@@ -61,7 +61,7 @@ class CheckedCollect(ExchangeCollect):
         return {"username": NOBODY if refused else student, "filename": folder.name, "timestamp": claimed}
 
     def _refusal(self, folder: Path, student: str) -> str:
-        """Why a hand-in is not taken for the student's; empty if it is."""
+        """Return why a hand-in is not taken for the student's; empty if it is."""
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode):
             return "it is not a folder"
@@ -129,7 +129,7 @@ class CheckedCollect(ExchangeCollect):
             write_notes(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), sentences)
 
     def _too_late(self, written: datetime, claimed: datetime) -> Iterator[str]:
-        """The time of a hand-in is in its name, which is the student's; that of its files is the exchange's."""
+        """Yield a sentence if only the time in the name, which the student wrote, is before the due time."""
         if self.duedate is not None and claimed <= self.duedate < written - CLOCKS_DIFFER:
             yield (
                 f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "
@@ -138,7 +138,7 @@ class CheckedCollect(ExchangeCollect):
 
 
 def copy_hand_in(folder: Path, to: Path) -> Copied:
-    """Copy the notebooks and nbgrader's own two files of a hand-in, no links, nothing with a second name."""
+    """Copy the notebooks and nbgrader's own two files of a hand-in, but no links and no files with a second name."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         sentences, written = [], 0.0
@@ -157,7 +157,7 @@ def copy_hand_in(folder: Path, to: Path) -> Copied:
 
 
 def _copy(folder: int, name: str, to: Path) -> tuple[float, str]:
-    """Copy one file; returns when it was last written, and why it was not copied."""
+    """Copy one file; return when it was last written, and why it was not copied."""
     try:
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The course's folders and nbgrader's interface to them, as nbgrader_config.py sets them."""
+"""Open the course: its folders and nbgrader's interface to them, as nbgrader_config.py sets them."""
 
 import re
 import warnings
@@ -24,7 +24,7 @@ class NbgraderError(CommandError):
 
 @dataclass(frozen=True)
 class Course:
-    """Where everything is. Folders of students are below `submitted`, `autograded` and `feedback`."""
+    """The folders of a course. Those of students are below `submitted`, `autograded` and `feedback`."""
 
     source: Path
     release: Path
@@ -38,7 +38,7 @@ class Course:
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """The assignments: folders of the source that hold a notebook of their own name."""
+        """Return the assignments: folders of the source that hold a notebook of their own name."""
         return tuple(sorted(p.parent.name for p in self.source.glob("*/*.ipynb") if p.stem == p.parent.name))
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -64,13 +64,13 @@ class Course:
 
 
 def _reason(log: str) -> str:
-    """The last error of a traceback in `log`, leaving out the one by which nbgrader ends, or else the last lines."""
+    """Return the last error of a traceback in `log`, without the one by which nbgrader ends, or else the last lines."""
     errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
     return str(errors[-1]) if errors else "\n".join(log.strip().splitlines()[-12:])
 
 
 def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:
-    """The course whose nbgrader_config.py lies in `root`: by default the working directory, or else this checkout.
+    """Return the course whose nbgrader_config.py lies in `root`, by default the working directory, or this checkout.
 
     `submitted` names another folder of submissions than that file does.
     """

@@ -1,4 +1,4 @@
-"""Export marks: as nbgrader does, in a file that a spreadsheet reads whatever the roster holds, and as Canvas does.
+"""Export marks as nbgrader does, in a file that a spreadsheet reads whatever the roster holds, and as Canvas does.
 
     nbgrader export --exporter autograder.classroom.nbgrader.export.CanvasExport --to canvas.csv
 
@@ -28,7 +28,7 @@ POSSIBLE = "    Points Possible"
 
 
 class MarksExport(ExportPlugin):
-    """One row an assignment and student; who handed in nothing has no time and 0 points."""
+    """Write one row for each assignment and student; a student who handed in nothing has no time and 0 points."""
 
     def export(self, gradebook: Gradebook) -> None:
         """Write the file `to`, by default grades.csv."""
@@ -55,7 +55,7 @@ def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[obj
 
 
 class CanvasExport(ExportPlugin):
-    """One row a student, one column an assignment; points after the late penalty."""
+    """Write one row for each student and one column for each assignment, with the points after the late penalty."""
 
     def export(self, gradebook: Gradebook) -> None:
         """Write the file `to`, by default canvas.csv."""

@@ -46,13 +46,13 @@ class CompiledTemplates(BytecodeCache):
         self._known: dict[str, tuple[str, CodeType]] = {}  # by key: the checksum of the source, and its code
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Give jinja2 the code of a template; it compiles where it is given none."""
+        """Give jinja2 the code of a template; jinja2 compiles a template for which it is given none."""
         checksum, code = self._known.get(bucket.key, ("", None))
         if checksum == bucket.checksum:
             bucket.code = code
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what was just compiled."""
+        """Keep a template that was just compiled."""
         if bucket.code is not None:
             self._known[bucket.key] = (bucket.checksum, bucket.code)
 
@@ -61,7 +61,7 @@ _COMPILED = CompiledTemplates()
 
 
 class KeptColours(Highlight2HTML):
-    """nbconvert's colouring of code, done once for a cell that many notebooks have."""
+    """Colour code as nbconvert does, once for a cell that many notebooks have."""
 
     def __call__(self, source: str, language: str | None = None, metadata: Mapping[str, Any] | None = None) -> str:
         """Return the cell's code as HTML."""
@@ -76,7 +76,7 @@ def _coloured(source: str, language: str, magics_language: str | None) -> str:
 
 
 class FeedbackExporter(HTMLExporter):
-    """nbconvert's exporter of pages, whose templates are compiled by the first one in a process."""
+    """Export pages as nbconvert does; the first exporter of a process compiles the templates for all."""
 
     optimistic_validation = Bool(True).tag(config=True)  # against the notebook's format, once after all steps
 
@@ -88,7 +88,7 @@ class FeedbackExporter(HTMLExporter):
     def from_notebook_node(
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **others: Any
     ) -> tuple[str, dict[str, Any]]:
-        """Return the page; where a picture has no text, as nbconvert makes it."""
+        """Return the page; nbconvert makes it where a picture has no text."""
         found = self._init_resources(resources)
         language = nb.metadata.get("language_info", {})
         lexer = language.get("pygments_lexer", language.get("name"))
@@ -103,12 +103,12 @@ class FeedbackExporter(HTMLExporter):
 
 
 class ReleaseToEach(ExchangeReleaseFeedback):
-    """nbgrader's release of feedback, from the command line and from Formgrader alike."""
+    """Release feedback for nbgrader, from the command line and from Formgrader alike."""
 
     src_path: str  # a pattern with * for the student
 
     def copy_files(self) -> None:
-        """Release what can be; name the others."""
+        """Release the feedback of each student who handed in here, and name the others."""
         pattern, excluded = self.src_path, self.coursedir.student_id_exclude
         without = []
         for folder in sorted(Path("/").glob(f"{pattern.lstrip('/')}/")):
@@ -143,5 +143,5 @@ class ReleaseToEach(ExchangeReleaseFeedback):
 
 
 def _page(folder: Path, secret: str, name: str) -> Path:
-    """Where nbgrader looks for the feedback on the notebook `name` of the hand-in that has this secret."""
+    """Return where nbgrader looks for the feedback on the notebook `name` of the hand-in that has this secret."""
     return folder / f"{notebook_hash(secret=secret, notebook_id=name)}.html"

@@ -1,4 +1,4 @@
-"""All places where we change nbgrader: classes of ours that its configuration names, and patches of its modules.
+"""List all that we change in nbgrader: classes of ours that its configuration names, and patches of its modules.
 
 `nbgrader_config.py` sets what `HOOKS` lists. `PATCHES` lists the names in nbgrader's modules that we replace while one
 of its steps runs; no other module may replace any. Jupyter reads the configuration when it starts, so this file loads

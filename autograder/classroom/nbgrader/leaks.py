@@ -28,7 +28,7 @@ class Fingerprint:
 
 
 def fingerprints(lines: Iterable[str], origin: str) -> Iterator[Fingerprint]:
-    """The fingerprints of a piece of secret text."""
+    """Yield the fingerprints of a piece of secret text."""
     before = ""
     for line in _meaningful(lines):
         if len(line) >= LONG:
@@ -46,7 +46,7 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 
 
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
-    """Fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
+    """Return the fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
 
     The answers of known marks in hidden files repeat what a lesson gives openly (a function's first lines, a program to
     be mended), so of their text what stands outside the solutions is no secret. Of the other code there, all is.
@@ -68,7 +68,7 @@ def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
 
 
 def _code_and_answers(text: str) -> tuple[list[str], list[str]]:
-    """The lines of a hidden file outside and inside of texts of several lines, which are answers of known marks."""
+    """Return the lines of a hidden file outside and inside of long texts, which are answers of known marks."""
     constants = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
     texts = [node for node in constants if isinstance(node.value, str)]
     spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in texts]
@@ -78,7 +78,7 @@ def _code_and_answers(text: str) -> tuple[list[str], list[str]]:
 
 
 def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
-    """One sentence for each secret found in any file below `release`."""
+    """Return a sentence for each secret found in any file below `release`."""
     known = {secret.text: secret.origin for secret in secrets}
     problems: list[str] = []
     for path in sorted(p for p in release.rglob("*") if p.is_file()):
@@ -91,7 +91,7 @@ def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """The texts of a file: of a notebook its cells and their outputs, of another file everything."""
+    """Yield the texts of a file: of a notebook its cells and their outputs, of another file everything."""
     content = path.read_text(errors="replace")
     if path.suffix != ".ipynb":
         yield content

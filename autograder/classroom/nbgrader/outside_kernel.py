@@ -1,4 +1,4 @@
-"""nbgrader's grading step, without a kernel: marks come from our record of the submission, not from running it.
+"""Grade in nbgrader's step without a kernel: marks come from our record of the submission, not from running it.
 
 The notebook that nbgrader passes through its steps is only shown to people; what is graded is the file as it was handed
 in, once, under one key of the journal. A failure of the student is a mark of 0 with a reason. A failure of ours raises,
@@ -35,7 +35,7 @@ class NotGradedError(Exception):
 
 
 class GradeOutsideKernel(NbGraderPreprocessor):
-    """nbgrader's step in place of Execute: writes each exercise's mark and report as the output of its check cell."""
+    """Write each exercise's mark and report as the output of its check cell, in place of nbgrader's step Execute."""
 
     journal = Unicode(help="file of the journal of gradings").tag(config=True)
     seed_file = Unicode(help="file of the secret seed").tag(config=True)
@@ -68,7 +68,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
         return record
 
     def _hand_in(self, student: str, assignment: str, notebook: str) -> HandedIn:
-        """Return what the exporter, whose child nbconvert makes us, has read; nbgrader makes that the converter's."""
+        """Return the hand-in that the exporter, our parent, has read; the exporter's parent is nbgrader's converter."""
         course = self.parent.parent.coursedir
         path = Path(course.format_path(course.submitted_directory, student, assignment)) / f"{notebook}.ipynb"
         read: HandedIn | None = getattr(self.parent, "hand_in", None)
@@ -118,7 +118,7 @@ def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str
 
 
 def mark_of(exercise: ExerciseRecord, most: float) -> float:
-    """The mark of a cell worth `most` points, a finite float from 0 to `most`: the share of what was assessed."""
+    """Return the mark of a cell worth `most` points, from 0 to `most`: the share of what was assessed."""
     if exercise.status is ExerciseStatus.GRADER_ERROR:
         raise NotGradedError(f"{exercise.id} was not graded, for no fault of the student: {exercise.message}")
     if exercise.max_points <= 0:

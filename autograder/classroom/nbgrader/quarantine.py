@@ -30,7 +30,7 @@ QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # what too
 
 @dataclass(frozen=True)
 class Correction:
-    """One thing that was set right."""
+    """One correction of a folder, in a sentence."""
 
     student: str
     assignment: str
@@ -38,12 +38,12 @@ class Correction:
 
 
 def correct_submissions(submitted: Path, quarantine: Path, assignments: Iterable[str]) -> list[Correction]:
-    """Set right everything in `submitted`, keep what is taken out below `quarantine`, and return what was done."""
+    """Correct everything in `submitted`, keep what is taken out below `quarantine`, and return what was done."""
     done: list[Correction] = []
     known = tuple(assignments)
     for folder in sorted(submitted.iterdir()) if submitted.is_dir() else ():
         if not _is(folder, stat.S_ISDIR) or not STUDENT.fullmatch(folder.name):
-            _put_aside(folder, quarantine / "_foreign")
+            _move(folder, quarantine / "_foreign")
             sentence = f"{folder.name!r:.80} is not a student's folder; it was put aside."
             done.append(Correction(folder.name, "", sentence))
             continue
@@ -67,7 +67,7 @@ def before_autograde(*, assignment: str, student: str, notebooks: list[str]) -> 
 def _correct(folder: Path, quarantine: Path) -> list[str]:
     kept = quarantine / folder.parent.name / folder.name
     if not _is(folder, stat.S_ISDIR):
-        _put_aside(folder, kept)
+        _move(folder, kept)
         folder.mkdir()
     notebook = folder / f"{folder.name}.ipynb"
     earlier, names = notes_for(notebook, quarantine), other_names(notebook, quarantine) or _misnamed(notebook)
@@ -81,20 +81,20 @@ def _correct(folder: Path, quarantine: Path) -> list[str]:
 
 
 def _foreign_files(folder: Path, kept: Path, *, keep_notebooks: bool = False) -> Iterator[str]:
-    """Put aside what is neither the notebook nor nbgrader's own, with a sentence for each that matters to a person."""
+    """Move away what is neither the notebook nor nbgrader's own; yield a sentence for each that matters to a person."""
     for path in sorted(folder.iterdir()):
         is_notebook = path.suffix == ".ipynb" if keep_notebooks else path.name == f"{folder.name}.ipynb"
         plain = _is(path, stat.S_ISREG) and path.lstat().st_nlink == 1
         if (is_notebook and (plain or keep_notebooks)) or (path.name in KEPT and plain):
             continue
         kind = _kind(path)
-        _put_aside(path, kept)
+        _move(path, kept)
         if path.name not in QUIET:
             yield f"{path.name!r:.80} ({kind}) is not part of the submission; it was put aside."
 
 
 def _misnamed(notebook: Path) -> list[str]:
-    """The names of all notebooks beside the place of this one, if that is empty."""
+    """Return the names of all notebooks beside the place of this one, if that is empty."""
     if notebook.exists() or notebook.is_symlink():
         return []
     return [p.name for p in notebook.parent.glob("*.ipynb") if _is(p, stat.S_ISREG) and p.lstat().st_nlink == 1]
@@ -116,24 +116,24 @@ def _bad_timestamp(folder: Path, kept: Path) -> Iterator[str]:
     try:
         parse_utc(text)
     except (ValueError, OverflowError, TypeError):
-        _put_aside(path, kept)
+        _move(path, kept)
         yield f"{TIMESTAMP} held no time ({text!r:.60}); the submission counts as handed in on time."
 
 
-def _put_aside(path: Path, folder: Path) -> None:
-    """Move `path` itself, never what it points to, under a name that cannot meet another, with its links defused."""
+def _move(path: Path, folder: Path) -> None:
+    """Move `path` itself, never what it points to, to a new name, and replace links in it by texts."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = path.rename(folder / f"{time.time_ns()}~{path.name}")
     if _is(kept, stat.S_ISDIR):
         for place, folders, files in os.walk(kept):
             for name in (*folders, *files):
-                _defuse(Path(place, name))
+                _replace_link(Path(place, name))
     else:
-        _defuse(kept)
+        _replace_link(kept)
 
 
-def _defuse(path: Path) -> None:
-    """Put a text in the place of a link, pipe or device, since tools that walk folders follow links."""
+def _replace_link(path: Path) -> None:
+    """Replace a link, pipe or device by a text, since tools that walk folders follow links."""
     if _is(path, stat.S_ISREG) or _is(path, stat.S_ISDIR):
         return
     was = _kind(path)
@@ -142,7 +142,7 @@ def _defuse(path: Path) -> None:
 
 
 def _is(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Ask for the kind of `path` itself, not of what it points to; what is not there is of no kind."""
+    """Tell the kind of `path` itself, not of what it points to; a path that does not exist is of no kind."""
     try:
         return kind(path.lstat().st_mode)
     except FileNotFoundError:

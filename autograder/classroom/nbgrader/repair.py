@@ -36,7 +36,7 @@ _UNSAID = {"task": False}  # what nbgrader itself leaves out
 
 
 class SubmissionExporter(NotebookExporter):
-    """nbconvert's notebook exporter, reading what lies in submitted/ with `readable_notebook`."""
+    """Export notebooks as nbconvert does, reading those in submitted/ with `readable_notebook`."""
 
     hand_in: HandedIn | None = None  # the one that was read last, for the step that grades it
     # the notebook is held against its format once, after all steps, where nbconvert would do it after each
@@ -56,7 +56,7 @@ class SubmissionExporter(NotebookExporter):
         return self.from_notebook_node(notebook, resources=resources, **options)
 
     def _released_for(self, path: Path, resources: Mapping[str, Any]) -> Path | None:
-        """The released notebook that `path` answers, or None if `path` is not a submission."""
+        """Return the released notebook that `path` answers, or None if `path` is not a submission."""
         converter: Any = self.parent
         course, names = converter.coursedir, resources["nbgrader"]
         submitted = course.format_path(course.submitted_directory, names["student"], names["assignment"])
@@ -79,7 +79,7 @@ def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
 
 
 def rebuilt(notebook: Mapping[str, Any]) -> NotebookNode:
-    """A well-formed notebook with the cells of one that may be anything."""
+    """Return a well-formed notebook with the cells of one that may be anything."""
     return new_notebook(cells=[_cell(cell) for cell in notebook["cells"] if isinstance(cell, dict)])
 
 
@@ -113,12 +113,12 @@ class ReleasedCell:
 
     @property
     def locked(self) -> bool:
-        """Whether students were not to change it."""
+        """Tell whether students were not to change it."""
         return bool(self.metadata["locked"])
 
 
 class RepairMetadata(NbGraderPreprocessor):
-    """nbgrader's step that makes the metadata right; the notes end up in the notebook's own metadata."""
+    """Repair the metadata in one of nbgrader's steps; the notes go into the notebook's own metadata."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Repair one notebook."""
@@ -135,7 +135,7 @@ class RepairMetadata(NbGraderPreprocessor):
 
 
 def released_cells(notebook: Any) -> dict[str, ReleasedCell]:
-    """The cells of one notebook of the gradebook, in their order."""
+    """Return the cells of one notebook of the gradebook, in their order."""
     points = {cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)}
     kinds = {
         "grade": {cell.name for cell in notebook.grade_cells},
@@ -161,7 +161,7 @@ def _released(cell: SourceCell, kinds: Mapping[str, set[str]], points: Mapping[s
 def repaired(
     cells: list[NotebookNode], released: Mapping[str, ReleasedCell]
 ) -> tuple[list[NotebookNode], tuple[str, ...]]:
-    """The cells with the metadata they should have, duplicates joined, deleted check cells put back; and notes."""
+    """Return cells with the metadata they should have, duplicates joined, deleted check cells put back; and notes."""
     kept: list[NotebookNode] = []
     first: dict[str, NotebookNode] = {}
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""What an instructor sees of a class: a page that opens offline, a text for the terminal, and tables as data."""
+"""Report on a class to its instructor: a page that opens offline, a text for the terminal, and tables as data."""
 
 from autograder.classroom.report.data import checks_csv, class_json
 from autograder.classroom.report.environment import Environment, this_environment

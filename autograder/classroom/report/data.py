@@ -1,4 +1,4 @@
-"""The class report as data: JSON for programs, CSV for spreadsheets. Nothing in it that the page does not say."""
+"""Write the class report as data: JSON for programs, CSV for spreadsheets. The page says all that is in it."""
 
 import csv
 import io
@@ -28,13 +28,13 @@ COLUMNS = (
 
 
 def class_json(summary: ClassSummary, *, title: str, environment: Environment) -> str:
-    """The whole summary as one JSON document, with every student's records."""
+    """Return the whole summary as one JSON document, with every student's records."""
     data = {"schema": SCHEMA, "title": title, "environment": dict(environment.facts), **asdict(summary)}
     return json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False)
 
 
 def checks_csv(summary: ClassSummary) -> str:
-    """One line a student and check, with a head; half surrogates and control characters are replaced."""
+    """Return one line for each student and check, with a head; half surrogates and control characters are replaced."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)

@@ -1,4 +1,4 @@
-"""The class report as one page: no script, no network, nothing beside it, every string escaped."""
+"""Write the class report as one page: no script, no network, no other file, every string escaped."""
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ _DISCRIMINATION = (
 
 
 def class_html(summary: ClassSummary, *, title: str, environment: Environment) -> str:
-    """The class report as one HTML document that opens offline.
+    """Return the class report as one HTML document that opens offline.
 
     It holds what needs a person, students, exercises, distribution, checks, every submission, and where it ran.
     """
@@ -168,7 +168,7 @@ def _style() -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
-    """A table; a head that starts with `#` is a column of numbers."""
+    """Return a table; a head that starts with `#` is a column of numbers."""
     kinds = ["num" if head.startswith("#") else "" for head in heads]
     top = (element("th", head.removeprefix("#"), class_=kind) for head, kind in zip(heads, kinds, strict=True))
     body = (
@@ -179,13 +179,13 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
 
 
 def _bar(value: float, whole: float) -> Html:
-    """A bar without words, for beside a number that says the same."""
+    """Return a bar without words, to stand beside a number that says the same."""
     inside = element("i", style=f"width:{percent(value, whole)}%")
     return element("div", inside, class_="bar", aria_hidden="true")
 
 
 def _cell(record: ExerciseRecord | None) -> Html:
-    """One student's result of one exercise, small."""
+    """Return one student's result of one exercise, small."""
     if record is None:
         return element("span", "not handed in", class_="quiet")
     if record.status is ExerciseStatus.GRADER_ERROR:
@@ -197,12 +197,12 @@ def _cell(record: ExerciseRecord | None) -> Html:
 
 
 def _name(student: str) -> str:
-    """A student's name at a length that fits a table."""
+    """Return a student's name at a length that fits a table."""
     return one_line(student, limit=60)
 
 
 def _histogram(bins: Sequence[int]) -> Html:
-    """An SVG of equally wide bins from 0 to 100 percent; its label says the same in words."""
+    """Return an SVG of equally wide bins from 0 to 100 percent; its label says the same in words."""
     most = max([1, *bins])
     words = ", ".join(f"{_bin_label(i, len(bins))} %: {count}" for i, count in enumerate(bins) if count)
     return element(

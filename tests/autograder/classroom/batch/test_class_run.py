@@ -2,10 +2,12 @@
 
 import dataclasses
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
+from autograder.classroom import hand_in as hand_in_module
 from autograder.classroom.batch import (
     Journal,
     LocalEngine,
@@ -140,6 +142,22 @@ def test_the_hash_is_that_of_the_file_and_never_follows_a_link(tmp_path: Path) -
     (tmp_path / "link").symlink_to("real")
     assert read_hand_in("a", "s", tmp_path / "real").sha256 == hashlib.sha256(b"text").hexdigest()
     assert read_hand_in("a", "s", tmp_path / "link").sha256 != hashlib.sha256(b"text").hexdigest()
+
+
+def test_a_hand_in_is_read_and_digested_once_and_its_notebook_is_not_kept(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "s" / "05_fx_rewrite" / "05_fx_rewrite.ipynb"
+    path.parent.mkdir(parents=True)
+    cell = {"cell_type": "code", "source": "x", "metadata": {"nbgrader": {"grade_id": "05_bias_silu_pass"}}}
+    path.write_text(json.dumps({"cells": [cell]}))
+    (found,) = handed_in(tmp_path, ["05_fx_rewrite"])
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.unlink()  # nothing that follows reads it
+    assert (found.sha256, found.notebook, dict(found.answers)) == (expected, None, {"05_bias_silu_pass": "x"})
+    given: list[object] = []
+    monkeypatch.setattr(hand_in_module, "grade_answers", lambda *a, **named: given.append((a[2], named)))
+    found.grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
+    ((answers, named),) = given  # type: ignore[misc]
+    assert (answers, named["submission_sha256"]) == (found.answers, expected)
 
 
 def test_an_unreadable_hand_in_gets_zero_with_a_sentence_for_every_exercise(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from autograder.classroom.nbgrader import outside_kernel
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
+from autograder.classroom.submission import read_bytes
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
@@ -345,3 +346,14 @@ def test_formgraders_button_grades_what_nobody_graded_yet(course: Course, graded
 def test_grading_again_takes_everything_from_the_journal(only: Callable[..., Course]) -> None:
     again = grade_again(only("honest", "renamed", "cut_off", "ours"))
     assert (len(again.records), again.from_journal, len(again.failures)) == (4, 3, 1)
+
+
+def test_formgraders_button_reads_a_hand_in_once(course: Course, graded: Graded, monkeypatch) -> None:
+    read = []
+    monkeypatch.setattr("autograder.classroom.hand_in.read_bytes", lambda path: read.append(path) or read_bytes(path))
+    released = json.loads((course.release / NAME / f"{NAME}.ipynb").read_text())
+    folder = hand_in(course, "once", with_answer(released, FULL))
+    course.do("autograde", NAME, "once")
+    assert read == [folder / f"{NAME}.ipynb"]
+    course.do("autograde", NAME, "honest")
+    assert len(read) == 2
