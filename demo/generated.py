@@ -106,6 +106,12 @@ class _Pool:
 
 
 Pools = Mapping[str, _Pool]
+
+
+def _right(pool: _Pool, place: int, random: Random) -> Answer:
+    return pool.right
+
+
 _TAKE: dict[str, Callable[[_Pool, int, Random], Answer]] = {
     "partial": lambda pool, place, random: (
         random.choice(pool.half) if pool.half else pool.right if place % 2 else (STUB, 0.0)
@@ -121,7 +127,7 @@ def _member(kind: str, number: int, assignment: str, pools: Pools, random: Rando
     if kind == "absent":
         return Member(name, kind, "Hands in nothing.", {}, {}, {})
     damage = _damage(kind, number)
-    take = _TAKE.get(kind, lambda pool, place, random: pool.right)
+    take = _TAKE.get(kind, _right)
     texts: dict[str, tuple[str, ...]] = {}
     marks: dict[str, float] = {}
     for place, (exercise, pool) in enumerate(pools.items()):

@@ -1,9 +1,8 @@
 """Grade many submissions: a journal that survives being killed, engines, and the run that fills the journal."""
 
-from autograder.classroom.batch.engine import Engine, EngineError, LocalEngine
+from autograder.classroom.batch.engine import ClassRun, Engine, EngineError, LocalEngine, grade_class
 from autograder.classroom.batch.journal import Journal, JournalError, find_record, records_in
 from autograder.classroom.batch.progress import stage
-from autograder.classroom.batch.run import ClassRun, grade_class
 from autograder.classroom.batch.seed import fingerprint, secret_seed
 
 __all__ = [

@@ -57,7 +57,7 @@ class DaskEngine:
         if not self.client.scheduler_info(n_workers=-1)["workers"]:
             raise EngineError("The Dask cluster has no worker; start one with: dask worker SCHEDULER --nthreads 1.")
         asked = (str(folder), str(self.seed_file), GRADER_VERSION, self.level, self.trust, self.device)
-        for address, sentence in sorted(self.client.run(unreadiness, *asked).items()):
+        for address, sentence in sorted(self.client.run(readiness_problem, *asked).items()):
             if sentence:
                 raise EngineError(f"The Dask worker {address} {sentence}")
 
@@ -99,7 +99,7 @@ def _record(hand_in: HandedIn, future: Any) -> SubmissionRecord:
 def grade_order(order: Order) -> str:
     """Grade one hand-in on this Dask worker and return its record as JSON."""
     # asked again, since a worker may have joined after the start
-    sentence = unreadiness(order.path, order.seed_file, order.version, order.level, order.trust, order.device)
+    sentence = readiness_problem(order.path, order.seed_file, order.version, order.level, order.trust, order.device)
     hand_in = replace(read_hand_in(order.assignment, order.student, Path(order.path)), notes=order.notes)
     if sentence:
         return hand_in.not_graded(f"The machine {platform.node()} {sentence}").to_json()
@@ -109,7 +109,7 @@ def grade_order(order: Order) -> str:
     return hand_in.grade(sandbox=sandbox, seed=secret_seed(Path(order.seed_file))).to_json()
 
 
-def unreadiness(path: str, seed_file: str, version: str, level: str, trust: bool, device: str = "cpu") -> str:
+def readiness_problem(path: str, seed_file: str, version: str, level: str, trust: bool, device: str = "cpu") -> str:
     """Return why this Dask worker cannot grade what lies at `path`, in a sentence; empty if it can."""
     if version != GRADER_VERSION:
         return f"runs version {GRADER_VERSION} of the grader instead of {version}; install the same version there."
