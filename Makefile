@@ -60,7 +60,7 @@ lab: release  ## open the released notebooks in JupyterLab, as a student sees th
 .PHONY: release
 release: system-packages $(READY)  ## build the students' notebooks, without solutions, into work/release
 	@echo "==> Releasing notebooks/ to work/release"
-	@$(PYTHON) -m autograder.classroom.nbgrader.release
+	@$(PYTHON) -m autograder release
 
 .PHONY: grade
 grade: system-packages $(READY)  ## grade every collected submission in work/submitted

@@ -19,7 +19,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.classroom.batch import Journal, LocalEngine, grade_class, handed_in, records_in, secret_seed
+from autograder.classroom.batch import Journal, LocalEngine, grade_class, records_in, secret_seed
+from autograder.classroom.hand_in import handed_in
 from autograder.host.sandbox import open_sandbox
 from benchmarks.made_class import make_class
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from autograder.classroom.batch import HandedIn
+from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.exercises.quality.controls import controls
 
 ROOT = Path(__file__).parents[1]
@@ -19,7 +19,7 @@ def make_class(folder: Path, exercise: str, count: int) -> list[HandedIn]:
         path.parent.mkdir(parents=True)
         # a different text for each, since no two students hand in the same file
         path.write_text(json.dumps(_notebook(exercise, f"{answers[number % len(answers)]}\n# {number}\n")))
-        made.append(HandedIn(assignment, path.parts[-3], path))
+        made.append(read_hand_in(assignment, path.parts[-3], path).without_notebook())
     return made
 
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.page_times [--students 60] [--quick] [--work FOLDER]
 
-A made-up class is graded first (`demo.afternoon`), unless FOLDER holds one. Each page is opened in
+A made-up class is graded first (`python -m demo afternoon`), unless FOLDER holds one. Each page is opened in
 Chromium, once unmeasured and three times measured, until it is loaded and holds its rows. Exit status: 0 each median is
 below 2 s · 1 one is not · 2 there is no Chromium.
 """
@@ -70,7 +70,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         work = (options.work or Path(folder) / "work").resolve()
         if not options.work:
-            command = ["-m", "demo.afternoon", "--students", str(size), "--work", str(work)]
+            command = ["-m", "demo", "afternoon", "--students", str(size), "--work", str(work)]
             if (status := subprocess.run([sys.executable, *command], cwd=ROOT, stdout=sys.stderr).returncode) > 1:
                 return status
         rows = sum(1 for _ in work.glob(f"autograded/*/{NAME}"))

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("course_lib", "autograder")
 # Where Python of our own lies. What students hand in (tests/submissions) is bad on purpose and never read here.
-CODE = (*PACKAGES, "scripts", "benchmarks", "tests")
+CODE = (*PACKAGES, "demo", "scripts", "benchmarks", "tests")
 
 
 def python_files(*folders: str) -> list[Path]:

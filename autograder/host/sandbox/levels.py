@@ -7,6 +7,8 @@ from enum import IntEnum
 class SandboxError(Exception):
     """The sandbox cannot be opened; one sentence for the person at the keyboard, never the student's fault."""
 
+    exit_code = 4  # of a command that ends with it
+
 
 class Level(IntEnum):
     """How well student code is isolated; 1 is the strongest."""

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.nbgrader.guard import before_autograde, guard_submissions, notes_for
+from autograder.classroom.nbgrader.quarantine import before_autograde, correct_submissions
+from autograder.classroom.notes import notes_for
 
 NAME = "05_fx_rewrite"
 
@@ -21,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 def guard(folder: Path) -> list[str]:
     root = folder.parents[2]
-    return [g.sentence for g in guard_submissions(root / "submitted", root / "aside", [NAME])]
+    return [g.sentence for g in correct_submissions(root / "submitted", root / "aside", [NAME])]
 
 
 def aside(folder: Path) -> list[str]:

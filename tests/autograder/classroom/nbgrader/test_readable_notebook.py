@@ -7,7 +7,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.classroom.nbgrader.reading import CELL_CHARACTERS, readable_notebook
+from autograder.classroom.hand_in import read_hand_in
+from autograder.classroom.nbgrader.repair import CELL_CHARACTERS, readable_notebook
 
 CELL = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "outputs": [], "execution_count": None}
 UNREADABLE = {
@@ -46,26 +47,30 @@ def released(tmp_path: Path) -> Path:
 def test_what_cannot_be_read_becomes_the_released_notebook_with_the_reason(tmp_path, released, what) -> None:
     path = tmp_path / "answer.ipynb"
     path.write_bytes(UNREADABLE[what])
-    notebook, notes = readable_notebook(path, released)
+    hand_in = read_hand_in("a", "s", path)
+    notebook = readable_notebook(hand_in, released)
     assert "graded as an empty notebook" in notebook.cells[0].source
     assert notebook.cells[1].source == "stub"
-    assert "answer.ipynb" in notes[0]
+    assert "answer.ipynb" in hand_in.reason
     assert path.read_bytes() == UNREADABLE[what]
 
 
 def test_a_link_is_not_followed(tmp_path: Path, released: Path) -> None:
     (tmp_path / "answer.ipynb").symlink_to(released)
-    assert "cannot be read" in readable_notebook(tmp_path / "answer.ipynb", released)[1][0]
+    hand_in = read_hand_in("a", "s", tmp_path / "answer.ipynb")
+    assert "cannot be read" in hand_in.reason
+    assert hand_in.reason in readable_notebook(hand_in, released).cells[0].source
 
 
 @pytest.mark.parametrize("what", ODD_CELLS)
 def test_an_odd_cell_becomes_a_well_formed_one(tmp_path: Path, released: Path, what: str) -> None:
     path = tmp_path / "answer.ipynb"
     path.write_text(json.dumps({"cells": [CELL, ODD_CELLS[what]], "nbformat": 77, "metadata": {"kernelspec": 3}}))
-    notebook, notes = readable_notebook(path, released)
+    hand_in = read_hand_in("a", "s", path)
+    notebook = readable_notebook(hand_in, released)
     nbformat.validate(notebook)
     nbformat.writes(notebook).encode("utf-8")
-    assert notes == ()
+    assert (hand_in.reason, hand_in.repairs) == ("", ())
     assert notebook.cells[0].source == "1"
     assert all(len(cell.source) < CELL_CHARACTERS + 100 for cell in notebook.cells)
 
@@ -73,4 +78,4 @@ def test_an_odd_cell_becomes_a_well_formed_one(tmp_path: Path, released: Path, w
 def test_a_course_that_is_not_released_is_no_fault_of_the_student(tmp_path: Path) -> None:
     (tmp_path / "answer.ipynb").touch()
     with pytest.raises(OSError, match=r"missing\.ipynb"):
-        readable_notebook(tmp_path / "answer.ipynb", tmp_path / "missing.ipynb")
+        readable_notebook(read_hand_in("a", "s", tmp_path / "answer.ipynb"), tmp_path / "missing.ipynb")

@@ -1,6 +1,4 @@
-"""The class report as text: the terminal's twin of the page."""
-
-from __future__ import annotations
+"""Write the class report as text for a terminal."""
 
 from collections.abc import Iterator
 
@@ -15,7 +13,7 @@ BAR_CHARACTERS = 20
 
 
 def class_text(summary: ClassSummary, *, title: str, environment: Environment) -> str:
-    """The class report in plain text, with all that the page says about the class as a whole."""
+    """Return the class report in plain text, with all that the page says about the class as a whole."""
     sections = (
         [title, "=" * len(title), _key_numbers(summary)],
         ["Students", *_students(summary)],

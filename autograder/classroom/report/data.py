@@ -1,6 +1,4 @@
-"""The class report as data: JSON for programs, CSV for spreadsheets. Nothing in it that the page does not say."""
-
-from __future__ import annotations
+"""Write the class report as data: JSON for programs, CSV for spreadsheets. The page says all that is in it."""
 
 import csv
 import io
@@ -13,7 +11,7 @@ from autograder.classroom.report.summary import ClassSummary
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"
-FORMULA = ("=", "+", "-", "@")  # what a spreadsheet runs when a cell begins with it
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet runs when a cell begins with it
 COLUMNS = (
     "student",
     "assignment",
@@ -30,13 +28,13 @@ COLUMNS = (
 
 
 def class_json(summary: ClassSummary, *, title: str, environment: Environment) -> str:
-    """The whole summary as one JSON document, with every student's records."""
+    """Return the whole summary as one JSON document, with every student's records."""
     data = {"schema": SCHEMA, "title": title, "environment": dict(environment.facts), **asdict(summary)}
     return json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False)
 
 
 def checks_csv(summary: ClassSummary) -> str:
-    """One line a student and check, with a head; half surrogates and control characters are replaced."""
+    """Return one line for each student and check, with a head; half surrogates and control characters are replaced."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -55,5 +53,9 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
 
 
 def _cell(text: str) -> str:
-    shown = one_line(text, limit=400)
-    return f"'{shown}" if shown.startswith(FORMULA) else shown
+    return plain(one_line(text, limit=400))
+
+
+def plain(text: str) -> str:
+    """Return `text` so that no spreadsheet takes it for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,7 +1,7 @@
 """A page of feedback names every exercise, and no hidden check that its student could not know of."""
 
 from autograder.exercises import find, of_assignment
-from demo.feedback_back import _faults
+from demo.outcome import _faults
 
 NAME = "04_fx_capture"
 HIDDEN = next(c for c in find("04_read_a_graph", hidden=True).checks if c.hidden and c.name != c.category)

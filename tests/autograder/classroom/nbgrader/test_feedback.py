@@ -7,7 +7,7 @@ from nbconvert.filters.highlight import Highlight2HTML
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.classroom.nbgrader.course import open_course
-from autograder.classroom.nbgrader.feedback_page import CompiledTemplates, FeedbackExporter, KeptColours
+from autograder.classroom.nbgrader.feedback import CompiledTemplates, FeedbackExporter, KeptColours
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
-"""Make submitted/ safe to read: ordinary files of expected names stay, everything else is put aside, byte for byte.
+"""Make submitted/ safe to read: ordinary files of expected names stay, everything else goes to a quarantine folder.
 
 nbgrader copies every file of a submission and follows links, so a link to the gradebook would come back to its sender
 with the feedback. And a submission without a notebook of the right name appears nowhere; here it gets an empty one,
-which the grader reports as such, so that its student stands in gradebook, CSV and report.
+which the grader reports as such, so that its student stands in gradebook, CSV and report. What is moved stays byte for
+byte as it was, but for links, which are replaced by a text.
 """
 
-from __future__ import annotations
-
-import hashlib
-import json
 import os
 import re
 import stat
@@ -19,101 +16,85 @@ from pathlib import Path
 
 from nbgrader.utils import parse_utc
 
-from autograder.classroom.batch import nothing_handed_in
+from autograder.classroom.hand_in import nothing_handed_in
+from autograder.classroom.notes import notes_for, other_names, write_notes
 
 # nbgrader looks folders up by glob, so a name must not be a pattern; and it must not look like an option
 STUDENT = re.compile(r"\w[\w.@+ -]{0,99}")
 TIMESTAMP = "timestamp.txt"
 SECRET = "submission_secret.txt"  # by which a student finds the feedback in nbgrader's exchange
 KEPT = (TIMESTAMP, SECRET)
+FOLDER = "aside"  # of the quarantine, beside submitted/
 QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # what tools leave behind
-NOTES = "notes.json"
 
 
 @dataclass(frozen=True)
-class Guarded:
-    """One thing that was set right."""
+class Correction:
+    """One correction of a folder, in a sentence."""
 
     student: str
     assignment: str
     sentence: str
 
 
-def guard_submissions(submitted: Path, aside: Path, assignments: Iterable[str]) -> list[Guarded]:
-    """Set right everything in ``submitted``, keep what is taken out below ``aside``, and say what was done."""
-    done: list[Guarded] = []
+def correct_submissions(submitted: Path, quarantine: Path, assignments: Iterable[str]) -> list[Correction]:
+    """Correct everything in `submitted`, keep what is taken out below `quarantine`, and return what was done."""
+    done: list[Correction] = []
     known = tuple(assignments)
     for folder in sorted(submitted.iterdir()) if submitted.is_dir() else ():
         if not _is(folder, stat.S_ISDIR) or not STUDENT.fullmatch(folder.name):
-            _put_aside(folder, aside / "_foreign")
-            done.append(Guarded(folder.name, "", f"{folder.name!r:.80} is not a student's folder; it was put aside."))
+            _move(folder, quarantine / "_foreign")
+            sentence = f"{folder.name!r:.80} is not a student's folder; it was put aside."
+            done.append(Correction(folder.name, "", sentence))
             continue
         for name in known:
             if (folder / name).is_symlink() or (folder / name).exists():
-                done += [Guarded(folder.name, name, sentence) for sentence in _guard_one(folder / name, aside)]
+                done += [Correction(folder.name, name, sentence) for sentence in _correct(folder / name, quarantine)]
     return done
 
 
 def before_autograde(*, assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader's hook before it copies one submission: take out what it must not copy or follow.
+    """Take out of one submission what nbgrader, whose hook this is, must not copy or follow.
 
-    Notebooks stay as they are, since nbgrader has listed them already; `reading` refuses links among them.
+    Notebooks stay as they are, since nbgrader has listed them already; links among them are not followed.
     """
     folder = Path(notebooks[0]).parent
     work = folder.parents[2]
-    for _ in _foreign_files(folder, work / "aside" / folder.parent.name / folder.name, keep_notebooks=True):
+    for _ in _foreign_files(folder, work / FOLDER / folder.parent.name / folder.name, keep_notebooks=True):
         pass
 
 
-def notes_for(notebook: Path, aside: Path) -> tuple[str, ...]:
-    """What `guard_submissions` noted about this very notebook; nothing if another one was handed in since."""
-    return tuple(_noted(notebook, aside)["notes"])
-
-
-def other_names(notebook: Path, aside: Path) -> tuple[str, ...]:
-    """How the files are called that were handed in where this very notebook should have been; none if it was there."""
-    return tuple(_noted(notebook, aside)["names"])
-
-
-def note(notebook: Path, aside: Path, sentences: Iterable[str], names: Iterable[str] = ()) -> None:
-    """Write down what there is to say of this very notebook, in place of what was noted before."""
-    noted = {"sha256": _sha256(notebook), "notes": list(sentences), "names": list(names)}
-    _notes_file(notebook, aside).parent.mkdir(parents=True, exist_ok=True)
-    _notes_file(notebook, aside).write_text(json.dumps(noted))
-
-
-def _guard_one(folder: Path, aside: Path) -> list[str]:
-    kept = aside / folder.parent.name / folder.name
+def _correct(folder: Path, quarantine: Path) -> list[str]:
+    kept = quarantine / folder.parent.name / folder.name
     if not _is(folder, stat.S_ISDIR):
-        _put_aside(folder, kept)
+        _move(folder, kept)
         folder.mkdir()
     notebook = folder / f"{folder.name}.ipynb"
-    earlier = _noted(notebook, aside)
-    names = earlier["names"] or _misnamed(notebook)
+    earlier, names = notes_for(notebook, quarantine), other_names(notebook, quarantine) or _misnamed(notebook)
     sentences = [*_renamed(notebook), *_foreign_files(folder, kept), *_bad_timestamp(folder, kept)]
     if not notebook.exists():
         notebook.touch()
         sentences.append(nothing_handed_in(notebook))
     if sentences:
-        note(notebook, aside, (*earlier["notes"], *sentences), names)
+        write_notes(notebook, quarantine, (*earlier, *sentences), names)
     return sentences
 
 
 def _foreign_files(folder: Path, kept: Path, *, keep_notebooks: bool = False) -> Iterator[str]:
-    """Put aside what is neither the notebook nor nbgrader's own, with a sentence for each that matters to a person."""
+    """Move away what is neither the notebook nor nbgrader's own; yield a sentence for each that matters to a person."""
     for path in sorted(folder.iterdir()):
         is_notebook = path.suffix == ".ipynb" if keep_notebooks else path.name == f"{folder.name}.ipynb"
         plain = _is(path, stat.S_ISREG) and path.lstat().st_nlink == 1
         if (is_notebook and (plain or keep_notebooks)) or (path.name in KEPT and plain):
             continue
         kind = _kind(path)
-        _put_aside(path, kept)
+        _move(path, kept)
         if path.name not in QUIET:
             yield f"{path.name!r:.80} ({kind}) is not part of the submission; it was put aside."
 
 
 def _misnamed(notebook: Path) -> list[str]:
-    """The names of all notebooks beside the place of this one, if that is empty."""
+    """Return the names of all notebooks beside the place of this one, if that is empty."""
     if notebook.exists() or notebook.is_symlink():
         return []
     return [p.name for p in notebook.parent.glob("*.ipynb") if _is(p, stat.S_ISREG) and p.lstat().st_nlink == 1]
@@ -135,24 +116,24 @@ def _bad_timestamp(folder: Path, kept: Path) -> Iterator[str]:
     try:
         parse_utc(text)
     except (ValueError, OverflowError, TypeError):
-        _put_aside(path, kept)
+        _move(path, kept)
         yield f"{TIMESTAMP} held no time ({text!r:.60}); the submission counts as handed in on time."
 
 
-def _put_aside(path: Path, folder: Path) -> None:
-    """Move ``path`` itself, never what it points to, under a name that cannot meet another, with its links defused."""
+def _move(path: Path, folder: Path) -> None:
+    """Move `path` itself, never what it points to, to a new name, and replace links in it by texts."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = path.rename(folder / f"{time.time_ns()}~{path.name}")
     if _is(kept, stat.S_ISDIR):
         for place, folders, files in os.walk(kept):
             for name in (*folders, *files):
-                _defuse(Path(place, name))
+                _replace_link(Path(place, name))
     else:
-        _defuse(kept)
+        _replace_link(kept)
 
 
-def _defuse(path: Path) -> None:
-    """Put a text in the place of a link, pipe or device, since tools that walk folders follow links."""
+def _replace_link(path: Path) -> None:
+    """Replace a link, pipe or device by a text, since tools that walk folders follow links."""
     if _is(path, stat.S_ISREG) or _is(path, stat.S_ISDIR):
         return
     was = _kind(path)
@@ -161,7 +142,7 @@ def _defuse(path: Path) -> None:
 
 
 def _is(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Ask for the kind of ``path`` itself, not of what it points to; what is not there is of no kind."""
+    """Tell the kind of `path` itself, not of what it points to; a path that does not exist is of no kind."""
     try:
         return kind(path.lstat().st_mode)
     except FileNotFoundError:
@@ -177,21 +158,3 @@ def _kind(path: Path) -> str:
     if not stat.S_ISREG(mode):
         return "not a regular file"
     return "a file with a second name elsewhere" if path.lstat().st_nlink > 1 else "another file"
-
-
-def _noted(notebook: Path, aside: Path) -> dict[str, list[str]]:
-    """The lists that `note` wrote down about this very notebook; empty ones if it was another."""
-    nothing: dict[str, list[str]] = {"notes": [], "names": []}
-    try:
-        noted = json.loads(_notes_file(notebook, aside).read_text())
-    except (OSError, ValueError):
-        return nothing
-    return nothing | noted if noted["sha256"] == _sha256(notebook) else nothing
-
-
-def _notes_file(notebook: Path, aside: Path) -> Path:
-    return aside / notebook.parent.parent.name / notebook.parent.name / NOTES
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if _is(path, stat.S_ISREG) else ""
