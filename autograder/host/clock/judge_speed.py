@@ -21,6 +21,7 @@ from autograder.host.session import AnswerFailedError, Session
 from autograder.host.speed import Speed
 from autograder.host.traced import traced
 from autograder.protocol import ProtocolError
+from autograder.protocol.requests.loads import LoadAnswer
 
 NAME, CATEGORY = "as fast as asked for", "measured speed"
 NOT_HERE = "Measured speed is graded on a CUDA device only, and there is none here."
@@ -35,7 +36,7 @@ class Timed:
 
 
 def time_answer(
-    exercise: Exercise, answer: Any, load: dict[str, Any], *, sandbox: Sandbox, seed: int, shown: bool, right: bool
+    exercise: Exercise, answer: Any, load: LoadAnswer, *, sandbox: Sandbox, seed: int, shown: bool, right: bool
 ) -> Timed:
     """Measure the answer that ``load`` holds; ``answer`` is what the checks called, and is used up here.
 
@@ -74,9 +75,7 @@ def time_answer(
     return Timed(record, _check(speed, status, share, message))
 
 
-def _contest(
-    exercise: Exercise, speed: Speed, answer: Any, load: dict[str, Any], sandbox: Sandbox, draw: Draw
-) -> Contest:
+def _contest(exercise: Exercise, speed: Speed, answer: Any, load: LoadAnswer, sandbox: Sandbox, draw: Draw) -> Contest:
     """What goes under the clock: a graph that the host rebuilt, or the student's function in fresh processes."""
     device = "cuda" if sandbox.has_cuda else "cpu"
     if exercise.kind is Kind.GRAPH:

@@ -10,13 +10,14 @@ import fcntl
 import mmap
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
 from autograder.host import shared_inputs
 from autograder.protocol import RawTensor
+from autograder.protocol.requests.rounds import Block
 
 SPOTS = 256
 """Elements that are read before the clock stops. Who leaves a share of the outputs for later is seen with probability
@@ -27,12 +28,12 @@ Problem = tuple[torch.Tensor, ...]
 
 @dataclass
 class Parcel:
-    """What travels with a message: its tensors, where they lie in the descriptor's memory, and more of the body."""
+    """What travels with a request: its tensors, where they lie in the descriptor's memory, and a GPU's block."""
 
     tensors: Sequence[RawTensor] = ()
     first_bytes: Sequence[int] = ()
     fds: tuple[int, ...] = ()
-    body: dict[str, Any] = field(default_factory=dict)
+    block: Block | None = None
 
 
 class Memory(Protocol):
@@ -71,7 +72,7 @@ class HostMemory:
         os.ftruncate(self._fd, self._size)
         fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self._bytes = torch.frombuffer(mmap.mmap(self._fd, self._size), dtype=torch.uint8)
-        self._inputs: shared_inputs.Arena | None = None
+        self._inputs: shared_inputs.SharedInputs | None = None
         self._spots = self._drawn()
 
     def lent(self) -> Parcel:
@@ -83,7 +84,7 @@ class HostMemory:
         """The inputs of all problems in a new sealed file, closed by the next round."""
         if self._inputs is not None:
             self._inputs.close()
-        self._inputs = shared_inputs.Arena([t for problem in problems for t in problem])
+        self._inputs = shared_inputs.SharedInputs([t for problem in problems for t in problem])
         self._spots = self._drawn()
         return Parcel(self._inputs.raw, self._inputs.first_bytes, (self._inputs.fd,))
 

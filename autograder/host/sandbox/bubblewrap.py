@@ -23,7 +23,6 @@ from autograder.host.sandbox.forked import Forked, Taken
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.namespaces import Namespaces
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import ZYGOTE, Sandbox, environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.slots import Slot
@@ -40,6 +39,7 @@ from autograder.host.sandbox.view import (
     with_parents,
 )
 from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.protocol.orders import Mounts, Orders
 
 NOBODY = 65_534
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
@@ -75,13 +75,13 @@ class Bubblewrap(Sandbox):
         return WorkerProcess(namespaces, limits)
 
     def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        mounts = {
-            "tmp_bytes": limits.tmp_bytes,
-            "shm_bytes": limits.shm_bytes,
-            "course": [target for _, target in course(masked)] if masked else None,
-            "kept": below_temporary(file_system()),
-            "own_users": not _is_root(),
-        }
+        mounts = Mounts(
+            tmp_bytes=limits.tmp_bytes,
+            shm_bytes=limits.shm_bytes,
+            course=tuple(target for _, target in course(masked)) if masked else None,
+            kept=tuple(below_temporary(file_system())),
+            own_users=not _is_root(),
+        )
         # The keeper is counted as well, beside the first process of the namespace.
         taken = self._take(limits, spare=2)
         orders = Orders(

@@ -18,11 +18,11 @@ from autograder.host.sandbox.forked import Forked, Taken
 from autograder.host.sandbox.landlock_rules import listable, readable
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.limits import Limits
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import Sandbox, environment, rlimits
 from autograder.host.sandbox.slots import Slot
 from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.protocol.orders import Files, Orders
 
 CREATE_RULESET, ASK_VERSION = 444, 1
 NETWORK_SINCE, SCOPES_SINCE = 4, 6
@@ -94,16 +94,16 @@ class Confined(Sandbox):
             os.chown(home, slot.uid, slot.uid)
             private.chmod(0o755)
         cuda = self._device.cuda
-        files = {
-            "abi": self._abi,
-            "readable": [
+        files = Files(
+            abi=self._abi,
+            readable=(
                 *(*readable(masked), *OF_THE_MACHINE, *self._device.readable),
                 *(OF_THE_DRIVER if cuda else ()),
-            ],
-            "listable": [*listable(), str(root), str(self._course.parent)],
-            "writable": [str(home)],
-            "devices": [*DEVICES, *self._device.nodes, *(BY_THE_DRIVER if cuda else ())],
-        }
+            ),
+            listable=(*listable(), str(root), str(self._course.parent)),
+            writable=(str(home),),
+            devices=(*DEVICES, *self._device.nodes, *(BY_THE_DRIVER if cuda else ())),
+        )
         return Orders(
             program=program,
             path=str(root),

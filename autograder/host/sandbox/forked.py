@@ -16,9 +16,9 @@ from autograder.host.sandbox import folder, watch
 from autograder.host.sandbox.cgroup import Group
 from autograder.host.sandbox.descriptors import process_of, readable
 from autograder.host.sandbox.limits import MIB, Limits
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import Enclosure, StartError
 from autograder.host.sandbox.slots import Slot
+from autograder.protocol.orders import Orders
 
 GO, STARTED, ENDED = b"go", b"started", b"ended "
 START_S, GONE_S = 20.0, 15.0

@@ -17,10 +17,10 @@ from autograder.host.sandbox.devices import CPU, Device
 from autograder.host.sandbox.forked import Forked, Taken
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.limits import Limits
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import Enclosure, WorkerProcess
 from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.protocol.orders import Orders
 
 
 class Plain(Sandbox):

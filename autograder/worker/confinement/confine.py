@@ -6,9 +6,10 @@ import fcntl
 import os
 import resource
 import tempfile
+from collections.abc import Mapping
 
+from autograder.protocol.orders import Orders
 from autograder.worker.confinement import kernel, landlock, namespaces, signals
-from autograder.worker.confinement.orders import Orders
 
 CHANNEL = 3
 
@@ -60,7 +61,7 @@ def keep_only(channel: int, output: int, *others: int) -> list[int]:
     return [CHANNEL + 1 + place for place in range(len(others))]
 
 
-def lower_limits(rlimits: dict[str, int]) -> None:
+def lower_limits(rlimits: Mapping[str, int]) -> None:
     """Set soft and hard limits; a limit that is lower already stays."""
     for name, value in rlimits.items():
         which = getattr(resource, name)

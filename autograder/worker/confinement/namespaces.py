@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from autograder.protocol.orders import Mounts
 from autograder.worker.confinement import kernel
-from autograder.worker.confinement.orders import Mounts
 
 COURSE = "/course"
 _EACH = (

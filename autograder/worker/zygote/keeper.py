@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from autograder.worker.confinement import Orders, confine, kernel, namespaces
+from autograder.protocol.orders import Orders
+from autograder.worker.confinement import confine, kernel, namespaces
 from autograder.worker.confinement.confine import keep_only
-from autograder.worker.confinement.orders import from_json
 
 GO, STARTED, FAILED, ENDED = b"go", b"started", b"failed", b"ended "
 CONFINED = b"c"
@@ -59,7 +59,7 @@ def keep(job: Job) -> NoReturn:
 def _keep(job: Job, leash: socket.socket) -> None:
     os.setsid()
     with os.fdopen(job.orders) as file:
-        orders = from_json(file.read())
+        orders = Orders.from_json(file.read())
     if orders.mounts:
         namespaces.leave_the_zygotes(orders.mounts)
     else:

@@ -10,10 +10,12 @@ from autograder.host.kinds.value import ValueAnswer
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import SandboxError, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol.requests.loads import LoadAnswer, LoadGraph, LoadLowering, Part
+from autograder.protocol.requests.value import Ask
 
 
-def session(text, mode="value", wall_s=20.0):
-    load = {"mode": mode, "entry_point": "f", "parts": [{"name": "answer f", "text": text}]}
+def session(text, kind="value", wall_s=20.0):
+    load = LoadAnswer(kind, "f", (Part("answer f", text),))
     return Session(open_sandbox(), load, wall_s=wall_s)
 
 
@@ -139,23 +141,26 @@ class NeverStarts:
         raise SandboxError("not today")
 
 
+def of_kind(kind, setup):
+    cells = (Part("setup", setup), Part("answer f", "import course_lib, torch._dynamo"))
+    return LoadAnswer(kind, "f", cells)
+
+
 @pytest.mark.parametrize(
-    ("mode", "setup", "announced"),
+    ("load", "announced"),
     [
-        ("graph", None, ("graphs",)),
-        ("lowered", None, ("graphs", "lowering")),
-        ("pass", "import torch", ("graphs",)),
-        ("callable", "import torch", ()),
-        ("value", "import course_lib.graph", ("graphs",)),
-        ("value", "", ()),
+        (LoadGraph({}, (), None), ("graphs",)),
+        (LoadLowering(), ("graphs", "lowering")),
+        (of_kind("graph", "import torch"), ("graphs",)),
+        (of_kind("callable", "import torch"), ()),
+        (of_kind("value", "import course_lib.graph"), ("graphs",)),
+        (of_kind("value", ""), ()),
     ],
 )
-def test_what_a_zygote_imports_follows_from_the_exercise_and_never_from_an_answer(mode, setup, announced):
-    answer = {"name": "answer f", "text": "import course_lib, torch._dynamo"}
-    parts = [] if setup is None else [{"name": "setup", "text": setup}, answer]
+def test_what_a_zygote_imports_follows_from_the_exercise_and_never_from_an_answer(load, announced):
     sandbox = NeverStarts()
 
     with pytest.raises(SandboxError):
-        Session(sandbox, {"mode": mode, "parts": parts, "entry_point": "f"}).send_shared({}, [], [], ())
+        Session(sandbox, load).call_with(Ask(1), ())
 
     assert sandbox.announced == announced

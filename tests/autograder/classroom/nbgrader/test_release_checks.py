@@ -187,7 +187,9 @@ def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_
 
 
 def test_the_source_itself_would_be_refused_as_a_release() -> None:
-    found = leaks(ROOT / "notebooks", secret_fingerprints(ROOT / "notebooks", ROOT / "autograder" / "exercises" / "hidden"))
+    found = leaks(
+        ROOT / "notebooks", secret_fingerprints(ROOT / "notebooks", ROOT / "autograder" / "exercises" / "hidden")
+    )
     assert len([f for f in found if "a solution in" in f]) > 3
 
 

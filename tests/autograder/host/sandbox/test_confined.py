@@ -16,8 +16,8 @@ from autograder.host.sandbox.confined import Confined, landlock_version
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.view import Bind, Cover
+from autograder.protocol.orders import Files
 from autograder.worker.confinement import kernel, landlock, signals
-from autograder.worker.confinement.orders import Files
 from tests.autograder.host.sandbox.conftest import LIMITS
 from tests.autograder.host.sandbox.conftest import landlock_rules as open_level
 

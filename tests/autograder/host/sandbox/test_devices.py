@@ -1,8 +1,5 @@
 """What a worker with a GPU is given, against a directory that looks like /dev; nothing here has run on CUDA."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
 import pytest
@@ -84,13 +81,13 @@ def test_landlock_opens_the_same_devices(monkeypatch: pytest.MonkeyPatch, tmp_pa
     sandbox = Confined(Level.CONFINED_SAME_USER, GPU_1)
     (tmp_path / "private").mkdir()
 
-    orders = json.loads(sandbox._orders("", Limits(), (), tmp_path / "private", None).to_json())
+    files = sandbox._orders("", Limits(), (), tmp_path / "private", None).files
 
-    files = orders["files"]
-    assert set(GPU_1.nodes) <= set(files["devices"])
-    assert {"/sys", "/proc/driver/nvidia"} <= set(files["readable"])
-    assert "/dev/nvidia0" not in {*files["devices"], *files["readable"]}
-    assert "/sys" not in files["writable"]
+    assert files is not None
+    assert set(GPU_1.nodes) <= set(files.devices)
+    assert {"/sys", "/proc/driver/nvidia"} <= set(files.readable)
+    assert "/dev/nvidia0" not in {*files.devices, *files.readable}
+    assert "/sys" not in files.writable
 
 
 @pytest.mark.parametrize(
