@@ -1,5 +1,6 @@
-"""A session whose worker is this process: requests and replies cross as bytes, and nothing else does."""
+"""A session whose worker is this process: requests and replies cross as JSON, and nothing else does."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -8,8 +9,9 @@ import torch
 from autograder.host.records import ExerciseStatus
 from autograder.host.session import AnswerFailedError, result_of
 from autograder.host.shared_inputs import to_raw
-from autograder.protocol import Message, RawTensor, Request, Result, parse, serialise
+from autograder.protocol import Message, RawTensor, Request, Result
 from autograder.protocol.contract import request_body
+from autograder.protocol.decoder import encode
 from autograder.protocol.requests.loads import Load
 from autograder.worker import main
 from autograder.worker.handlers import Handlers
@@ -19,7 +21,7 @@ R = TypeVar("R")
 
 def crossed(body: object, tensors: Sequence[RawTensor]) -> Message:
     """Return a message as the other side reads it."""
-    return parse(serialise(body, tensors))
+    return Message(json.loads(json.dumps(body, default=encode)), tuple(tensors))
 
 
 def handlers_of(load: Load, tensors: Sequence[RawTensor] = ()) -> Handlers:

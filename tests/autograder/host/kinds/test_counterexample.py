@@ -188,7 +188,7 @@ def test_points_are_shared_among_the_trials():
     check = disproves(lambda draw: [replace(MATRICES, question=q) for q in (3, 2, 1, 5)])
 
     with pytest.raises(CheckFailedError) as failed:
-        check(CounterexampleAnswer(InProcess(matrices), InProcess()), Draw(1))
+        check(CounterexampleAnswer(InProcess(counterexample_answer(matrices)), InProcess()), Draw(1))
     assert failed.value.share == 0.5
 
 
