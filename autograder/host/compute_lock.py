@@ -1,12 +1,12 @@
-"""One thread at a time computes on the host; while it waits for a worker, another one computes.
+"""The compute lock: one thread at a time computes on the host, and releases the lock while it waits for a worker.
 
-A class is graded by several threads, and much of what a check does changes the whole process for a moment: torch.fx
-traces by replacing `nn.Module.__call__`, compilers keep their state in globals, and catching warnings replaces the
-list of filters. A thread that called a module in that moment would find itself in another one's trace. Python lets one
-thread compute at a time anyway, and the workers, where the answers run, are processes of their own.
+Several threads grade a class, and many checks change the whole process for a moment. torch.fx traces by replacing
+`nn.Module.__call__`, compilers keep their state in globals, and catching warnings replaces the list of filters. A
+second thread that called a module at that moment would enter the first one's trace. Python lets one thread compute at a
+time anyway, and workers, which run the answers, are processes of their own.
 
-The thread that holds the lock computes with one thread of torch's, too: on tensors as small as those of checks, handing
-work to a second one and waiting for it saves nothing, least of all while workers need the cores.
+The holder also computes with one thread of torch. Tensors in checks are so small that a second thread saves nothing,
+and workers need the cores.
 """
 
 import threading
@@ -17,21 +17,21 @@ import torch
 
 
 class ComputeLock:
-    """Held by the thread that computes, and released while it waits."""
+    """A lock that a thread holds while it computes and releases while it waits."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._free = threading.Lock()
         self._holder: int | None = None
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Wait until no other thread computes. A thread that holds the lock already keeps it."""
+        """Wait until no other thread computes, then hold the lock; a thread that holds it already continues."""
         if self._is_mine():
             yield
             return
-        with self._lock:
+        with self._free:
             self._holder = threading.get_ident()
-            usual = torch.get_num_threads()  # of this thread: each has its own number
+            usual = torch.get_num_threads()  # each thread has a number of its own
             torch.set_num_threads(1)
             try:
                 yield
@@ -41,16 +41,16 @@ class ComputeLock:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Let others compute until the block ends, then take the lock again; do nothing for a thread without it."""
+        """Release the lock until the block ends, then wait for it again; do nothing in a thread without it."""
         if not self._is_mine():
             yield
             return
         self._holder = None
-        self._lock.release()
+        self._free.release()
         try:
             yield
         finally:
-            self._lock.acquire()
+            self._free.acquire()
             self._holder = threading.get_ident()
 
     def _is_mine(self) -> bool:

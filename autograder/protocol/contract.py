@@ -10,7 +10,7 @@ order in which the fields count them.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin
 
@@ -76,14 +76,14 @@ def request_body(request: Request[Any]) -> Mapping[str, object]:
     return {"request": type(request).__name__, **vars(request)}
 
 
-def read_request(body: Mapping[str, Any], known: Mapping[str, type[Request[Any]]]) -> Request[Any]:
-    """Return the request in a body; `known` maps the names of those that are served to their classes."""
+def read_request(body: Mapping[str, Any], served: Iterable[type[Request[Any]]]) -> Request[Any]:
+    """Return the request in a body, one of the classes that are `served`."""
     values = dict(body)
     name = values.pop("request", None)
-    kind = known.get(name) if type(name) is str else None
-    if kind is None:
-        raise ProtocolError(f"a request {name!r} where {', '.join(sorted(known)) or 'none'} is served")
-    return decode(values, kind)
+    for kind in served:
+        if kind.__name__ == name:
+            return decode(values, kind)
+    raise ProtocolError(f"a request {name!r} where {', '.join(kind.__name__ for kind in served) or 'none'} is served")
 
 
 def read_reply(request: Request[R], message: Message) -> Result[R]:

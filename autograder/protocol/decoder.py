@@ -19,7 +19,7 @@ import base64
 import binascii
 import functools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -27,6 +27,7 @@ from autograder.protocol.frames import ProtocolError
 
 T = TypeVar("T")
 Decode = Callable[[Any], Any]
+SCALARS = (bool, int, float, str, types.NoneType)
 
 
 @dataclass(frozen=True)
@@ -60,41 +61,127 @@ def encode(value: object) -> object:
 @functools.cache
 def _decoder(kind: Any) -> Decode:
     """Return the decoder of a type hint; raises `TypeError` for a hint that no message may have."""
+    origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return _unchanged
-    if kind in (bool, int, float, str, types.NoneType):
-        return functools.partial(_scalar, kind)
+    if kind in SCALARS:
+        return _scalar(kind)
     if kind is bytes:
         return _bytes
     if is_dataclass(kind):
-        return functools.partial(_record, cast("Any", kind))
-    origin, arguments = get_origin(kind), get_args(kind)
+        return _record(kind)
     if origin is Literal:
-        return functools.partial(_literal, arguments)
+        return _literal(arguments)
     if origin is Annotated:
-        return functools.partial(_limited, _decoder(arguments[0]), arguments[1])
+        return _limited(_decoder(arguments[0]), arguments[1])
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return _tuple(_decoder(arguments[0]))
     if origin is tuple:
-        return _tuple_decoder(arguments)
+        return _fixed_tuple(tuple(map(_decoder, arguments)))
     if origin in (dict, Mapping) and arguments[0] is str:
-        return functools.partial(_mapping, _decoder(arguments[1]))
+        return _mapping(_decoder(arguments[1]))
     if origin in (Union, types.UnionType):
-        forms = {_json_type(form): _decoder(form) for form in arguments}
-        if len(forms) == len(arguments):
-            return functools.partial(_union, forms)
+        return _union(arguments)
     raise TypeError(f"no message may hold {kind}")
 
 
-def _tuple_decoder(arguments: tuple[Any, ...]) -> Decode:
-    if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return functools.partial(_tuple, _decoder(arguments[0]))
-    return functools.partial(_fixed_tuple, tuple(map(_decoder, arguments)))
+def _unchanged(data: Any) -> Any:
+    return data
 
 
-@functools.cache
-def _fields(kind: Any) -> tuple[frozenset[str], tuple[tuple[str, Decode], ...]]:
-    hints = get_type_hints(kind, include_extras=True)
-    decoders = tuple((field.name, _decoder(hints[field.name])) for field in fields(kind))
-    return frozenset(name for name, _ in decoders), decoders
+def _scalar(kind: type) -> Decode:
+    def read(data: Any) -> Any:
+        if type(data) is not kind:
+            raise _refused(data, kind.__name__)
+        return data
+
+    return read
+
+
+def _bytes(data: Any) -> bytes:
+    if type(data) is not str:
+        raise _refused(data, "a string")
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise ProtocolError("a text that is no base64") from None
+
+
+def _literal(values: tuple[Any, ...]) -> Decode:
+    def read(data: Any) -> Any:
+        for value in values:
+            if type(data) is type(value) and data == value:
+                return data
+        raise _refused(data, f"one of {', '.join(map(repr, values))}")
+
+    return read
+
+
+def _limited(decoder: Decode, limits: Within) -> Decode:
+    def read(data: Any) -> Any:
+        value = decoder(data)
+        if not limits.least <= (value if type(value) in (int, float) else len(value)) <= limits.most:
+            raise ProtocolError(f"a {type(data).__name__} that is not within {limits.least} and {limits.most:,}")
+        return value
+
+    return read
+
+
+def _tuple(decoder: Decode) -> Decode:
+    def read(data: Any) -> Any:
+        if type(data) is not list:
+            raise _refused(data, "a list")
+        return tuple(map(decoder, data)) if data and decoder is not _unchanged else tuple(data)
+
+    return read
+
+
+def _fixed_tuple(decoders: tuple[Decode, ...]) -> Decode:
+    def read(data: Any) -> Any:
+        if type(data) is not list or len(data) != len(decoders):
+            raise _refused(data, f"a list of {len(decoders)}")
+        return tuple(decoder(item) for decoder, item in zip(decoders, data, strict=True))
+
+    return read
+
+
+def _mapping(decoder: Decode) -> Decode:
+    def read(data: Any) -> Any:
+        if type(data) is not dict:
+            raise _refused(data, "an object")
+        return data if decoder is _unchanged else {key: decoder(value) for key, value in data.items()}
+
+    return read
+
+
+def _record(kind: Any) -> Decode:
+    names: frozenset[str] = frozenset(field.name for field in fields(kind))
+
+    @functools.cache  # only when it is needed: a dataclass may hold itself
+    def decoders() -> Sequence[tuple[str, Decode]]:
+        hints = get_type_hints(kind, include_extras=True)
+        return [(field.name, _decoder(hints[field.name])) for field in fields(kind)]
+
+    def read(data: Any) -> Any:
+        if type(data) is not dict or data.keys() != names:
+            raise _refused(data, f"{kind.__name__} with just its fields")
+        return kind(*[decoder(data[name]) for name, decoder in decoders()])
+
+    return read
+
+
+def _union(kinds: tuple[Any, ...]) -> Decode:
+    decoders = {_json_type(kind): _decoder(kind) for kind in kinds}
+    if len(decoders) < len(kinds):
+        raise TypeError(f"two of {kinds} have one form in JSON")
+
+    def read(data: Any) -> Any:
+        decoder = decoders.get(type(data))
+        if decoder is None:
+            raise _refused(data, " or ".join(form.__name__ for form in decoders))
+        return decoder(data)
+
+    return read
 
 
 def _json_type(kind: Any) -> Any:
@@ -111,72 +198,9 @@ def _json_type(kind: Any) -> Any:
         return list
     if origin in (dict, Mapping) or is_dataclass(kind):
         return dict
-    if kind in (bool, int, float, str, types.NoneType):
+    if kind in SCALARS:
         return kind
     raise TypeError(f"{kind} cannot stand beside another form")
-
-
-def _unchanged(data: Any) -> Any:
-    return data
-
-
-def _scalar(kind: type, data: Any) -> Any:
-    if type(data) is not kind:
-        raise _refused(data, kind.__name__)
-    return data
-
-
-def _bytes(data: Any) -> bytes:
-    try:
-        return base64.b64decode(_scalar(str, data), validate=True)
-    except (binascii.Error, ValueError):
-        raise ProtocolError("a text that is no base64") from None
-
-
-def _literal(values: tuple[Any, ...], data: Any) -> Any:
-    for value in values:
-        if type(data) is type(value) and data == value:
-            return data
-    raise _refused(data, f"one of {', '.join(map(repr, values))}")
-
-
-def _limited(decoder: Decode, limits: Within, data: Any) -> Any:
-    value = decoder(data)
-    if not limits.least <= (len(value) if hasattr(value, "__len__") else value) <= limits.most:
-        raise ProtocolError(f"a {type(data).__name__} that is not within {limits.least} and {limits.most:,}")
-    return value
-
-
-def _tuple(decoder: Decode, data: Any) -> tuple[Any, ...]:
-    if type(data) is not list:
-        raise _refused(data, "list")
-    return tuple(map(decoder, data))
-
-
-def _fixed_tuple(decoders: tuple[Decode, ...], data: Any) -> tuple[Any, ...]:
-    if type(data) is not list or len(data) != len(decoders):
-        raise _refused(data, f"list of {len(decoders)}")
-    return tuple(decoder(item) for decoder, item in zip(decoders, data, strict=True))
-
-
-def _mapping(decoder: Decode, data: Any) -> dict[str, Any]:
-    if type(data) is not dict:
-        raise _refused(data, "object")
-    return data if decoder is _unchanged else {key: decoder(value) for key, value in data.items()}
-
-
-def _record(kind: Any, data: Any) -> Any:
-    names, decoders = _fields(kind)
-    if type(data) is not dict or data.keys() != names:
-        raise _refused(data, f"{kind.__name__} with just its fields")
-    return kind(*[decoder(data[name]) for name, decoder in decoders])
-
-
-def _union(forms: Mapping[type, Decode], data: Any) -> Any:
-    decoder = forms.get(type(data))
-    if decoder is None:
-        raise _refused(data, " or ".join(form.__name__ for form in forms))
-    return decoder(data)
 
 
 def _refused(data: object, expected: str) -> ProtocolError:

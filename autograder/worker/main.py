@@ -67,13 +67,13 @@ def load(message: Message) -> Handlers:
     """Load what the message says, and return what later requests call."""
     from autograder.worker.kinds.table import LOADS
 
-    request = read_request(message.body, {kind.__name__: kind for kind in LOADS})
+    request = read_request(message.body, LOADS)
     return LOADS[type(request)](request, message.tensors)
 
 
 def call(handlers: Handlers, message: Message) -> Result[Any]:
     """Call the handler of the message's request."""
-    request = read_request(message.body, {kind.__name__: kind for kind in handlers})
+    request = read_request(message.body, handlers)
     return handlers[type(request)](request, message.tensors)
 
 

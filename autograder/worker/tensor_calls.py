@@ -1,6 +1,6 @@
 """Call a function, a module or a graph on tensors, and pack what it gives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -35,7 +35,9 @@ def call_on_tensors(
     return Result(called, raws)
 
 
-def filled(arguments: Arguments, inputs: Sequence[torch.Tensor], folder: str = "") -> tuple[list[Any], dict[str, Any]]:
+def filled(
+    arguments: Arguments, inputs: Sequence[torch.Tensor], folder: str = ""
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Return the arguments with the tensors and the folder for which they stand."""
     args = [_filled(a, inputs, folder) for a in arguments.args]
     return args, {name: _filled(a, inputs, folder) for name, a in arguments.kwargs.items()}

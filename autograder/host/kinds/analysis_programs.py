@@ -6,7 +6,7 @@ stands for the result of step `i`; a step without `"call"` is an input.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -33,7 +33,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 METHODS = ("size", "dim", "view", "to")
 
 
-def graph(steps: list[dict[str, Any]], returns: Any, shapes: list[list[int]], device: str = "cpu") -> tuple[Any, ...]:
+def graph(
+    steps: Sequence[Mapping[str, Any]], returns: Any, shapes: list[list[int]], device: str = "cpu"
+) -> tuple[Any, ...]:
     """Return a graph module of the steps, and inputs of the given shapes."""
     made = fx.Graph()
     nodes: list[fx.Node] = []

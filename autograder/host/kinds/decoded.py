@@ -5,7 +5,7 @@ allow-list and rebuilt, as every graph that comes from a student; nothing of it 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +125,7 @@ class _Reader:
         raise _malformed()
 
 
-def leaves(values: Values) -> dict[str, Any]:
+def leaves(values: Values) -> Mapping[str, Any]:
     """Return tensors, graphs and plain values by their place, such as `the result[0]`."""
     return dict(_leaves(values.value, "the result"))
 

@@ -7,7 +7,7 @@ archive. The host checks them; a worker that never saw the student's code loads 
 import io
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -112,7 +112,7 @@ def load_archive(_: LoadArchive, tensors: Tensors) -> Handlers:
     return {RunArchive: run, DescribeArchive: describe}
 
 
-def _optimised(program: Any, calls: list[tuple[list[Any], dict[str, Any]]]) -> tuple[ArchiveNode, ...]:
+def _optimised(program: Any, calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> tuple[ArchiveNode, ...]:
     from course_lib.capture.executor_flags import fusing_with
 
     with fusing_with("tensor_expressions"):

@@ -1,6 +1,4 @@
-"""One thread at a time computes on the host, and releases the lock while it waits."""
-
-from __future__ import annotations
+"""Threads compute one at a time on the host, and release the lock while they wait."""
 
 import threading
 import time
@@ -30,7 +28,7 @@ def test_one_thread_at_a_time_holds_the_lock() -> None:
     assert most == 1
 
 
-def test_who_waits_lets_another_compute_and_then_goes_on_alone() -> None:
+def test_a_waiting_thread_lets_another_compute_and_then_continues_alone() -> None:
     lock, other_was_there = ComputeLock(), threading.Event()
 
     def other() -> None:
@@ -48,7 +46,7 @@ def test_who_waits_lets_another_compute_and_then_goes_on_alone() -> None:
     thread.join()
 
 
-def test_a_wait_that_ends_badly_leaves_the_lock_free() -> None:
+def test_a_wait_that_ends_badly_releases_the_lock() -> None:
     lock = ComputeLock()
 
     def wait_in_vain() -> None:
@@ -62,14 +60,14 @@ def test_a_wait_that_ends_badly_leaves_the_lock_free() -> None:
         pass
 
 
-def test_a_thread_without_the_lock_releases_nothing() -> None:
+def test_a_thread_without_the_lock_has_none_to_release() -> None:
     lock = ComputeLock()
     with lock.released(), lock.held():
         pass
 
 
 @pytest.mark.parametrize("error", [None, ValueError])
-def test_whoever_holds_the_lock_computes_with_one_thread_and_has_as_many_as_before_afterwards(error) -> None:
+def test_the_holder_computes_with_one_thread_and_has_as_many_as_before_afterwards(error) -> None:
     lock, found = ComputeLock(), []
 
     def compute() -> None:
@@ -101,8 +99,8 @@ class Slow(nn.Module):
         return x + 1
 
 
-def test_a_module_called_by_another_thread_does_not_get_into_a_trace() -> None:
-    """Without the lock torch.fx takes the call for one of its own module, and says that it is none of its parts."""
+def test_a_module_called_by_another_thread_does_not_enter_a_trace() -> None:
+    """Without turns torch.fx takes the call for one of the module it traces, and says that it is none of its parts."""
     lock, tracing = ComputeLock(), threading.Event()
 
     def trace(_: int) -> fx.GraphModule:

@@ -102,11 +102,11 @@ def test_a_hint_that_two_forms_would_fit_is_an_error_of_ours():
 def test_a_request_names_itself_and_says_what_its_reply_is():
     body = crossed(request_body(Grow(3)))
     assert body == {"request": "Grow", "height": 3}
-    assert read_request(body, {"Grow": Grow}) == Grow(3)
+    assert read_request(body, [Grow]) == Grow(3)
     assert read_reply(Grow(3), Message(crossed(Tree(())))) == Result(Tree(()), ())
 
 
 @pytest.mark.parametrize("body", [{"height": 3}, {"request": "Grow"}, {"request": ["Grow"]}, {"request": "Fell"}])
 def test_a_request_that_is_not_served_is_refused(body):
     with pytest.raises(ProtocolError):
-        read_request(body, {"Grow": Grow})
+        read_request(body, [Grow])

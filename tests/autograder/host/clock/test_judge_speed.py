@@ -10,8 +10,8 @@ import pytest
 
 from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.controls import controls
+from autograder.host.clock import judge_speed
 from autograder.host.clock.contest import one_at_a_time
-from autograder.host.clock.side import judge_speed
 from autograder.host.clock.trial import WrongTimedOutputError
 from autograder.host.judge import judge
 from autograder.host.records import CheckStatus, ExerciseStatus, SpeedRecord, SpeedVerdict

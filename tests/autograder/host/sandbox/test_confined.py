@@ -19,7 +19,7 @@ from autograder.host.sandbox.view import Bind, Cover
 from autograder.protocol.orders import Files
 from autograder.worker.confinement import kernel, landlock, signals
 from tests.autograder.host.sandbox.conftest import LIMITS
-from tests.autograder.host.sandbox.conftest import landlock_rules as open_level
+from tests.autograder.host.sandbox.conftest import opened as open_level
 
 ROOT = Path(__file__).parents[4]
 PYTHON = "/usr/bin/python3"
