@@ -31,7 +31,7 @@ TensorName = Annotated[str, Within(0, 1000)]
 
 
 class Request(Generic[R]):
-    """What the host asks of a worker; `R` is the dataclass of the reply."""
+    """A request of the host to a worker; `R` is the dataclass of the reply."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Result(Generic[R]):
 
 @dataclass(frozen=True)
 class Done:
-    """The reply that says nothing but that the request was served."""
+    """The reply without content: the request was served."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Raised:
-    """The reply to every request in which something was raised.
+    """The reply to a request in which an exception was raised.
 
     `part` is the name of a cell in angle brackets, `line` its line from 1, `text` that line; empty where unknown.
     """

@@ -29,7 +29,7 @@ class ProtocolError(Exception):
 
 
 class FrameKind(IntEnum):
-    """What a frame says. The host sends LOAD and CALL; the worker sends the rest."""
+    """The meaning of a frame. The host sends LOAD and CALL; the worker sends the rest."""
 
     READY = 1
     LOAD = 2

@@ -30,7 +30,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 @dataclass(frozen=True)
 class Message:
-    """What a payload holds."""
+    """The body and the tensors of one payload."""
 
     body: Mapping[str, Any]
     tensors: tuple[RawTensor, ...] = ()

@@ -1,4 +1,4 @@
-"""What the host orders for one worker that is forked; it crosses as JSON, from the trusted side only."""
+"""The host's orders for one forked worker: one record, written by the host and read by the worker, as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from autograder.protocol.decoder import decode, encode
 
 @dataclass(frozen=True)
 class Mounts:
-    """What a worker in namespaces of its own finds freshly mounted."""
+    """The fresh mounts of a worker in namespaces of its own."""
 
     tmp_bytes: int
     shm_bytes: int
@@ -24,7 +24,7 @@ class Mounts:
 
 @dataclass(frozen=True)
 class Files:
-    """What Landlock lets a worker open; everything else is closed to it."""
+    """The files that Landlock lets a worker open; it can open nothing else."""
 
     abi: int
     """The version of Landlock to speak, at most the kernel's."""

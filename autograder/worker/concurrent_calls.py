@@ -17,7 +17,7 @@ REPEATS = 30
 SWITCH_PROBABILITY = 0.3
 """The share of lines after which another thread runs."""
 PATIENCE_S = 0.05
-"""After so long a thread goes on although another one should run: that may wait for something this one holds."""
+"""After so long a thread continues although another one should run, which may wait for a lock of this one."""
 
 
 def call_concurrently(

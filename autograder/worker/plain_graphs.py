@@ -62,7 +62,7 @@ def _simplify(node: fx.Node) -> None:
 
 
 def _drop_sizes_nobody_reads(graph: fx.Graph) -> None:
-    """What is left of the checks: sizes and what was computed from them, all without effect."""
+    """Erase what is left of the checks: sizes and what was computed from them, all without effect."""
     for node in reversed(list(graph.nodes)):
         of_size = node.target is ATEN.sym_size.int or getattr(node.target, "__module__", "") == "_operator"
         reads_tensor = any(isinstance(a.meta.get("val"), torch.Tensor) for a in node.all_input_nodes)

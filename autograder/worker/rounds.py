@@ -27,7 +27,7 @@ KEEP_FREED_MEMORY = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
 
 @dataclass
 class Rounds:
-    """The function, the host's memory for outputs, and what is held from one request to the next."""
+    """A function under the host's clock, memory for its outputs, and what is held from one request to the next."""
 
     function: Callable[..., Any]
     outputs: list[Sequence[torch.Tensor]] = field(default_factory=list)

@@ -45,7 +45,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Collected:
-    """What came back."""
+    """The results and graphs that came back."""
 
     results: tuple[torch.Tensor, ...]
     graphs: tuple[Artifact, ...]

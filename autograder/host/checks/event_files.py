@@ -17,7 +17,7 @@ Points = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Events:
-    """What TensorBoard would show."""
+    """The content of event files, as TensorBoard shows it."""
 
     scalars: Mapping[str, Points]  # of each tag, step and value in the order in which they were written
     graph_nodes: int  # 0 if there is no graph

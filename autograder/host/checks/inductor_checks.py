@@ -22,7 +22,7 @@ from autograder.protocol import Json
 from autograder.protocol.requests.loads import LoadLowering, LoweredCost, LowerGraph, LowerSteps
 
 Lowered = LoweredCost
-"""What Inductor's code for a program costs."""
+"""The cost of Inductor's code for a program."""
 
 
 def lower_graph(clean: Session, artifact: Artifact, inputs: Sequence[torch.Tensor]) -> Lowered:
@@ -46,7 +46,7 @@ def minimum_bytes(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor
 
 @dataclass(frozen=True)
 class Advice:
-    """What to say of a graph that still calls one of these operators."""
+    """The sentence for a graph that still calls one of these operators."""
 
     packets: tuple[str, ...]  # of torch.ops.aten
     says: str

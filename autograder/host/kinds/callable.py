@@ -43,7 +43,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back from one call: tensors of the host's own, made from bytes."""
+    """The result of one call: tensors of the host's own, made from bytes."""
 
     outputs: tuple[torch.Tensor, ...]
     is_tuple: bool

@@ -39,7 +39,7 @@ Tensors = Sequence[torch.Tensor]
 
 @dataclass(frozen=True)
 class Captured:
-    """What to capture, and what it must be: the graph has to give the reference's results on every case.
+    """A function to capture, and its reference: the graph has to give the reference's results on every case.
 
     `member` names a function in the dict that the entry point returns, where it returns one. `example` draws the
     inputs to capture with, `cases` those to run with; sizes may differ in the dimensions that `dynamic` lists for

@@ -39,7 +39,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a student's function returned."""
+    """The inputs that a student's function returned."""
 
     values: Values
 

@@ -83,7 +83,7 @@ class GraphAnswer:
 
 @dataclass(frozen=True)
 class _Held:
-    """What the clean worker was last given: a graph, and how often its tensors had been written to by then."""
+    """The graph that the clean worker holds, and the versions of its tensors when they were sent."""
 
     artifact: Artifact
     load: LoadGraph
@@ -126,7 +126,7 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
 
 
 def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
-    """Each fused call replaces two calls or more: one that stands beside what it should replace saves nothing."""
+    """Require that each fused call replaces two calls or more; one beside the calls it should replace saves nothing."""
     before = sum(n.op.startswith("call_") for n in program.module.graph.nodes)
     enough = before - program.program.fused
     if artifact.calls() > enough:

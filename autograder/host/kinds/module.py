@@ -25,7 +25,7 @@ FOLDER = {"folder": True}
 
 @dataclass(frozen=True)
 class Build:
-    """How the entry point is called to make the module; plain data, tensors and `FOLDER` may stand in it."""
+    """The call of the entry point that makes the module; plain data, tensors and `FOLDER` may stand in it."""
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Description:
-    """What a fresh module holds, by name, in the order of its state dict; the tensors are the host's own."""
+    """The contents of a fresh module, by name, in the order of its state dict; the tensors are the host's own."""
 
     parameters: Mapping[str, torch.Tensor]
     buffers: Mapping[str, torch.Tensor]

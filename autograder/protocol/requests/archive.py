@@ -44,9 +44,9 @@ class ArchiveNode:
     kind: str
     """Such as "aten::add", "prim::If" or "prim::TensorExprGroup"."""
     blocks: tuple[tuple["ArchiveNode", ...], ...] = ()
-    """What stands inside an If or a Loop."""
+    """The bodies of an If or a Loop."""
     subgraph: tuple["ArchiveNode", ...] = ()
-    """What a group or a differentiable graph holds."""
+    """The nodes of a fusion group or of a differentiable graph."""
 
 
 @dataclass(frozen=True)

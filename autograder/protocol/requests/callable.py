@@ -8,7 +8,7 @@ from autograder.protocol.contract import Count, Json, Request
 
 @dataclass(frozen=True)
 class Arguments:
-    """What something is called with.
+    """The arguments of a call or of a build.
 
     `{"tensor": i}` stands for tensor number `i` of the message, `{"folder": true}` for the path of an empty folder.
     """
@@ -30,7 +30,7 @@ class TensorCall:
 
 @dataclass(frozen=True)
 class Called:
-    """What a call gave: output tensors, then the gradients that there are."""
+    """The result of a call; its tensors are the outputs, then the gradients that there are."""
 
     outputs: Count
     is_tuple: bool
@@ -71,7 +71,7 @@ class CallConcurrently(Request[CalledConcurrently]):
 
 @dataclass(frozen=True)
 class Cost:
-    """What running a graph once costs."""
+    """The cost of running a graph once."""
 
     launches: int
     bytes_read: int
@@ -80,7 +80,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class GraphCalled:
-    """What a graph gave, and what that cost, where it was asked."""
+    """The result of running a graph, and its cost where that was asked."""
 
     called: Called
     cost: Cost | None

@@ -68,7 +68,7 @@ class LoadTrial(Request[Done]):
 
 @dataclass(frozen=True)
 class LoweredCost:
-    """What Inductor's code for a program costs."""
+    """The cost of Inductor's code for a program."""
 
     generated_kernels: int
     library_calls: int
@@ -94,7 +94,7 @@ class LowerSteps(Request[LoweredCost]):
 
 @dataclass(frozen=True)
 class EventsRead:
-    """What TensorBoard would show of event files."""
+    """The content of event files, as TensorBoard shows it."""
 
     scalars: Mapping[str, tuple[tuple[int, float | None], ...]]
     """Of each tag, step and value in the order of the file; None for a value that is not finite."""

@@ -9,12 +9,12 @@ from autograder.protocol.requests.callable import Arguments, Called, TensorCall
 
 @dataclass(frozen=True)
 class Described:
-    """What a fresh module holds, by name; the tensors and the bytes of files come in this order."""
+    """The contents of a fresh module, by name; the tensors and the bytes of files come in this order."""
 
     parameters: tuple[TensorName, ...]
     buffers: tuple[TensorName, ...]
     files: tuple[TensorName, ...]
-    """What the entry point wrote into the folder that it was given."""
+    """Files that the entry point wrote into the folder that it was given."""
 
 
 @dataclass(frozen=True)

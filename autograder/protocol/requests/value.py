@@ -7,7 +7,7 @@ from autograder.protocol.contract import Json, Request
 
 @dataclass(frozen=True)
 class Value:
-    """What a function returned."""
+    """The return value of a function."""
 
     value: Json
 

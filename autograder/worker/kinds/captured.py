@@ -95,7 +95,7 @@ def _with_dynamo(
 
 
 class _Program(torch.nn.Module):
-    """Export takes modules only."""
+    """The function as a module, since export takes modules only."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()

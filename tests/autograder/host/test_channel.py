@@ -104,12 +104,14 @@ def test_silence_ends_with_the_deadline_and_a_closed_channel_at_once(pair):
 def test_facts_about_an_exception_are_taken_only_in_their_form(pair):
     channel, theirs = pair
     facts = {"type": "E" * 1000, "message": ["no", "text"], "part": "<answer x>", "line": "<script>", "text": "x" * 999}
+    facts["said_to_student"] = "yes"
     thread = serve(theirs, lambda r: result(theirs, r.nonce, FrameKind.RAISED, facts))
     with pytest.raises(AnswerRaisedError) as raised:
         ask(channel)
     thread.join()
     error = raised.value
     assert (len(error.type), error.message, error.part, error.line, len(error.text)) == (100, "", "<answer x>", 0, 200)
+    assert not error.said_to_student
 
 
 def test_descriptors_that_a_worker_sends_never_arrive(pair):

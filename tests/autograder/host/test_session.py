@@ -78,6 +78,23 @@ def test_every_bad_end_of_a_call_has_a_status(text, status, fatal):
         assert (failed.value.status, failed.value.fatal) == (status, fatal)
 
 
+MESSAGES = [
+    ("def f(q):\n    return object()\n", "the result is a object; answer with None"),
+    ("def g(q):\n    return 1\n", "The answer defines no function `f`."),
+    ("from course_lib.errors import GraphError\ndef f(q):\n    raise GraphError('x')\n", "GraphError: x in line 3 of "),
+    ("def f(q):\n    return 1 / 0\n", "ZeroDivisionError: division by zero in line 2 of answer f (`return 1 / 0`)."),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MESSAGES, ids=["value", "entry point", "raised by the answer", "error"])
+def test_a_sentence_of_the_worker_is_the_whole_message_and_all_else_is_told_with_type_and_line(text, message):
+    made = session(text)
+    with pytest.raises(AnswerFailedError) as failed:
+        ValueAnswer(made).ask(1)
+    made.close()
+    assert failed.value.message.startswith(message)
+
+
 def test_a_worker_that_ended_is_started_again_and_then_given_up():
     made = session("import os\ndef f(q):\n    return 1 if q else os._exit(0)\n")
     answer = ValueAnswer(made)
