@@ -22,14 +22,13 @@ from pathlib import Path
 from autograder.host.channel import Channel
 from autograder.host.sandbox import Level, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox
 from autograder.host.sandbox.sandbox import WORKER
-from autograder.protocol import Kind
+from autograder.protocol import FrameKind
+from autograder.protocol.contract import request_body
+from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.protocol.requests.value import Ask
 
 LIMITS = Limits(wall_s=120.0)
-LOAD = {
-    "mode": "value",
-    "parts": [{"name": "answer", "text": "def entry(question):\n    return question"}],
-    "entry_point": "entry",
-}
+LOAD = LoadAnswer("value", "entry", (Part("answer", "def entry(question):\n    return question"),))
 PATIENCE_S = 120.0
 PATH = re.compile(r"/[\w./-]+")  # a table is read elsewhere, where this machine's paths say nothing
 TARGET_MS, TARGET_A_MINUTE = 150, 400
@@ -70,8 +69,8 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
         deadline = time.monotonic() + PATIENCE_S
         channel = Channel(worker.socket)
         channel.wait_ready(deadline)
-        channel.request(Kind.LOAD, LOAD, deadline_s=deadline)
-        reply = channel.request(Kind.CALL, {"question": 42}, deadline_s=deadline)
+        channel.request(FrameKind.LOAD, request_body(LOAD), deadline_s=deadline)
+        reply = channel.request(FrameKind.CALL, request_body(Ask(42)), deadline_s=deadline)
         answered = time.perf_counter()
         assert reply.body["value"] == 42, "a worker that echoes"
         ending = worker.end(grace_s=PATIENCE_S)

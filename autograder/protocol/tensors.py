@@ -13,8 +13,6 @@ A tensor's record in a message:
   8 each  strides, in elements, none negative
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 
@@ -34,7 +32,7 @@ DTYPES = {
     "complex64": 8,
     "complex128": 16,
 }
-"""Name of a dtype (an attribute of ``torch``) to the size of one element in bytes."""
+"""Name of a dtype (an attribute of `torch`) to the size of one element in bytes."""
 
 MAX_DIMENSIONS = 16
 _NAMES = tuple(DTYPES)
@@ -45,7 +43,7 @@ _HEAD = struct.Struct("<BBB5xQQ")
 class RawTensor:
     """A tensor as data: what both sides can check before either makes a tensor of it.
 
-    ``data`` holds the storage from the first element on: ``extent`` elements, which strides may visit more than once.
+    `data` holds the storage from the first element on: `extent` elements, which strides may visit more than once.
     """
 
     dtype: str
@@ -70,14 +68,14 @@ class RawTensor:
 
     @property
     def extent(self) -> int:
-        """Number of elements from the first that is visited to the last, both included."""
+        """Return the number of elements from the first that is visited to the last, both included."""
         if 0 in self.shape:
             return 0
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
 
 
 def write_head(tensor: RawTensor, first_byte: int) -> bytes:
-    """The record of ``tensor``, whose bytes start at ``first_byte``."""
+    """Return the record of `tensor`, whose bytes start at `first_byte`."""
     rank = len(tensor.shape)
     head = _HEAD.pack(_NAMES.index(tensor.dtype), tensor.shared, rank, first_byte, len(tensor.data))
     return head + struct.pack(f"<{2 * rank}q", *tensor.shape, *tensor.strides)
@@ -88,7 +86,7 @@ Head = tuple[str, bool, int, int, tuple[int, ...], tuple[int, ...]]
 
 
 def read_head(payload: memoryview, at: int) -> tuple[int, Head]:
-    """Read the record at byte ``at``; returns the byte after it, and the record."""
+    """Read the record at byte `at`; return the byte after it, and the record."""
     try:
         code, shared, rank, first, count = _HEAD.unpack_from(payload, at)
         if code >= len(_NAMES) or shared > 1 or rank > MAX_DIMENSIONS:

@@ -6,7 +6,7 @@ and the rebuilt module is linted. The host runs none of it; a clean worker does.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import fx
@@ -14,7 +14,8 @@ from torch import fx
 import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
 from autograder.host import shared_inputs
 from autograder.host.channel import MalformedAnswerError
-from autograder.protocol import Message
+from autograder.protocol import GraphData, Result
+from autograder.protocol.requests.graph import WrittenGraph
 from course_lib.errors import GraphError
 from course_lib.fusion.effects import mutates
 from course_lib.graph import from_data
@@ -30,7 +31,7 @@ class ArtifactRefusedError(Exception):
 class Artifact:
     """A checked graph: its data, and its tensors by path."""
 
-    graph: dict[str, Any]
+    graph: GraphData
     tensors: Mapping[str, torch.Tensor]
     dead: tuple[str, ...] = ()
     """Calls whose results are not needed; see `dead_calls`."""
@@ -50,16 +51,13 @@ class Artifact:
         return replace(self, tensors=known)
 
 
-def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
+def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int) -> Artifact:
     """Check and rebuild the graph in a worker's reply; `max_nodes` bounds its nodes, modules and tensors.
 
     Raise `MalformedAnswerError` if the reply does not have a worker's form, and `ArtifactRefusedError` if the graph is
     not allowed.
     """
-    body = reply.body
-    paths = body.get("paths")
-    if set(body) != {"graph", "paths"} or not isinstance(paths, list) or not all(type(p) is str for p in paths):
-        raise MalformedAnswerError("The worker sent a reply of another form.")
+    graph, paths = reply.body.graph, reply.body.paths
     if len(paths) != len(reply.tensors) or len(set(paths)) != len(paths):
         raise MalformedAnswerError("The worker sent tensors that do not fit their names.")
     size = sum(len(t.data) for t in reply.tensors)
@@ -67,9 +65,8 @@ def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
         raise ArtifactRefusedError(
             f"the graph carries {size:,} bytes of tensors; at most {MAX_TENSOR_BYTES:,} are accepted."
         )
-    graph = body["graph"]
     for what in ("nodes", "modules", "tensors"):
-        entries = graph.get(what) if isinstance(graph, dict) else None
+        entries = graph.get(what)
         if isinstance(entries, list | dict) and len(entries) > max_nodes:
             raise ArtifactRefusedError(
                 f"the graph has {len(entries):,} {what}; at most {max_nodes:,} are accepted here."

@@ -3,8 +3,6 @@
 What they are is decided by running them: each graph has to be the piece of the program that the host knows it to be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +16,9 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, as_tuple, placed
 from autograder.host.kinds.captured import CapturedAnswer
 from autograder.host.session import AnswerFailedError
-from autograder.protocol import Message
+from autograder.protocol import Result
+from autograder.protocol.requests.captured import Collect, CollectedGraphs
+from autograder.protocol.requests.graph import WrittenGraph
 
 MAX_GRAPHS = 20
 MAX_NODES = 200
@@ -45,48 +45,38 @@ class Source:
 
 @dataclass(frozen=True)
 class Collected:
-    """What came back."""
+    """The results and graphs that came back."""
 
     results: tuple[torch.Tensor, ...]
     graphs: tuple[Artifact, ...]
-    shapes: tuple[Any, ...]  # what the answer says of each graph's example inputs
+    shapes: tuple[tuple[tuple[int, ...], ...], ...]  # what the answer says of each graph's example inputs
 
 
 def collect(answer: CapturedAnswer, source: Source, cases: Sequence[Case]) -> Collected:
     """Let the answer collect the graphs of one program on some calls."""
     tensors: list[torch.Tensor] = []
-    calls = [
-        {
-            "args": [placed(a, tensors) for a in case.args],
-            "kwargs": {name: placed(a, tensors) for name, a in case.kwargs.items()},
-        }
-        for case in cases
-    ]
-    body = {"do": "collect", "member": "", "program": source.text, "name": source.name, "calls": calls}
-    reply, _ = answer.student.call(body, tensors)
+    calls = tuple(placed(case.args, case.kwargs, tensors) for case in cases)
+    reply, _ = answer.student.call(Collect("", source.text, source.name, calls), tensors)
     return _read(reply)
 
 
-def _read(reply: Message) -> Collected:
-    count, graphs = reply.body.get("results"), reply.body.get("graphs")
-    if type(count) is not int or not 0 <= count <= len(reply.tensors) or not isinstance(graphs, list):
+def _read(reply: Result[CollectedGraphs]) -> Collected:
+    count, graphs = reply.body.results, reply.body.graphs
+    if count > len(reply.tensors):
         raise MalformedAnswerError("The worker sent a reply of another form.")
     if len(graphs) > MAX_GRAPHS:
         raise CheckFailedError(f"{len(graphs)} graphs were collected; no program here has more than {MAX_GRAPHS}.")
     results, rest = reply.tensors[:count], list(reply.tensors[count:])
-    artifacts, shapes = [], []
+    artifacts = []
     for entry in graphs:
-        if not isinstance(entry, dict) or set(entry) != {"graph", "paths", "shapes"}:
-            raise MalformedAnswerError("The worker sent a reply of another form.")
-        mine = len(entry["paths"]) if isinstance(entry["paths"], list) else 0
-        message = Message({"graph": entry["graph"], "paths": entry["paths"]}, tuple(rest[:mine]))
-        del rest[:mine]
+        own = rest[: len(entry.paths)]
+        del rest[: len(entry.paths)]
         try:
-            artifacts.append(read_artifact(message, max_nodes=MAX_NODES))
+            artifacts.append(read_artifact(Result(WrittenGraph(entry.graph, entry.paths), own), max_nodes=MAX_NODES))
         except ArtifactRefusedError as error:
             raise CheckFailedError(f"In a graph that was collected: {error}") from None
-        shapes.append(entry["shapes"])
-    return Collected(tuple(map(shared_inputs.to_torch, results)), tuple(artifacts), tuple(shapes))
+    shapes = tuple(entry.shapes for entry in graphs)
+    return Collected(tuple(map(shared_inputs.to_torch, results)), tuple(artifacts), shapes)
 
 
 def require_results(found: Collected, source: Source, cases: Sequence[Case]) -> None:
@@ -125,8 +115,8 @@ def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, dra
 
 def require_shapes(found: Collected, source: Source) -> None:
     """Raise `CheckFailedError` unless the shapes of the example inputs stand beside each graph."""
-    for number, (shapes, piece) in enumerate(zip(found.shapes, source.pieces, strict=False)):
-        expected = [list(shape) for shape in piece.inputs]
+    for number, (kept, piece) in enumerate(zip(found.shapes, source.pieces, strict=False)):
+        shapes, expected = list(map(list, kept)), list(map(list, piece.inputs))
         if shapes != expected:
             raise CheckFailedError(
                 f"For `{source.name}`: graph {number} was kept with the shapes {str(shapes)[:80]}; its example inputs "

@@ -25,6 +25,7 @@ from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
 from autograder.host.speed import Speed
 from autograder.host.traced import Traced, traced
+from autograder.protocol.requests.loads import LoadGraph
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
 from course_lib.timing.environment import environment
 from course_lib.timing.summaries import median_interval
@@ -101,7 +102,7 @@ class Contest:
         return Side(session, self._forms(), into=into, is_strict=True, is_clean=False, memory=self._memory)
 
     def _of_graph(self, artifact: Artifact) -> Side:
-        load = {"mode": "rebuilt", "graph": artifact.graph, "paths": list(artifact.tensors), "training": False}
+        load = LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
         return Side(session, self._forms(), is_strict=self.student is not None, memory=self._memory)

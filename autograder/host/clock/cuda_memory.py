@@ -13,6 +13,7 @@ import torch
 
 from autograder.host.clock.memory import SPOTS, Parcel, Problem, places
 from autograder.protocol.device_memory import SharedBlock
+from autograder.protocol.requests.rounds import Block, Place
 
 Allocate = Callable[[int], tuple[Any, torch.Tensor]]
 """Makes a block of that many bytes, with `descriptor` and `close`, and the tensor of its bytes."""
@@ -37,7 +38,7 @@ class DeviceMemory:
         placed = list(zip(starts, (*forms, *input_forms), strict=True))
         self._outputs = placed[: len(forms)]
         self._inputs = [_view(self._bytes, at, form) for at, form in placed[len(forms) :]]
-        self._records = [_record(at, form) for at, form in placed]
+        self._places = tuple(_place(at, form) for at, form in placed)
         self._fd = self._block.descriptor()
         self._private: list[torch.Tensor] = []
         self._spots = self._drawn()
@@ -45,8 +46,8 @@ class DeviceMemory:
     def lent(self) -> Parcel:
         """Return the block's descriptor, and where outputs and inputs lie in it."""
         count = len(self._outputs)
-        block = {"bytes": self._bytes.numel(), "outputs": self._records[:count], "inputs": self._records[count:]}
-        return Parcel(fds=(self._fd,), body={"block": block})
+        block = Block(self._bytes.numel(), self._places[:count], self._places[count:])
+        return Parcel(fds=(self._fd,), block=block)
 
     def parcel(self, problems: Sequence[Problem]) -> Parcel:
         """Keep private copies; nothing is sent, because the worker knows where inputs lie."""
@@ -90,8 +91,8 @@ class DeviceMemory:
             torch.cuda.synchronize(self._bytes.device)
 
 
-def _record(first_byte: int, form: torch.Tensor) -> list[Any]:
-    return [first_byte, str(form.dtype).removeprefix("torch."), list(form.shape)]
+def _place(first_byte: int, form: torch.Tensor) -> Place:
+    return Place(first_byte, str(form.dtype).removeprefix("torch."), tuple(form.shape))
 
 
 def _view(block: torch.Tensor, first_byte: int, form: torch.Tensor) -> torch.Tensor:

@@ -8,13 +8,14 @@ import fcntl
 import mmap
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
 from autograder.host import shared_inputs
 from autograder.protocol import RawTensor
+from autograder.protocol.requests.rounds import Block
 
 SPOTS = 256
 """Bytes that are read before the clock stops. An answer that writes a share of its outputs later is detected with
@@ -25,12 +26,12 @@ Problem = tuple[torch.Tensor, ...]
 
 @dataclass
 class Parcel:
-    """What is sent with a message: tensors, their places in the descriptors' memory, and additions to the body."""
+    """What is sent with a request: its tensors, their places in the descriptor's memory, and a GPU's block."""
 
     tensors: Sequence[RawTensor] = ()
     first_bytes: Sequence[int] = ()
     fds: tuple[int, ...] = ()
-    body: dict[str, Any] = field(default_factory=dict)
+    block: Block | None = None
 
 
 class Memory(Protocol):
@@ -69,7 +70,7 @@ class HostMemory:
         os.ftruncate(self._fd, self._size)
         fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self._bytes = torch.frombuffer(mmap.mmap(self._fd, self._size), dtype=torch.uint8)
-        self._inputs: shared_inputs.Arena | None = None
+        self._inputs: shared_inputs.SharedInputs | None = None
         self._spots = self._drawn()
 
     def lent(self) -> Parcel:
@@ -81,7 +82,7 @@ class HostMemory:
         """Put the inputs of all problems into a new sealed file, which the next round closes."""
         if self._inputs is not None:
             self._inputs.close()
-        self._inputs = shared_inputs.Arena([t for problem in problems for t in problem])
+        self._inputs = shared_inputs.SharedInputs([t for problem in problems for t in problem])
         self._spots = self._drawn()
         return Parcel(self._inputs.raw, self._inputs.first_bytes, (self._inputs.fd,))
 

@@ -14,6 +14,7 @@ import torch
 
 from autograder.host.clock.memory import HostMemory, Memory, Parcel, Problem
 from autograder.host.session import Session
+from autograder.protocol.requests.rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
 
 EMPTY_ROUNDS = 9
 LEAST_LEFT = 0.25  # the part of a round's time that counts at least, however long an empty round took
@@ -53,23 +54,21 @@ class Side:
         self.close_memory()
         self._memory, self._count = self.memory([f for _ in range(count) for f in self.forms]), count
         lent = self._memory.lent()
-        body = {"do": "outputs", "each": len(self.forms)} | lent.body
-        self.session.send_shared(body, lent.tensors, lent.first_bytes, lent.fds)
+        request = LendOutputs(len(self.forms), lent.block)
+        self.session.send_shared(request, lent.tensors, lent.first_bytes, lent.fds)
 
     def window(self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False) -> Window:
         """Run one round; with `skip` the worker calls nothing, with `bare` it copies no outputs either."""
         assert self._memory is not None, "open comes first"
         assert len(problems) == self._count, "a round has as many problems as memory was lent for"
         parcel = self._memory.parcel(problems)
-        body = {"do": "round", "calls": _numbered(problems), "into": self.into, "skip": skip}
-        body["deliver"] = self.is_strict and not bare
+        request = RunRound(len(problems), into=self.into, skip=skip, deliver=self.is_strict and not bare)
         if not self.is_strict:
             self._memory.deliver()
-            hold = {"do": "inputs"} | parcel.body
-            self.session.send_shared(hold, parcel.tensors, parcel.first_bytes, parcel.fds)
+            self.session.send_shared(HoldInputs(), parcel.tensors, parcel.first_bytes, parcel.fds)
             parcel = Parcel()
         _, seen, time_ns = self.session.timed_call(
-            body | parcel.body,
+            request,
             parcel.tensors,
             shared_bytes=parcel.first_bytes,
             fds=parcel.fds,
@@ -77,7 +76,7 @@ class Side:
             look=self._memory.look if self.is_strict else _nothing,
         )
         if not self.is_strict:
-            self.session.call_with({"do": "fetch"}, ())
+            self.session.call_with(FetchOutputs(), ())
         outputs, again = self._memory.snapshot()
         each = len(self.forms)
         portions = tuple(tuple(outputs[i : i + each]) for i in range(0, len(outputs), each))
@@ -119,12 +118,3 @@ def problems_for(window_us: float, one_us: float, most: int) -> int:
 
 def _nothing() -> None:
     pass
-
-
-def _numbered(problems: Sequence[Problem]) -> list[list[int]]:
-    """Return the numbers of each problem's inputs in the list of all inputs."""
-    numbers, at = [], 0
-    for problem in problems:
-        numbers.append(list(range(at, at + len(problem))))
-        at += len(problem)
-    return numbers

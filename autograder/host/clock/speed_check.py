@@ -19,6 +19,7 @@ from autograder.host.session import AnswerFailedError, Session
 from autograder.host.speed import Speed
 from autograder.host.traced import traced
 from autograder.protocol import ProtocolError
+from autograder.protocol.requests.loads import LoadAnswer
 
 NAME, CATEGORY = "as fast as asked for", "measured speed"
 NOT_HERE = "Measured speed is graded on a CUDA device only, and there is none here."
@@ -33,7 +34,7 @@ class Timed:
 
 
 def time_answer(
-    exercise: Exercise, answer: Any, load: dict[str, Any], *, sandbox: Sandbox, seed: int, shown: bool, right: bool
+    exercise: Exercise, answer: Any, load: LoadAnswer, *, sandbox: Sandbox, seed: int, shown: bool, right: bool
 ) -> Timed:
     """Measure the answer that `load` holds; `answer` is what the checks called, and cannot be used afterwards.
 
@@ -71,9 +72,7 @@ def time_answer(
     return Timed(record, _check(speed, status, share, message))
 
 
-def _contest(
-    exercise: Exercise, speed: Speed, answer: Any, load: dict[str, Any], sandbox: Sandbox, draw: Draw
-) -> Contest:
+def _contest(exercise: Exercise, speed: Speed, answer: Any, load: LoadAnswer, sandbox: Sandbox, draw: Draw) -> Contest:
     """Return the contest: a graph that the host rebuilt, or the student's function in new processes."""
     device = "cuda" if sandbox.has_cuda else "cpu"
     if exercise.kind is Kind.GRAPH:

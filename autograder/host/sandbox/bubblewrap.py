@@ -19,7 +19,6 @@ from autograder.host.sandbox.descriptors import in_memory
 from autograder.host.sandbox.interpreter import ZYGOTE, environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.limits import Limits
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.resources import Hierarchy, Resources, ThrowawayUser
 from autograder.host.sandbox.sandbox import Sandbox
@@ -36,6 +35,7 @@ from autograder.host.sandbox.view import (
     with_parents,
 )
 from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool
+from autograder.protocol.orders import Mounts, Orders
 
 NOBODY = 65_534
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
@@ -70,13 +70,13 @@ class Bubblewrap(Sandbox):
         return WorkerProcess(enclosure, limits)
 
     def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        mounts = {
-            "tmp_bytes": limits.tmp_bytes,
-            "shm_bytes": limits.shm_bytes,
-            "course": [target for _, target in course(masked)] if masked else None,
-            "kept": below_temporary(file_system()),
-            "own_users": not _is_root(),
-        }
+        mounts = Mounts(
+            tmp_bytes=limits.tmp_bytes,
+            shm_bytes=limits.shm_bytes,
+            course=tuple(target for _, target in course(masked)) if masked else None,
+            kept=tuple(below_temporary(file_system())),
+            own_users=not _is_root(),
+        )
         # Two processes are ours: the keeper, and the first process of the namespace.
         resources = self._resources(limits, spare=2)
         orders = Orders(

@@ -4,10 +4,10 @@ import ctypes
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from autograder.host.sandbox.compute_device import Device
 from autograder.host.sandbox.view import Bind, Cover, course, file_system
+from autograder.protocol.orders import Files
 
 CREATE_RULESET, ASK_VERSION = 444, 1
 NETWORK_SINCE, SCOPES_SINCE = 4, 6
@@ -25,23 +25,18 @@ def landlock_version() -> int:
     )
 
 
-def landlock_files(
-    abi: int, masked: Sequence[str], *, home: str, listed: Sequence[str], device: Device
-) -> dict[str, Any]:
+def landlock_files(abi: int, masked: Sequence[str], *, home: str, listed: Sequence[str], device: Device) -> Files:
     """Return the files that Landlock allows one worker: `home` to write, and `listed` to list.
 
     To these it adds what every worker may read and list, and the nodes of its device.
     """
-    return {
-        "abi": abi,
-        "readable": [
-            *(*readable(masked), *PROC_GLOBAL, *device.readable),
-            *(DRIVER_READS if device.cuda else ()),
-        ],
-        "listable": [*listable(), *listed],
-        "writable": [home],
-        "devices": [*DEVICES, *device.nodes, *(DRIVER_WRITES if device.cuda else ())],
-    }
+    return Files(
+        abi=abi,
+        readable=(*readable(masked), *PROC_GLOBAL, *device.readable, *(DRIVER_READS if device.cuda else ())),
+        listable=(*listable(), *listed),
+        writable=(home,),
+        devices=(*DEVICES, *device.nodes, *(DRIVER_WRITES if device.cuda else ())),
+    )
 
 
 def readable(masked: Sequence[str] = ()) -> list[str]:

@@ -7,8 +7,8 @@ import os
 import stat
 import struct
 
+from autograder.protocol.orders import Files
 from autograder.worker.confinement import kernel
-from autograder.worker.confinement.orders import Files
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 PATH_BENEATH = 1

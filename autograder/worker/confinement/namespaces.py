@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from autograder.protocol.orders import Mounts
 from autograder.worker.confinement import kernel
-from autograder.worker.confinement.orders import Mounts
 
 COURSE = "/course"
 _EACH = (

@@ -4,9 +4,10 @@ import fcntl
 import os
 import resource
 import tempfile
+from collections.abc import Mapping
 
+from autograder.protocol.orders import Orders
 from autograder.worker.confinement import kernel, landlock, namespaces, signal_filter
-from autograder.worker.confinement.orders import Orders
 
 CHANNEL = 3
 
@@ -58,7 +59,7 @@ def keep_descriptors(channel: int, output: int, *others: int) -> list[int]:
     return [CHANNEL + 1 + place for place in range(len(others))]
 
 
-def lower_limits(rlimits: dict[str, int]) -> None:
+def lower_limits(rlimits: Mapping[str, int]) -> None:
     """Set soft and hard limits; a limit that is already lower stays."""
     for name, value in rlimits.items():
         which = getattr(resource, name)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from autograder.worker.confinement import Orders, confine, kernel, namespaces
-from autograder.worker.confinement.orders import from_json
+from autograder.protocol.orders import Orders
+from autograder.worker.confinement import confine, kernel, namespaces
 from autograder.worker.confinement.self_confinement import keep_descriptors
 
 GO, STARTED, FAILED, ENDED = b"go", b"started", b"failed", b"ended "
@@ -57,7 +57,7 @@ def keep(job: Job) -> NoReturn:
 def _keep(job: Job, lifeline: socket.socket) -> None:
     os.setsid()
     with os.fdopen(job.orders) as file:
-        orders = from_json(file.read())
+        orders = Orders.from_json(file.read())
     if orders.mounts:
         namespaces.leave_zygote_namespaces(orders.mounts)
     else:

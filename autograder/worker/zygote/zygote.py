@@ -53,7 +53,7 @@ def serve(fd: int, *, preload: bool) -> None:
         import torch
         import torch.fx.experimental.symbolic_shapes  # noqa: F401 - `autograd.grad` imports it, and sympy with it
 
-        from autograder.worker import main, rebuilt, source  # noqa: F401
+        from autograder.worker import main, source  # noqa: F401
 
         # Every worker imports these; they import nothing but torch and the protocol.
         from autograder.worker.kinds import table  # noqa: F401

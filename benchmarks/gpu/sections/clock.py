@@ -22,6 +22,7 @@ from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Program, TensorSpec, traced
+from autograder.protocol.requests.loads import LoadAnswer, Part
 from benchmarks.gpu.section import Notes, Run, Section
 from course_lib.profiling import profile_operators
 from course_lib.timing import decide_speedup
@@ -79,7 +80,7 @@ def made(around: Run, sandbox: Sandbox, candidate: int, baseline: int, text: str
     draw = Draw(time.time_ns(), "clock")
     speed = Speed(repeated(baseline, elements), ideal_ratio=10.0)
     if text:
-        load = {"mode": "callable", "entry_point": "gate", "parts": [{"name": "a", "text": f"import torch\n{text}"}]}
+        load = LoadAnswer("callable", "gate", (Part("a", f"import torch\n{text}"),))
         student = lambda: Session(sandbox, load, wall_s=60.0)  # noqa: E731 - a name would say no more
         return contest(speed, draw, sandbox, 60.0, student=student, device=around.device)
     graph = traced(repeated(candidate, elements), draw)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from autograder.host.sandbox.descriptors import process_of, readable
 from autograder.host.sandbox.limits import MIB, Limits
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import Enclosure, StartError
 from autograder.host.sandbox.resources import Resources, folder, process_memory
+from autograder.protocol.orders import Orders
 
 GO, STARTED, ENDED = b"go", b"started", b"ended "
 START_S, END_S = 20.0, 15.0

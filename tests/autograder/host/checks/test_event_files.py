@@ -13,7 +13,7 @@ from autograder.host.session import Session
 
 @pytest.fixture
 def clean():
-    session = Session(open_sandbox(), {}, wall_s=30)
+    session = Session(open_sandbox(), None, wall_s=30)
     yield session
     session.close()
 

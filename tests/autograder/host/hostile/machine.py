@@ -20,6 +20,8 @@ from typing import Any
 
 from autograder.host.sandbox import Limits, Sandbox, WorkerProcess
 from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.protocol.requests.value import Ask
 from tests.autograder.host.hostile.catalogue import Attack
 from tests.drawn import chance
 
@@ -145,17 +147,17 @@ class _Tight:
 
 
 def _session(sandbox: Sandbox, wall_s: float) -> Session:
-    return Session(_Tight(sandbox), {}, wall_s=wall_s)  # type: ignore[arg-type]
+    return Session(_Tight(sandbox), None, wall_s=wall_s)  # type: ignore[arg-type]
 
 
 def _asked(session: Session, attack: Attack, question: dict[str, Any]) -> str:
-    parts = [{"name": "answer", "text": attack.path.read_text()}]
+    load = LoadAnswer("value", "read_graph", (Part("answer", attack.path.read_text()),))
     try:
-        session.reload({"mode": "value", "entry_point": "read_graph", "parts": parts}, [])
-        reply, _ = session.call({"question": question})
+        session.reload(load, [])
+        reply, _ = session.call(Ask(question))
     except AnswerFailedError:
         return ""
-    return str(reply.body["value"])
+    return str(reply.body.value)
 
 
 def _marker(attack: Attack, question: dict[str, Any]) -> str:

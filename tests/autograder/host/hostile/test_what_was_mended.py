@@ -27,6 +27,7 @@ from autograder.host.exercise import Check, CheckFailedError
 from autograder.host.judge import _Grading
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import ProtocolError, parse
+from autograder.protocol.requests.value import Ask
 
 
 def test_a_string_that_never_ends_is_read_in_time_that_grows_with_its_length():
@@ -151,11 +152,11 @@ def test_each_hand_in_is_asked_hidden_questions_of_its_own(tmp_path):
 
 
 def test_who_has_used_up_the_time_is_not_given_it_anew_in_the_next_check():
-    session = Session(None, {}, wall_s=5.0)  # no sandbox: nothing may be started
+    session = Session(None, None, wall_s=5.0)  # no sandbox: nothing may be started
     session._starts, session._left_s = 1, -0.1
 
     with pytest.raises(AnswerFailedError, match="No time is left of the 5 s"):
-        session.call_with({}, ())
+        session.call_with(Ask(1), ())
 
 
 def test_of_a_pickle_of_millions_of_opcodes_only_the_first_are_read():

@@ -1,6 +1,5 @@
 """The device nodes of a worker with a GPU, from a folder that looks like /dev; nothing here has run on CUDA."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -83,13 +82,13 @@ def test_landlock_opens_the_same_devices(monkeypatch: pytest.MonkeyPatch, tmp_pa
     sandbox = Confined(Level.CONFINED_SAME_USER, GPU_1)
     (tmp_path / "private").mkdir()
 
-    orders = json.loads(sandbox._orders("", Limits(), (), tmp_path / "private", None).to_json())
+    files = sandbox._orders("", Limits(), (), tmp_path / "private", None).files
 
-    files = orders["files"]
-    assert set(GPU_1.nodes) <= set(files["devices"])
-    assert {"/sys", "/proc/driver/nvidia"} <= set(files["readable"])
-    assert "/dev/nvidia0" not in {*files["devices"], *files["readable"]}
-    assert "/sys" not in files["writable"]
+    assert files is not None
+    assert set(GPU_1.nodes) <= set(files.devices)
+    assert {"/sys", "/proc/driver/nvidia"} <= set(files.readable)
+    assert "/dev/nvidia0" not in {*files.devices, *files.readable}
+    assert "/sys" not in files.writable
 
 
 @pytest.mark.parametrize(

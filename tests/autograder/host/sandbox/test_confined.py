@@ -15,8 +15,8 @@ from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.landlock_rules import landlock_version
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.view import Bind, Cover
+from autograder.protocol.orders import Files
 from autograder.worker.confinement import kernel, landlock, signal_filter
-from autograder.worker.confinement.orders import Files
 from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS
 from tests.autograder.host.sandbox.conftest import opened as open_level

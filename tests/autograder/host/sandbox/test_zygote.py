@@ -17,7 +17,10 @@ from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, Worke
 from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import ZygotePool, pool
-from autograder.protocol import Kind
+from autograder.protocol import FrameKind, Message
+from autograder.protocol.contract import request_body
+from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.protocol.requests.value import Ask
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_CONFINED, FromZygote, opened
 from tests.drawn import chance, some
 
@@ -77,12 +80,16 @@ def serving(sandbox: Sandbox, masked: tuple[str, ...] = ()) -> tuple[WorkerProce
     return worker, channel
 
 
+def asked(channel: Channel, text: str, question: object) -> Message:
+    load = LoadAnswer("value", "entry", (Part("answer", text),))
+    channel.request(FrameKind.LOAD, request_body(load), deadline_s=time.monotonic() + 20)
+    return channel.request(FrameKind.CALL, request_body(Ask(question)), deadline_s=time.monotonic() + 20)
+
+
 def test_an_answer_is_loaded_and_called_in_a_forked_worker(sandbox: Sandbox) -> None:
     for _ in range(2):
         worker, channel = serving(sandbox)
-        load = {"mode": "value", "parts": [{"name": "answer", "text": ANSWER}], "entry_point": "entry"}
-        channel.request(Kind.LOAD, load, deadline_s=time.monotonic() + 20)
-        reply = channel.request(Kind.CALL, {"question": [1, "two"]}, deadline_s=time.monotonic() + 20)
+        reply = asked(channel, ANSWER, [1, "two"])
 
         assert reply.body["value"] == [1, "two"]
         assert worker.end(grace_s=10) == Ending("exited", 0, "")
@@ -269,10 +276,7 @@ def test_nothing_of_a_graded_answer_or_its_requests_reaches_the_next_worker(
     assert sandbox.zygotes is not None, sandbox.notes
     token = token_of(request, "token")
     worker, channel = serving(sandbox)
-    parts = [{"name": "answer", "text": f"{ANSWER}\n# {token}"}]
-    load = {"mode": "value", "parts": parts, "entry_point": "entry"}
-    channel.request(Kind.LOAD, load, deadline_s=time.monotonic() + 20)
-    channel.request(Kind.CALL, {"question": token}, deadline_s=time.monotonic() + 20)
+    asked(channel, f"{ANSWER}\n# {token}", token)
     neighbour = sandbox._fork(sandbox.zygotes, SEARCH, WITH_TORCH)  # while the first one still holds it
     worker.end(grace_s=10)
     later = sandbox._fork(sandbox.zygotes, SEARCH, WITH_TORCH)

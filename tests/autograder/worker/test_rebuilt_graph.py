@@ -6,9 +6,10 @@ import torch
 from torch import fx
 
 from autograder.host.shared_inputs import to_raw
-from autograder.protocol import Message
+from autograder.protocol.requests.callable import Arguments, CallGraph, TensorCall
+from autograder.protocol.requests.loads import LoadGraph
 from autograder.worker.course_operators import register_for
-from autograder.worker.rebuilt import load
+from autograder.worker.rebuilt_graph import load_graph
 from autograder.worker.tensors import to_torch
 from course_lib.graph import to_data
 
@@ -26,12 +27,11 @@ class Counting(torch.nn.Module):
 
 def test_a_call_finds_the_tensors_of_the_graph_as_they_came_where_the_host_asks_for_that():
     graph, tensors = to_data(fx.symbolic_trace(Counting()))
-    body = {"graph": graph, "paths": list(tensors), "training": False}
-    answer = load(Message(body, tuple(map(to_raw, tensors.values()))))
+    handlers = load_graph(LoadGraph(graph, tuple(tensors), False), list(map(to_raw, tensors.values())))
     found = []
-    for anew in (False, False, True, True):
-        body = {"args": [{"tensor": 0}], "kwargs": {}, "wrt": [], "cotangents": [], "anew": anew}
-        _, (output,) = answer(Message(body, (to_raw(torch.ones(1)),)))
+    for restored in (False, False, True, True):
+        call = CallGraph(TensorCall(Arguments(({"tensor": 0},))), restored, count=False)
+        (output,) = handlers[CallGraph](call, [to_raw(torch.ones(1))]).tensors
         found.append(to_torch(output).item())
     assert found == [1, 2, 1, 1]
 

@@ -1,16 +1,16 @@
-"""What the host orders for one worker; it crosses as JSON, from the trusted side only."""
+"""The host's orders for one forked worker: one record, written by the host and read by the worker, as JSON."""
 
-from __future__ import annotations
-
-import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Self
+
+from autograder.protocol.decoder import decode, encode
 
 
 @dataclass(frozen=True)
 class Mounts:
-    """What a worker in namespaces of its own finds freshly mounted."""
+    """The fresh mounts of a worker in namespaces of its own."""
 
     tmp_bytes: int
     shm_bytes: int
@@ -24,7 +24,7 @@ class Mounts:
 
 @dataclass(frozen=True)
 class Files:
-    """What Landlock lets a worker open; everything else is closed to it."""
+    """The files that Landlock lets a worker open; it can open nothing else."""
 
     abi: int
     """The version of Landlock to speak, at most the kernel's."""
@@ -41,30 +41,25 @@ class Orders:
 
     program: str
     path: str
-    """Put first on ``sys.path``: the course as this worker sees it."""
+    """Put first on `sys.path`: the course as this worker sees it."""
     home: str
-    variables: dict[str, str]
-    rlimits: dict[str, int]
+    variables: Mapping[str, str]
+    rlimits: Mapping[str, int]
     seccomp: bytes
     uid: int | None = None
     """The throw-away user to become; None keeps the user."""
     mounts: Mounts | None = None
     files: Files | None = None
-    signal_calls: dict[str, int] = field(default_factory=dict)
+    signal_calls: Mapping[str, int] = field(default_factory=dict)
     """Name to number of the calls that send signals, where only a filter can hold them back."""
     confined: bool = True
     """False at level 5, where there is nothing but limits."""
 
+    def to_json(self) -> bytes:
+        """Return the orders as the host writes them."""
+        return json.dumps(self, default=encode).encode()
 
-def from_json(text: str) -> Orders:
-    """Read what the host has written."""
-    data: dict[str, Any] = json.loads(text)
-    data["seccomp"] = base64.b64decode(data["seccomp"])
-    if mounts := data.get("mounts"):
-        course = mounts.get("course")
-        entries = None if course is None else tuple(course)
-        data["mounts"] = Mounts(**{**mounts, "course": entries, "kept": tuple(mounts["kept"])})
-    if files := data.get("files"):
-        lists = {name: tuple(files[name]) for name in ("readable", "listable", "writable", "devices")}
-        data["files"] = Files(abi=files["abi"], **lists)
-    return Orders(**data)
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what `to_json` wrote."""
+        return decode(json.loads(text), cls)
