@@ -21,7 +21,7 @@ from pathlib import Path
 
 from autograder.host.batch import Journal, LocalEngine, grade_class, handed_in, records_in, secret_seed
 from autograder.host.sandbox import open_sandbox
-from benchmarks.made_class import make_class
+from benchmarks.batch_throughput import make_class
 
 EXERCISE = "04_read_a_graph"
 MOST_RECORDS_A_START = 15  # a kill comes after 0 to this many new records, and up to JITTER_S later

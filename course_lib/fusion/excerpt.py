@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import fx
 
-from course_lib.capture.picklable_graphs import picklable
+from course_lib.capture.captured import picklable
 from course_lib.fusion.calls import Call
 from course_lib.fusion.matching import Match
 from course_lib.fusion.owned import Owned

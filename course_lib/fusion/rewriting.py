@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import fx
 
-from course_lib.capture.picklable_graphs import picklable
+from course_lib.capture.captured import picklable
 from course_lib.errors import FusionError
 from course_lib.fusion.constants import Constant
 from course_lib.fusion.effects import between

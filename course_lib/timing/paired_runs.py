@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.show import format_us
-from course_lib.timing.clocks import Clock
+from course_lib.timing.clocks import Clock, Timing
 from course_lib.timing.decisions import ALPHA, CONFIDENCE, GUARD, Pair, ratio_noise
 from course_lib.timing.measurement import LEAST_SAMPLES, Sampler, checked_call, open_clock
 from course_lib.timing.sign_test import SignTest
 from course_lib.timing.summaries import median_interval, neighbour_correlation
-from course_lib.timing.timings import Timing
 
 
 @dataclass(frozen=True)
