@@ -9,7 +9,7 @@
 | "dynamo" | its bytecode is read: several graphs, with guards, and Python between them |
 | "export" | one graph for everything, or a refusal |
 | "aot" | forward and backward together, then apart: `graphs["joint"]`, `["forward"]`, `["backward"]` |
-| "lazy" | each call records anew, and equal recordings share compiled code |
+| "lazy" | each call records a graph again, and equal graphs share compiled code |
 """
 
 import inspect

@@ -65,8 +65,8 @@ class OperatorUse:
 
     name: str
     calls: float
-    self_cpu_us: float  # without the operators that it calls
-    total_cpu_us: float  # with them
+    self_cpu_us: float  # excluding the operators that it calls
+    total_cpu_us: float  # including the operators that it calls
     self_device_us: float  # of the kernels on the device that it launched itself
     self_memory_bytes: float  # allocated minus freed, without the operators that it calls
     is_range: bool  # made by `annotate`

@@ -41,7 +41,7 @@ class Timing:
     device: str
     clock: ClockName
     cache: Cache  # as it was, which is not always as it was asked for
-    notes: tuple[str, ...] = ()  # what makes these numbers mean less than they seem to
+    notes: tuple[str, ...] = ()  # warnings about the reliability of the numbers
 
     def __post_init__(self) -> None:
         """Raise `TimingError` for a measurement without a sample."""
