@@ -68,8 +68,11 @@ class SubmissionExporter(NotebookExporter):
 def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
     """Return the notebook of `hand_in`, well-formed; if it cannot be read, `released` with the reason.
 
-    Raises `OSError` if that is missing: then the course is not released, and no student is to blame.
+    Raises `OSError` if that is missing: then the course is not released, and no student is to blame. Raises
+    `RuntimeError` if a fault of ours kept us from reading it.
     """
+    if hand_in.fault:
+        raise RuntimeError(hand_in.fault)
     if hand_in.notebook is not None:
         return rebuilt(hand_in.notebook)
     notebook = nbformat.read(released, as_version=4)
