@@ -17,7 +17,7 @@ from autograder.host.records import GRADER_VERSION, ExerciseRecord, SandboxRecor
 from autograder.host.sandbox import Sandbox
 
 Key = tuple[str, str, str, str]
-NOT_ENTERED = 0  # in place of a sandbox's level: nothing of the student's ran
+NOT_ENTERED = 0  # stands for the sandbox's level where no student code ran
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class HandedIn:
     assignment: str
     student: str
     path: Path
-    sha256: str  # of the file; of the reason, where its bytes cannot be had
+    sha256: str  # of the file's bytes; of the reason, where they cannot be read
     answers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by exercise id
     reason: str = ""  # why it is not a notebook; empty if it is one
-    fault: str = ""  # of ours while it was read; then it is not graded
-    notes: tuple[str, ...] = ()  # what was set right before grading, e.g. a notebook that had another name
-    repairs: tuple[str, ...] = ()  # what was repaired to find the answers
+    fault: str = ""  # a failure of ours while it was read; then it is not graded
+    notes: tuple[str, ...] = ()  # on corrections before it was read, e.g. of the notebook's name
+    repairs: tuple[str, ...] = ()  # notes on what was repaired to find the answers
     notebook: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property

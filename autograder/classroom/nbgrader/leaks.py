@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autograder.classroom.nbgrader.markers import solution_regions, without_solutions
 
-LONG = 44  # characters; the longest line that occurs in lessons and solutions alike by chance is shorter
+LONG = 44  # characters; every line that lessons and solutions share by chance is shorter
 MEANINGFUL = 12
 _COMMON = re.compile(r"(#.*|def .*|import .*|from .* import .*|return [\w.]+|else:|try:|pass|raise .*|[\W_]*|\"\"\".*)")
 _MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "autograder.exercises.hidden")
@@ -48,8 +48,8 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
     """Return the fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
 
-    The answers of known marks in hidden files repeat what a lesson gives openly (a function's first lines, a program to
-    be mended), so of their text what stands outside the solutions is no secret. Of the other code there, all is.
+    Answers of known marks in hidden files repeat what a lesson gives openly, such as a function's first lines or a program
+    to be mended. So their text outside the solutions is no secret; all other code of hidden files is.
     """
     found: list[Fingerprint] = []
     given: set[str] = set()
