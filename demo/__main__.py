@@ -56,7 +56,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _afternoon(options: argparse.Namespace) -> int:
-    logging.getLogger("traitlets").setLevel(logging.ERROR)  # nbgrader tells each step of each student
+    logging.getLogger("traitlets").setLevel(logging.ERROR)  # nbgrader logs each step of each student
     work, size = options.work.resolve(), options.students
     done = run_afternoon(work, options.assignment, size, sandbox=open_sandbox(), answers=options.answers)
     told = _verdict(done.differences)

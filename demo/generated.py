@@ -25,7 +25,7 @@ OF_SIXTY = {
     "mistaken": 8,
     "damaged": 7,
     "hostile": 6,
-    "absent": 3,  # in the roster, and never heard of
+    "absent": 3,  # in the roster, but hands in nothing
     "split": 3,
     "copied": 2,  # from each other
     "linked": 2,
@@ -94,7 +94,7 @@ class _Pool:
         known = [(c.answer, float(c.marks)) for c in controls(exercise) if not c.below]
         known += [(text, marks) for kind, text, marks in stated if kind != "hostile"]
         self.right = next((c.answer, self.most) for c in part.controls if c.name == REFERENCE)
-        # an endless loop is worth a test of its own, but not a minute of every class
+        # an endless loop has a test of its own, and would take a minute of every class
         self.wrong = [(text, marks) for text, marks in known if marks < self.most and "while True" not in text]
         self.half = [answer for answer in self.wrong if answer[1] > 0]
         self.hostile = [(text, marks) for kind, text, marks in stated if kind == "hostile"]
@@ -132,7 +132,7 @@ def _member(kind: str, number: int, assignment: str, pools: Pools, random: Rando
     marks: dict[str, float] = {}
     for place, (exercise, pool) in enumerate(pools.items()):
         text, earned = take(pool, place + number, random)
-        # two people do not hand in the same file, unless one has it from the other
+        # no two students hand in the same file, unless one copied it
         own = text if kind in ("copied", "untouched") else f"{text.rstrip()}\n\n# handed in by {name}\n"
         texts[exercise] = _halves(own) if kind == "split" else (own,)
         marks[exercise] = 0.0 if set(damage) & set(COSTS_ALL) else earned

@@ -1,6 +1,6 @@
 """Make a member's hand-in: the released notebooks with the answers filled in, as JupyterLab would save them.
 
-What happens to notebooks on their way, by accident or on purpose, is one function of the handed-in folder each.
+Each thing that happens to a notebook on its way, by accident or on purpose, is one function of the handed-in folder.
 """
 
 import copy

@@ -53,7 +53,7 @@ def feedback_back(
         for member in members:
             home = homes / member.name
             if not students.can_ask(home, assignment):
-                continue  # handed in nothing, or another way: then feedback is sent to them
+                continue  # handed in nothing, or another way; then feedback is sent by e-mail
             pages = students.fetch_feedback(course, home, assignment)
             count += len(pages)
             known = "\n".join([released, *(part for parts in member.answers.values() for part in parts)])

@@ -1,6 +1,7 @@
 """Read what students handed in, each file once, and grade one hand-in into one record, readable or not."""
 
 import hashlib
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from autograder.host.records import GRADER_VERSION, ExerciseRecord, SandboxRecor
 from autograder.host.sandbox import Sandbox
 
 Key = tuple[str, str, str, str]
-NOT_ENTERED = 0  # in place of a sandbox's level: nothing of the student's ran
+NOT_ENTERED = 0  # stands for the sandbox's level where no student code ran
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,12 @@ class HandedIn:
     assignment: str
     student: str
     path: Path
-    sha256: str  # of the file; of the reason, where its bytes cannot be had
+    sha256: str  # of the file's bytes; of the reason, where they cannot be read
     answers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by exercise id
     reason: str = ""  # why it is not a notebook; empty if it is one
-    notes: tuple[str, ...] = ()  # what was set right before grading, e.g. a notebook that had another name
-    repairs: tuple[str, ...] = ()  # what was repaired to find the answers
+    fault: str = ""  # a failure of ours while it was read; then it is not graded
+    notes: tuple[str, ...] = ()  # on corrections before it was read, e.g. of the notebook's name
+    repairs: tuple[str, ...] = ()  # notes on what was repaired to find the answers
     notebook: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -44,6 +46,8 @@ class HandedIn:
 
     def grade(self, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
         """Grade it; a notebook that cannot be read gets 0 and a sentence that says why."""
+        if self.fault:
+            return self.not_graded(self.fault)
         if self.reason:
             return self._same_for_all(not_found, self.reason, SandboxRecord(sandbox.level, tuple(sandbox.notes)))
         return grade_answers(
@@ -99,6 +103,9 @@ def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | N
         submission = parse_submission(content, path.name)
     except SubmissionError as error:
         return replace(read, reason=str(error))
+    except Exception as error:  # one hand-in must not stop the class
+        traceback.print_exc()
+        return replace(read, fault=f"A fault of the grader: {type(error).__name__}: {error}")
     return replace(read, answers=submission.answers, repairs=submission.notes, notebook=submission.notebook)
 
 

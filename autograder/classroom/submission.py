@@ -99,7 +99,7 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
             continue
         kind = cell.get("cell_type")
         if kind != "code":
-            shown = f"a {kind} cell" if kind in OTHER_TYPES else "a cell of no known type"  # it may be any text
+            shown = f"a {kind} cell" if kind in OTHER_TYPES else "a cell of no known type"  # the type may be any text
             notes.append(f"The answer cell of {grade_id} had become {shown}; its text was graded as code.")
         if grade_id in parts:
             notes.append(f"The answer cell of {grade_id} was split or copied; its parts were joined in order.")
@@ -111,7 +111,7 @@ def has_too_many_entries(content: bytes) -> bool:
     """Tell whether parsing `content` would make millions of objects, each of which may take thirty times its text."""
     if len(content) <= MAX_ENTRIES:
         return False
-    found = len(content) - len(content.translate(None, b"[{,"))  # in one pass, where counting would take three
+    found = len(content) - len(content.translate(None, b"[{,"))  # one pass, where str.count would take three
     if found <= MAX_ENTRIES or not json.detect_encoding(content).startswith("utf-8"):
         return found > MAX_ENTRIES
     outside_texts = (token for token in _TOKENS.finditer(content) if token[0] in (b"[", b"{", b","))

@@ -1,7 +1,7 @@
 """Take in the archive of a learning platform: `nbgrader zip_collect` with both of its steps made safe.
 
-Names as Canvas and Moodle give them are understood, with or without a file number, and mapped to students by the
-roster's `lms_user_id`. Of an archive only notebooks are unpacked, within limits, and archives within it not at all.
+It understands the names that Canvas and Moodle give, with or without a file number, and finds their students by the
+roster's `lms_user_id`. Only notebooks are unpacked from an archive, within limits, and no archives within it.
 """
 
 import re
@@ -43,7 +43,7 @@ class NotebookExtractor(ExtractorPlugin):
     def _keep_newest(self, folder: Path) -> None:
         """Keep the last of the files that Canvas numbered because they were handed in again."""
         newest: dict[tuple[str, str], tuple[int, Path]] = {}
-        for path in sorted(folder.glob("*.ipynb")):  # not in folders, where students choose the names
+        for path in sorted(folder.glob("*.ipynb")):  # not in folders, where students choose the names of files
             if match := CANVAS.fullmatch(path.name):
                 key, again = (match["number"], match["file"]), int(match["again"] or 0)
                 older = min((again, path), newest.get(key, (again, path)))
@@ -84,7 +84,7 @@ class NotebookExtractor(ExtractorPlugin):
         if len(content) > most:
             self.log.error("%.99r has more than %d bytes; it was left out", member.filename, most)
             return 0
-        try:  # students choose names: too long ones, and one name for a file and a folder
+        try:  # students choose names: one may be too long, or be that of a file and of a folder
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(content)
         except OSError as error:

@@ -1,8 +1,9 @@
 """Connect to Dask workers to grade on: those of a running scheduler, of this machine, or of a Slurm cluster.
 
-One worker a GPU, or a core where there is none, each with a single thread. Connections of clusters that are started
-here are encrypted with keys that nobody else has, since whoever reaches a worker can run code. What Slurm's jobs need
-beyond the defaults (partition, account, time) is read from `~/.config/dask/jobqueue.yaml`, see dask-jobqueue.
+There is one worker for each GPU, or for each core where there is no GPU, each with a single thread. Clusters that are
+started here encrypt their connections with keys that nobody else has, since anyone who reaches a worker can run code.
+Further settings of Slurm's jobs (partition, account, time) are read from `~/.config/dask/jobqueue.yaml`; see
+dask-jobqueue.
 """
 
 import logging
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_S = 10.0
-START_S = 120.0  # a worker imports torch, on a busy machine
+START_S = 120.0  # long, since a worker imports torch, on a busy machine maybe
 _QUIET = {"silence_logs": logging.ERROR}
 
 
@@ -62,7 +63,7 @@ def local_cluster(count: int | None = None) -> Iterator["Client"]:
 def slurm_cluster(count: int) -> Iterator["Client"]:
     """Yield a client of `count` workers that Slurm starts, each with a core and a GPU of its own.
 
-    The folder this is run in must be shared with the nodes: the keys of the encrypted connections lie there meanwhile.
+    The nodes must share the working folder: the keys of the encrypted connections lie there while the cluster runs.
     """
     distributed = _distributed()
     if shutil.which("sbatch") is None:
@@ -70,7 +71,7 @@ def slurm_cluster(count: int) -> Iterator["Client"]:
     with slurm_jobs(distributed.Security.temporary()) as cluster:
         cluster.scale(jobs=count)
         with distributed.Client(cluster, set_as_default=False) as client:
-            client.wait_for_workers(1)  # however long the queue is; the others join when they come
+            client.wait_for_workers(1)  # Slurm's queue may be long; the other workers join when they start
             yield client
 
 

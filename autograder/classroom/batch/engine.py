@@ -32,7 +32,7 @@ class Engine(Protocol):
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
         """Grade each of `hand_ins` once, in any order; a failure of ours becomes that hand-in's record.
 
-        Closing the iterator early stops what has not begun.
+        Closing the iterator early cancels the hand-ins that were not begun.
         """
 
 
@@ -55,7 +55,7 @@ class LocalEngine:
             try:
                 for future in as_completed(futures):
                     yield futures[future], future.result()
-            except BaseException:  # an interruption, or the caller has had enough
+            except BaseException:  # an interruption, or the caller has closed the iterator
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -72,7 +72,7 @@ class ClassRun:
     """The records of one run."""
 
     records: tuple[SubmissionRecord, ...]  # one a hand-in, in their order
-    from_journal: int  # how many of them an earlier run had written down
+    from_journal: int  # how many of them the journal held already
 
     @property
     def unfinished(self) -> tuple[SubmissionRecord, ...]:

@@ -97,7 +97,7 @@ class Journal:
         try:
             _write_all(self._fd, line)
             os.fsync(self._fd)
-        except BaseException:  # half a line, on a full disk say, would damage the next one
+        except BaseException:  # half a line, e.g. on a full disk, would damage the next one
             os.ftruncate(self._fd, before)
             raise
 

@@ -19,7 +19,7 @@ _COLUMNS = (
 )
 
 
-Advance = Callable[[str], None]  # tells that one more step is done, and which
+Advance = Callable[[str], None]  # called with the name of a step that is done
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Draw and keep the secret seed of a class. All inputs of checks are drawn from it, so it must stay on this machine.
 
 >>> seed = secret_seed(Path("work/secret_seed"))
->>> fingerprint(seed)       # may be printed, shown, and compared
+>>> fingerprint(seed)       # may be published
 '9c1a5f0e'
 """
 

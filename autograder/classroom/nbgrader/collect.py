@@ -71,7 +71,7 @@ class CheckedCollect(ExchangeCollect):
             return ""
         owner, expected = _account(found.st_uid), _uid(student)
         if expected is None and owner not in self._roster():
-            return ""  # accounts are not students here, as behind a hub where all share one
+            return ""  # the accounts of this machine are not students, e.g. behind a hub where all students share one
         if expected == found.st_uid:
             return ""
         return (
@@ -118,7 +118,7 @@ class CheckedCollect(ExchangeCollect):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         copied = copy_hand_in(folder, part)
-        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the one that was looked at
+        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the time that was checked
         if to.is_dir():
             shutil.rmtree(to)
         part.rename(to)
@@ -170,7 +170,7 @@ def _copy(folder: int, name: str, to: Path) -> tuple[float, str]:
             return 0.0, "the file has a second name elsewhere"
         if found.st_uid != os.fstat(folder).st_uid:
             return 0.0, f"it belongs to the account {_account(found.st_uid) or found.st_uid}"
-        to.write_bytes(file.read(MAX_NOTEBOOK_BYTES + 1))  # one byte more than is read is enough to be refused
+        to.write_bytes(file.read(MAX_NOTEBOOK_BYTES + 1))  # a file that is one byte too long is refused when it is read
         return found.st_ctime, ""
 
 

@@ -14,7 +14,7 @@ from autograder.classroom.nbgrader.hooks import kept_engine
 from autograder.classroom.status import CommandError, UsageError
 
 CONFIG = "nbgrader_config.py"
-_FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite unasked
+_FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite without being asked
 _ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 

@@ -31,7 +31,7 @@ from traitlets import Bool
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
 
-MOST_CELLS = 256  # whose colours are kept; a notebook has fewer
+MOST_CELLS = 256  # whose coloured text is kept; a notebook has fewer
 _PICTURE = re.compile(r"<img\b[^>]*", re.IGNORECASE)
 _TEXT = re.compile(r"\salt\s*=", re.IGNORECASE)
 
@@ -78,7 +78,7 @@ def _coloured(source: str, language: str, magics_language: str | None) -> str:
 class FeedbackExporter(HTMLExporter):
     """Export pages as nbconvert does; the first exporter of a process compiles the templates for all."""
 
-    optimistic_validation = Bool(True).tag(config=True)  # against the notebook's format, once after all steps
+    optimistic_validation = Bool(True).tag(config=True)  # check the notebook's format once, after all steps
 
     def _create_environment(self) -> Environment:
         environment: Environment = super()._create_environment()
@@ -120,7 +120,7 @@ class ReleaseToEach(ExchangeReleaseFeedback):
             try:
                 super().copy_files()
                 self._under_other_names(folder)
-            except (OSError, ValueError) as error:  # the two files are as the student wrote them
+            except (OSError, ValueError) as error:  # a student may have written anything into the two files
                 self.log.error("The feedback of %s was not released: %s", student, error)
         self.src_path, self.coursedir.student_id_exclude = pattern, excluded
         if without:
@@ -139,7 +139,7 @@ class ReleaseToEach(ExchangeReleaseFeedback):
         for name in other_names(Path(submitted, f"{assignment}.ipynb"), quarantine) if released.is_file() else ():
             page = _page(Path(self.dest_path), secret, Path(name).stem)
             shutil.copy(released, page.with_suffix(".part"))
-            page.with_suffix(".part").replace(page)  # whole or not at all, for whoever fetches meanwhile
+            page.with_suffix(".part").replace(page)  # whole or not at all, since a student may fetch it now
 
 
 def _page(folder: Path, secret: str, name: str) -> Path:

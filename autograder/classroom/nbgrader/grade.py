@@ -54,7 +54,7 @@ class Graded:
 
     records: tuple[SubmissionRecord, ...]  # with the notes on repairs
     from_journal: int
-    failures: tuple[str, ...]  # one sentence for each submission that nbgrader did not take
+    failures: tuple[str, ...]  # one sentence for each submission that nbgrader refused
     csv: Path
     page: Path
     text: str  # the report for a terminal
@@ -118,7 +118,7 @@ def _write_report(summary: ClassSummary, folder: Path, title: str, environment: 
 
 
 def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: int) -> ClassRun:
-    # the journal is closed again before nbgrader's step reads it, which must be able to write down what is missing
+    # closed before nbgrader's step runs, which writes into the journal the records that are missing
     with Journal(course.journal) as journal:
         known = sum(hand_in.key in journal for hand_in in hand_ins)
         if known:
@@ -161,8 +161,7 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
 def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> Path:
     """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers.
 
-    Of assignments that nobody has handed in, and that are not among `assignments`, nothing is written: there it would
-    be a column of zeros.
+    Assignments that nobody has handed in, and that are not among `assignments`, are left out: all their marks would be 0.
     """
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
         known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})

@@ -41,7 +41,7 @@ def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]
 def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> None:
     """Note that these were entered just now, and mark for Formgrader those that need a person.
 
-    What a person has to decide "needs manual grading" there; what should be looked at is flagged.
+    A mark that a person has to decide "needs manual grading" there, and one to look at is flagged.
     """
     with _gradebook(course) as gradebook:
         for hand_in, record in graded:

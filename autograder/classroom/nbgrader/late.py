@@ -1,8 +1,7 @@
 """Take a share of the points of late submissions for each day begun, after a time of grace, up to a limit.
 
-In nbgrader_config.py::
+A tenth of the points for each day, in nbgrader_config.py:
 
-    c.AssignLatePenalties.plugin_class = "autograder.classroom.nbgrader.late.LatePenalty"
     c.LatePenalty.share_per_day = 0.1
 """
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autograder.classroom.nbgrader.markers import solution_regions, without_solutions
 
-LONG = 44  # characters; the longest line that occurs in lessons and solutions alike by chance is shorter
+LONG = 44  # characters; every line that lessons and solutions share by chance is shorter
 MEANINGFUL = 12
 _COMMON = re.compile(r"(#.*|def .*|import .*|from .* import .*|return [\w.]+|else:|try:|pass|raise .*|[\W_]*|\"\"\".*)")
 _MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "autograder.exercises.hidden")

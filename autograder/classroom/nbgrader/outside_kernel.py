@@ -82,7 +82,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
 
 @functools.cache
 def _open_once(level: str, trust: bool) -> Sandbox:
-    # finding out what a machine can isolate takes seconds, and a batch asks for every submission
+    # to probe a machine's isolation takes seconds, and nbgrader asks for every submission
     return open_sandbox("auto" if level == "auto" else int(level), trust=trust)
 
 

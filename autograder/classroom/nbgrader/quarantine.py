@@ -19,13 +19,13 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.hand_in import nothing_handed_in
 from autograder.classroom.notes import notes_for, other_names, write_notes
 
-# nbgrader looks folders up by glob, so a name must not be a pattern; and it must not look like an option
+# nbgrader finds folders by glob, so a name must be no pattern; nor may it look like an option of a command
 STUDENT = re.compile(r"\w[\w.@+ -]{0,99}")
 TIMESTAMP = "timestamp.txt"
 SECRET = "submission_secret.txt"  # by which a student finds the feedback in nbgrader's exchange
 KEPT = (TIMESTAMP, SECRET)
 FOLDER = "aside"  # of the quarantine, beside submitted/
-QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # what tools leave behind
+QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # files that tools leave in a folder
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     """Release `assignments`, by default all, and return their names.
 
     Raises `ReleaseError` before anything is written if a source is wrong, and after it if something leaked; then what
-    was written must not be handed out. Raises `UsageError` for an unknown name, and
-    `NbgraderError` if nbgrader fails.
+    was written must not be handed out. Raises `UsageError` for an unknown name, and `NbgraderError` if nbgrader fails.
     """
     chosen = course.chosen(assignments)
     hidden = required_hidden_folder()

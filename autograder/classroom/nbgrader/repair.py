@@ -29,17 +29,17 @@ from autograder.classroom.hand_in import HandedIn, read_hand_in
 
 NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
 NOTEBOOK_KEY = "autograder"  # in the metadata of the notebook in autograded/
-CELL_CHARACTERS = 20_000  # of a cell; the longer it is, the longer an instructor waits for its page of feedback
+CELL_CHARACTERS = 20_000  # of a cell that are kept; a page of feedback with longer cells takes long to make
 SCHEMA_VERSION = 3
 _EMPTY: dict[str, dict[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
-_UNSAID = {"task": False}  # what nbgrader itself leaves out
+_UNSAID = {"task": False}  # values that nbgrader itself leaves out
 
 
 class SubmissionExporter(NotebookExporter):
     """Export notebooks as nbconvert does, reading those in submitted/ with `readable_notebook`."""
 
     hand_in: HandedIn | None = None  # the one that was read last, for the step that grades it
-    # the notebook is held against its format once, after all steps, where nbconvert would do it after each
+    # check the notebook's format once, after all steps, where nbconvert would check it after each
     optimistic_validation = Bool(True).tag(config=True)
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -68,8 +68,11 @@ class SubmissionExporter(NotebookExporter):
 def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
     """Return the notebook of `hand_in`, well-formed; if it cannot be read, `released` with the reason.
 
-    Raises `OSError` if that is missing: then the course is not released, and no student is to blame.
+    Raises `OSError` if that is missing: then the course is not released, and no student is to blame. Raises
+    `RuntimeError` if a fault of ours kept us from reading it.
     """
+    if hand_in.fault:
+        raise RuntimeError(hand_in.fault)
     if hand_in.notebook is not None:
         return rebuilt(hand_in.notebook)
     notebook = nbformat.read(released, as_version=4)
@@ -88,7 +91,7 @@ def _cell(cell: Mapping[str, Any]) -> NotebookNode:
     kind = kind if kind in _EMPTY else "raw"
     metadata = cell.get("metadata")
     ours = {"nbgrader": metadata["nbgrader"]} if isinstance(metadata, dict) and "nbgrader" in metadata else {}
-    # not by new_code_cell and its like, each of which holds one cell against the format; new_notebook does it for all
+    # new_code_cell and its like would check the format of each cell; new_notebook checks that of all
     made = {"cell_type": kind, "id": generate_corpus_id(), "metadata": ours, "source": _text(cell.get("source"))}
     return from_dict(made | _EMPTY[kind])
 
@@ -129,7 +132,7 @@ class RepairMetadata(NbGraderPreprocessor):
         for note in notes:
             self.log.warning("%s, %s: %s", names["student"], names["notebook"], note)
         notes = tuple(dict.fromkeys((*resources.get(NOTES_KEY, ()), *notes)))
-        # a student's own entry of this name goes: it is never read from what was handed in
+        # this replaces an entry of this name that a student made
         nb.metadata[NOTEBOOK_KEY] = {"notes": list(notes)}
         return nb, resources
 
@@ -202,7 +205,7 @@ def _joined(first: NotebookNode, cell: NotebookNode, wanted: ReleasedCell) -> st
 
 def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedCell) -> list[str]:
     notes = []
-    # of an answer cell, reading the submission says so already
+    # reading the submission notes it for answer cells
     if cell.cell_type != wanted.cell_type and wanted.locked:
         notes.append(f"The cell {wanted.id} had become a {cell.cell_type} cell; it is a {wanted.cell_type} cell again.")
     wrong = [

@@ -12,7 +12,7 @@ from autograder.host.report.wording import EXERCISE_WORDS
 class Urgency(IntEnum):
     """How much an entry needs a person."""
 
-    MUST = 0  # there is no mark, or none that a person has stood behind
+    MUST = 0  # there is no mark, or one that a person must confirm
     SHOULD = 1  # the mark stands, but its cause is unusual
     COULD = 2  # for information
 

@@ -11,7 +11,7 @@ from autograder.classroom.report.summary import ClassSummary
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet runs when a cell begins with it
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins with one of these is run by a spreadsheet
 COLUMNS = (
     "student",
     "assignment",

@@ -12,7 +12,7 @@ from statistics import StatisticsError, correlation
 
 from autograder.host.records import CheckStatus, ExerciseStatus, SubmissionRecord
 
-FEWEST_STUDENTS = 10  # below, a correlation is mostly chance
+FEWEST_STUDENTS = 10  # with fewer, a correlation is mostly chance
 MOST_MISCONCEPTIONS = 12
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 

@@ -13,7 +13,7 @@ from autograder.host.report.markup import Html, element, joined
 from autograder.host.report.safe_text import escaped, one_line
 from autograder.host.report.wording import discrimination_word, marks, number, percent, status_word
 
-# a second line of defence: even a string that slipped through unescaped could load and run nothing
+# in case a string was not escaped: the page may load nothing and run no script
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _WIDTH, _HEIGHT, _BASE, _TOP = 640, 170, 140, 20  # of the histogram
 _PAGE = """<!doctype html>

@@ -24,7 +24,7 @@ class Student:
     submissions: tuple[SubmissionRecord, ...]
     exercises: tuple[ExerciseRecord | None, ...]  # one a column; None: not handed in
     points: float
-    max_points: float  # of the whole class's exercises, so that what was not handed in counts as 0
+    max_points: float  # of all exercises of the class, so that an exercise that was not handed in counts as 0
 
     @property
     def percent(self) -> int:
@@ -128,7 +128,7 @@ def _students(records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]
 def _student(name: str, records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> Student:
     own = {e.id: e for r in records for e in r.exercises}
     row = tuple(own.get(exercise.id) for exercise in exercises)
-    # left out of the maximum: what was not assessed, never what was not handed in
+    # leave out of the maximum what was not assessed, but never what was not handed in
     most = sum(e.max_points if (e := own.get(column.id)) else column.max_points for column in exercises)
     return Student(name, tuple(records), row, sum(r.points for r in records), most)
 

@@ -17,6 +17,7 @@ from autograder.classroom.batch import (
     secret_seed,
 )
 from autograder.classroom.hand_in import HandedIn, handed_in, read_hand_in
+from autograder.classroom.nbgrader.repair import readable_notebook
 from autograder.exercises import find, of_assignment
 from autograder.host.records import GRADER_VERSION, ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
@@ -158,6 +159,19 @@ def test_a_hand_in_is_read_and_digested_once_and_its_notebook_is_not_kept(tmp_pa
     found.grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
     ((answers, named),) = given  # type: ignore[misc]
     assert (answers, named["submission_sha256"]) == (found.answers, expected)
+
+
+def test_a_fault_of_ours_while_reading_is_one_hand_ins_and_takes_no_points(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "s" / "05_fx_rewrite" / "05_fx_rewrite.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    monkeypatch.setattr(hand_in_module, "parse_submission", lambda *_: 1 / 0)
+    (found,) = handed_in(tmp_path, ["05_fx_rewrite"])
+    record = found.grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
+    assert {e.status for e in record.exercises} == {ExerciseStatus.GRADER_ERROR}
+    assert all("ZeroDivisionError" in e.message for e in record.exercises)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        readable_notebook(found, tmp_path / "released.ipynb")
 
 
 def test_an_unreadable_hand_in_gets_zero_with_a_sentence_for_every_exercise(tmp_path: Path) -> None:
