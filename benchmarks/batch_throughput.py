@@ -1,9 +1,7 @@
-"""How long a class takes: graph submissions a minute on all cores, and what writing a record down costs.
+"""Measure the grading of a class: graph submissions in a minute on all cores, and the cost of writing a record.
 
 python -m benchmarks.batch_throughput [--submissions 300] [--quick]
 """
-
-from __future__ import annotations
 
 import argparse
 import os
@@ -42,7 +40,7 @@ def _dot(record: SubmissionRecord) -> None:
 
 
 def append_ms(work: Path, record: SubmissionRecord) -> tuple[float, int]:
-    """Median time of one durable append in ms, and the line's bytes."""
+    """Return the median time of one durable append in ms, and the bytes of its line."""
     times = []
     with Journal(work / "appends.jsonl") as journal:
         for number in range(APPENDS):

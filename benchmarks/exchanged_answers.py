@@ -1,4 +1,4 @@
-"""What every reference solution earns when it is handed in for every other exercise.
+"""Grade every reference solution as an answer to every other exercise.
 
     python -m benchmarks.exchanged_answers [--exercises ID ...] [--quick]
 
@@ -6,32 +6,29 @@
 passed: if it earned a quarter of the points or more.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from autograder.exercises import all_exercises, find
-from autograder.exercises.quality.exchanged import exchanged
 from autograder.exercises.registry import hidden_part
-from autograder.host.exercise import REFERENCE
+from autograder.host.exercise import REFERENCE, Exercise
 from autograder.host.judge import judge
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
 
-PASSED = 0.25  # of the points: none is to come near
+PASSED = 0.25  # of the points, which none may reach
 SEED = 20
-WALL_S = 10.0  # for one answer: some run for ever on what they were not made for
+WALL_S = 10.0  # for one answer: some never end on inputs of another exercise
 QUICK = ("00_read_a_table", "05_bias_silu_pass", "08_decompose")
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What the solution of ``other`` earned as an answer to ``asked``."""
+    """Hold the points of the solution of `other` as an answer to `asked`."""
 
     asked: str
     other: str
@@ -40,7 +37,7 @@ class Exchange:
 
     @property
     def share(self) -> float:
-        """Of the exercise's points."""
+        """Return the share of the exercise's points."""
         return self.points / self.of
 
 
@@ -56,8 +53,14 @@ def exchange(asked_id: str, other_id: str, sandbox: Sandbox, seed: int = SEED) -
     return Exchange(asked_id, other_id, record.points, asked.points)
 
 
+def exchanged(asked: Exercise, other: Exercise, reference: str) -> Mapping[str, str]:
+    """Return the parts of a hand-in for `asked` whose function is that of `reference`, a solution of `other`."""
+    named = "" if other.entry_point == asked.entry_point else f"\n\n{asked.entry_point} = {other.entry_point}\n"
+    return {"setup": f"{asked.setup}\n{other.setup}", f"answer {asked.id}": reference + named}
+
+
 def exchanges(asked: Iterable[str], others: Iterable[str]) -> Iterator[Exchange]:
-    """Every exchange of two different exercises, two at a time."""
+    """Yield every exchange of two different exercises, two at a time."""
     pairs = [(a, o) for a in asked for o in others if a != o]
     sandbox = open_sandbox()
     with ThreadPoolExecutor(max_workers=2) as pool:

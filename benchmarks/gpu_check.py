@@ -9,12 +9,10 @@ nothing, and what it had found by then is kept.
 Exit status: 0 nothing failed, 1 a test, the timer's check or a section failed, 3 no CUDA device is here. A target of
 speed that is missed is in the table, and changes no exit status.
 
-``--dry-run`` tries everything out on the CPU, on tiny tensors: nothing is measured. Where Triton is installed, the
+`--dry-run` tries everything out on the CPU, on tiny tensors: nothing is measured. Where Triton is installed, the
 operators run as kernels in its interpreter; with TRITON_INTERPRET=0 in the environment, as PyTorch's own operators.
 Not yet run on CUDA.
 """
-
-from __future__ import annotations
 
 import argparse
 import sys

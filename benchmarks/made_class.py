@@ -1,11 +1,9 @@
-"""A class of any size to grade: notebooks with one answer each, the exercise's own controls in turn."""
-
-from __future__ import annotations
+"""Write a class of any size to grade: notebooks with one answer each, from the controls of an exercise."""
 
 import json
 from pathlib import Path
 
-from autograder.classroom.batch import HandedIn
+from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.exercises.quality.controls import controls
 
 ROOT = Path(__file__).parents[1]
@@ -19,9 +17,9 @@ def make_class(folder: Path, exercise: str, count: int) -> list[HandedIn]:
     for number in range(count):
         path = folder / f"student_{number:04d}" / assignment / f"{assignment}.ipynb"
         path.parent.mkdir(parents=True)
-        # a text of its own, as no two students hand in the same file
+        # a different text for each, since no two students hand in the same file
         path.write_text(json.dumps(_notebook(exercise, f"{answers[number % len(answers)]}\n# {number}\n")))
-        made.append(HandedIn(assignment, path.parts[-3], path))
+        made.append(read_hand_in(assignment, path.parts[-3], path).without_notebook())
     return made
 
 

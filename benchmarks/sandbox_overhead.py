@@ -1,4 +1,4 @@
-"""What isolation costs: from the request for a worker to its first answer, by level, cold and forked from the zygote.
+"""Measure what isolation costs: from the request for a worker to its first answer, by level, cold and from the zygote.
 
     python -m benchmarks.sandbox_overhead            # levels of this machine, about a minute each
     python -m benchmarks.sandbox_overhead --quick    # a few workers of each kind
@@ -7,8 +7,6 @@ A submission here is the smallest there is: start, load an answer, call it once,
 that may be busy, so the best is printed beside the median, and processor time, which a busy machine changes less. The
 latter is not known of cold workers, since bubblewrap does not wait for its grandchildren.
 """
-
-from __future__ import annotations
 
 import argparse
 import os
@@ -38,7 +36,7 @@ TARGET_MS, TARGET_A_MINUTE = 150, 400
 
 @dataclass
 class Series:
-    """Submissions one after another, all started in the same way."""
+    """Hold the times of submissions that were all started in the same way."""
 
     level: int
     way: str
@@ -81,7 +79,7 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
 
 
 def measure(sandbox: Sandbox, way: str, count: int) -> Series:
-    """Submit ``count`` times, the start of a zygote not included."""
+    """Submit `count` times, the start of a zygote not included."""
     series = Series(sandbox.level, way)
     zygotes = sandbox.zygotes
     if way == "zygote":

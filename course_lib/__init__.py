@@ -1,6 +1,6 @@
 """What the notebooks import: models to capture, graphs to read, passes that fuse, operators to fuse onto.
 
-The packages are imported one by one (``from course_lib.graph import table``), so that each costs only what
+The packages are imported one by one (`from course_lib.graph import table`), so that each costs only what
 it needs. In the order in which one needs them:
 
     doctor      doctor() looks whether this machine has what the course needs

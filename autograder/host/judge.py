@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.clock.judge_speed import Timed, time_answer
+from autograder.host.clock.speed_check import Timed, time_answer
 from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise

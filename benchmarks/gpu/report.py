@@ -1,6 +1,4 @@
-"""What came of all sections, as one JSON file and one Markdown file beside it."""
-
-from __future__ import annotations
+"""Write the results of all sections as a JSON file and a Markdown file."""
 
 import datetime
 import json
@@ -29,7 +27,7 @@ def as_record(results: Sequence[Result], device: str, elapsed_s: float) -> dict[
 
 
 def as_markdown(results: Sequence[Result], record: dict[str, Any]) -> str:
-    """Return what one reads first: what failed, which targets were missed, then a part for each section."""
+    """Return the report: failures, missed targets, then a part for each section."""
     failures = [sentence for result in results for sentence in result.failures]
     missed = [sentence for result in results for sentence in result.missed]
     head = [f"# GPU check of {record['date']}: {record['device']}", ""]

@@ -1,6 +1,4 @@
-"""Run sections in processes of their own, each within its budget, and keep what each left behind."""
-
-from __future__ import annotations
+"""Run sections in processes of their own, each within its budget, and keep their notes."""
 
 import json
 import os
@@ -24,7 +22,7 @@ LINES_OF_A_CRASH = 12
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one section."""
+    """Hold the result of one section."""
 
     name: str
     section: Section
@@ -35,18 +33,18 @@ class Result:
 
     @property
     def failures(self) -> list[str]:
-        """Sentences about what failed."""
+        """Return a sentence for each failure."""
         broken = [] if self.ending == "done" else [f"{self.ending}; what it had found by then is kept"]
         return [f"{self.section.title}: {sentence}" for sentence in (*broken, *self._asked("failures"))]
 
     @property
     def missed(self) -> list[str]:
-        """Sentences about targets of speed that were missed."""
+        """Return a sentence for each missed target of speed."""
         return self._asked("missed")
 
     @property
     def markdown(self) -> str:
-        """The section as text."""
+        """Return the section as Markdown."""
         try:
             text = self.section.as_markdown(self.notes) if self.notes else "It left nothing."
         except Exception as error:  # of notes that are not complete, or of a mistake in a section
@@ -81,7 +79,7 @@ def run_all(sections: Mapping[str, Section], device: str, budget_s: float) -> It
 
 
 def run_one(name: str, section: Section, device: str, budget_s: float, folder: Path) -> Result:
-    """Run one section in a process and return what came of it, whatever that was."""
+    """Run one section in a process and return its result, also if it failed."""
     notes, log = folder / f"{name}.json", folder / f"{name}.log"
     asked_s = max(budget_s - STOPPING_S, budget_s / 2)
     command = [sys.executable, "-m", "benchmarks.gpu.child", name, device, str(asked_s), str(notes)]
@@ -101,7 +99,7 @@ def _ending(process: subprocess.Popen[bytes], budget_s: float) -> str:
     except subprocess.TimeoutExpired:
         return f"stopped after {budget_s:.0f} s"
     finally:
-        with suppress(ProcessLookupError):  # also what the section itself has started
+        with suppress(ProcessLookupError):  # also the processes that the section started
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     if status == 0:

@@ -1,4 +1,4 @@
-"""What every capture mode returns: a program as a graph, and who made it."""
+"""Hold the result of a capture: a program as a graph, and the part of PyTorch that captured it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from typing import Any
 
 from torch import fx, nn
 
-from course_lib.capture.source import SourceLine
+from course_lib.capture.source_lines import SourceLine
 from course_lib.errors import CaptureError
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Captured:
-    """A program as a graph, or as several.
+    """Hold a program as one graph or as several.
 
     >>> import torch
     >>> captured = Captured(mode="fx", captured_by="a person", code="", run=torch.relu, ir="relu")
@@ -26,18 +26,18 @@ class Captured:
     captured_by: str  # the part of PyTorch that did it, such as "torch.jit.trace"
     code: str  # the graph as Python, or as the code that TorchScript prints
     ir: str  # the graph as text, node by node
-    run: Callable[..., Any]  # takes what the program takes, and runs what was captured
+    run: Callable[..., Any]  # takes the program's inputs and runs the captured graph
     graphs: Mapping[str, fx.GraphModule] = field(default_factory=dict)  # name -> graph; the main one first
     script: Any = None  # the `ScriptModule` or `ScriptFunction` of "trace" and "script"
     exported: Any = None  # the `torch.export.ExportedProgram` of "export"
     module: nn.Module | None = None  # holds the parameters and flags that `run` uses
-    guards: tuple[str, ...] = ()  # what must hold of the inputs for the graph to be used, where that is checked
+    guards: tuple[str, ...] = ()  # conditions on the inputs under which the graph is valid, if checked
     breaks: tuple[str, ...] = ()  # why a program became several graphs
-    warnings: tuple[str, ...] = ()  # what PyTorch said while it captured, kept unprinted
+    warnings: tuple[str, ...] = ()  # warnings of PyTorch during the capture, not printed
     lines: Mapping[str, SourceLine] = field(default_factory=dict)  # node -> line it came from, where known
 
     def __call__(self, *inputs: object, **keyword_inputs: object) -> Any:
-        """Run what was captured."""
+        """Run the captured graph."""
         return self.run(*inputs, **keyword_inputs)
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class Captured:
 
     @property
     def graph_module(self) -> fx.GraphModule:
-        """The one torch.fx graph; of mode "aot" the joint one.
+        """Return the one torch.fx graph; of mode "aot" the joint graph.
 
         Raises `CaptureError` where there is none, or where graph breaks left several.
         """
@@ -63,5 +63,5 @@ class Captured:
 
     @property
     def graph(self) -> Any:
-        """The graph itself: a `torch.fx.Graph`, or for "trace" and "script" a `torch.Graph`."""
+        """Return the graph itself: a `torch.fx.Graph`, or for "trace" and "script" a `torch.Graph`."""
         return self.script.graph if self.script is not None else self.graph_module.graph

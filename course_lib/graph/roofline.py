@@ -1,4 +1,4 @@
-"""How fast a program can be at best on a device: limited by memory traffic, or by arithmetic."""
+"""Predict the least time of a program on a device: it is limited by memory traffic or by arithmetic."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph.costs import Cost
+from course_lib.graph.cost import Cost
 
 TERA = 1e12
 
 
 @dataclass(frozen=True)
 class Device:
-    """What a device reaches in practice, for the two limits of a roofline."""
+    """Hold the speeds that a device reaches in practice, for the two limits of a roofline."""
 
     name: str
     bandwidth_bytes_per_s: float  # bytes read and written together
@@ -29,19 +29,19 @@ class Device:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The least time that a program can take on a device."""
+    """Hold the least time that a program can take on a device."""
 
     memory_us: float  # to move its bytes
     arithmetic_us: float  # for its floating-point operations
 
     @property
     def time_us(self) -> float:
-        """The longer of the two: a device does both at once."""
+        """Return the longer of the two times, since a device does both at once."""
         return max(self.memory_us, self.arithmetic_us)
 
     @property
     def bound(self) -> str:
-        """What limits the program, "memory" or "arithmetic"."""
+        """Return what limits the program, "memory" or "arithmetic"."""
         return "memory" if self.memory_us >= self.arithmetic_us else "arithmetic"
 
 

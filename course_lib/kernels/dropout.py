@@ -1,13 +1,13 @@
-"""Dropout that is repeated instead of remembered: which elements fall out is a function of one number, the seed.
+"""Compute dropout masks as a function of a seed, so that the backward pass recomputes the mask instead of reading it.
 
-Ordinary dropout writes a mask in the forward pass and reads it in the backward pass: one byte an element each time. A
-fused operator keeps the seed instead, eight bytes in all, and finds the same mask again. The seed itself is drawn
-from PyTorch's own random numbers, so `torch.manual_seed` repeats a run, and activation checkpointing repeats a mask.
+Ordinary dropout writes a mask in the forward pass and reads it in the backward pass, one byte for each element. A fused
+operator saves the seed instead, which is eight bytes, and recomputes the mask. The seed is drawn from PyTorch's random
+numbers, so `torch.manual_seed` repeats a run, and activation checkpointing repeats a mask.
 
 The generator is Philox4x32 with seven rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
 1, 2, 3", 2011; the fewest rounds that pass all their tests). It has no state: four random words are a function of a
-key, here the seed, and of a counter, here the place of four neighbours in a row. So a GPU thread finds its own words
-without asking anyone, and the formula below finds the same ones on any device.
+key, here the seed, and of a counter, here the position of four neighbours in a row. So each GPU thread computes its own
+words independently, and the formula below gives the same words on any device.
 """
 
 from typing import Any
@@ -24,14 +24,14 @@ _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 def draw_seed(like: torch.Tensor) -> torch.Tensor:
     """Return a fresh seed: an int64 tensor of one element, on the device of `like`.
 
-    It stays a tensor, since a Python number would make the host wait for the device, and would be the same number in
-    each replay of a CUDA graph.
+    It is a tensor, since a Python number would make the host wait for the device, and would be constant in a CUDA
+    graph.
     """
     return torch.randint(_SEEDS, (1,), dtype=torch.int64, device=like.device)
 
 
 def dropout_factors(seed: torch.Tensor, p: float, like: torch.Tensor) -> torch.Tensor:
-    """Return what dropout multiplies with: 0 with probability `p`, else 1 / (1 − p), in the shape and dtype of `like`.
+    """Return the factors of dropout: 0 with probability `p`, else 1 / (1 − p), in the shape and dtype of `like`.
 
     The same seed, shape and `p` give the same zeros, whatever the strides, the dtype and the device.
     """
@@ -55,7 +55,7 @@ def _random_words(seed: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     group = torch.arange(groups, device=like.device)
     zero = torch.zeros_like(row)
     words = _philox((group, row & _WORD, row >> 32, zero), (seed & _WORD, (seed >> 32) & _WORD))
-    # (rows, groups, 4) → (rows, 4 · groups), of which the last group may stand over
+    # (rows, groups, 4) → (rows, 4 · groups), of which the last group may exceed the columns
     return torch.stack(words, dim=-1).flatten(1)[:, :columns].reshape(like.shape)
 
 
@@ -64,7 +64,7 @@ def _philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[t
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
-        # The product has 64 bits; int64 holds them all, if with another sign.
+        # The product has 64 bits; int64 holds all of them, though the sign may differ.
         a, b = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
         c0, c1 = ((b >> 32) & _WORD) ^ c1 ^ k0, b & _WORD
         c2, c3 = ((a >> 32) & _WORD) ^ c3 ^ k1, a & _WORD

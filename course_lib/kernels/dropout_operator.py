@@ -1,8 +1,8 @@
-"""What the operators that drop elements out share: one of them draws a seed, the other is a function of it.
+"""Register operators with dropout as two operators: one draws a seed, the other is a function of the seed.
 
-`course_lib::NAME` is the one to call, and to find in a graph. It takes `training` and decides whether anything is
-random; then it draws a seed, and calls `course_lib::NAME_seeded`, which does the work and has the gradient. Both take
-tensors named x and residual of shape (..., N), and others of shape (N,).
+`course_lib::NAME` is the operator to call and to match in a graph. It takes `training`, draws a seed if dropout is
+active, and calls `course_lib::NAME_seeded`, which computes the result and has the gradient. Both take tensors named x
+and residual of shape (..., N), and others of shape (N,).
 """
 
 from collections.abc import Callable
@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 
-from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.dropout import draw_seed, dropout_factors
-from course_lib.kernels.mixed_precision import register_autocast
-from course_lib.kernels.row_operands import check_probability, check_rows
+from course_lib.kernels.operands import check_probability, check_rows
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 DEFAULTS = (0.5, True, 1e-5)  # of p, training and eps, as in the schema
 ROWS = ("x", "residual")
@@ -23,7 +22,7 @@ Gradients = Callable[..., tuple[torch.Tensor, ...]]
 
 @dataclass(frozen=True)
 class DropoutOperator:
-    """The name and the tensors of such an operator, and what there is to register for it."""
+    """Hold the name and the tensors of an operator with dropout, and register its rules."""
 
     name: str
     tensors: tuple[str, ...]
@@ -38,7 +37,7 @@ class DropoutOperator:
         check_rows(self.name, rows, given)
 
     def register(self, seeded: Any, backward: Any, gradients: Gradients) -> None:
-        """Define the operator that draws; give the seeded one its derivative and its rules.
+        """Define the operator that draws the seed; register derivative and rules of the seeded one.
 
         `backward` and `gradients` take the gradient of the result and all that `seeded` takes, and return the gradients
         of the tensors: one as an operator without a derivative, the other by operators of PyTorch that have one.
@@ -61,7 +60,7 @@ class DropoutOperator:
         @torch.library.impl(f"course_lib::{self.name}", ["CompositeImplicitAutograd", "FuncTorchBatchedDecomposition"])
         def with_fresh_seed(*given: Any) -> torch.Tensor:
             tensors, options = given[: len(self.tensors)], given[len(self.tensors) :]
-            options += DEFAULTS[len(options) :]  # the dispatcher leaves defaults at the end out
+            options += DEFAULTS[len(options) :]  # the dispatcher omits trailing defaults
             p, training, eps = options
             check_probability(self.name, p)
             seed = draw_seed(tensors[0]) if training and p > 0 else None
@@ -81,9 +80,9 @@ class DropoutOperator:
 
     def _derivative(self, backward: Gradients, gradients: Gradients) -> Callable[..., tuple[torch.Tensor | None, ...]]:
         def derivative(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-            # Grad mode is on when someone differentiates the gradient, and the backward operator has no derivative.
+            # Grad mode is on for second derivatives, and the backward operator has no derivative.
             function = gradients if torch.is_grad_enabled() else backward
-            saved = ctx.saved_tensors  # read once: under activation checkpointing a second read is refused
+            saved = ctx.saved_tensors  # read once, since activation checkpointing refuses a second read
             found = list(function(grad, *saved, ctx.p, ctx.eps))
             if self.x_has_the_gradient_of_residual and saved[-1] is None:
                 found[0] = found[self.tensors.index("residual")]
@@ -95,7 +94,7 @@ class DropoutOperator:
 def add_dropped(
     branch: torch.Tensor, residual: torch.Tensor, seed: torch.Tensor | None, p: float
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return `dropout(branch) + residual`, and what dropout multiplied with; without a seed, nothing falls out."""
+    """Return `dropout(branch) + residual`, and the factors of dropout; without a seed, dropout does nothing."""
     if seed is None:
         return branch + residual, None
     factors = dropout_factors(seed, p, branch)
@@ -104,4 +103,4 @@ def add_dropped(
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     *tensors, ctx.p, ctx.eps = inputs
-    ctx.save_for_backward(*tensors)  # the seed among them, instead of a mask
+    ctx.save_for_backward(*tensors)  # with the seed instead of a mask

@@ -1,4 +1,4 @@
-"""How one sample is timed, whatever is timed and wherever it runs."""
+"""Define what a clock is, and the wall clock of the CPU."""
 
 import time
 from collections.abc import Callable
@@ -12,22 +12,22 @@ Call = Callable[[], object]
 
 @dataclass(frozen=True)
 class Reading:
-    """One sample, in microseconds for all its calls together."""
+    """Hold one sample, in microseconds for all its calls together."""
 
     time_us: float  # by the clock
     wall_us: float  # until the device was idle, by wall clock
-    late_us: float = 0.0  # for how long other streams still worked when the calls' own stream was done
+    late_us: float = 0.0  # how long other streams still worked after the stream of the calls
 
 
 class Clock(Protocol):
-    """Takes samples on one device."""
+    """Take samples on one device."""
 
     name: ClockName
     cache: Cache
     device: str
 
     def read(self, call: Call, calls: int) -> Reading:
-        """Run `call` as often as `calls` says and return how long that took."""
+        """Run `call` `calls` times and return how long this took."""
         ...
 
     def now_us(self) -> float:
@@ -36,10 +36,10 @@ class Clock(Protocol):
 
 
 class WallClock:
-    """The processor's clock, for programs that run on the CPU.
+    """Measure by the clock of the processor, for programs that run on the CPU.
 
-    `time.perf_counter_ns` never goes back and has no rounding of its own. The cache is warm: what the call before left
-    there is still there, since nothing can be overwritten reliably on every CPU.
+    `time.perf_counter_ns` is monotonic and does not round. The cache is warm, since there is no reliable way to
+    overwrite it on every CPU.
     """
 
     name = ClockName.WALL
@@ -47,10 +47,10 @@ class WallClock:
     device = "cpu"
 
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
-        self._now_ns = now_ns  # taken when the clock is made, so that what is timed cannot put another in its place
+        self._now_ns = now_ns  # stored when the clock is made, so that the timed program cannot replace it
 
     def read(self, call: Call, calls: int) -> Reading:
-        """Run the calls between two looks at the clock."""
+        """Run the calls between two readings of the clock."""
         now_ns, rounds = self._now_ns, range(calls)
         start_ns = now_ns()
         for _ in rounds:
@@ -59,5 +59,5 @@ class WallClock:
         return Reading(elapsed_us, elapsed_us)
 
     def now_us(self) -> float:
-        """Return the time; nothing runs behind the host's back here."""
+        """Return the time; a CPU does nothing asynchronously."""
         return self._now_ns() / 1e3

@@ -1,4 +1,4 @@
-"""What one measurement leaves behind: every sample, and how it was taken."""
+"""Hold the result of one measurement: every sample, and how it was taken."""
 
 import dataclasses
 import statistics
@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import Any
 
 from course_lib.errors import TimingError
+from course_lib.show import format_us
 from course_lib.timing.summaries import interquartile_range
 
 
 class ClockName(StrEnum):
-    """How a sample is timed."""
+    """Name the way in which a sample is timed."""
 
     WALL = "wall"  # the processor's clock, from an idle device to an idle device: what a caller waits for
     CUDA_EVENT = "cuda_event"  # two events around the calls, while the host runs ahead: what the device works
@@ -19,7 +20,7 @@ class ClockName(StrEnum):
 
 
 class Cache(StrEnum):
-    """What lay in the device's cache when a sample began."""
+    """Name the state of the device's cache at the beginning of a sample."""
 
     COLD = "cold"  # the last-level cache was overwritten just before
     WARM = "warm"  # whatever the call before left there
@@ -27,7 +28,7 @@ class Cache(StrEnum):
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of a callable, in microseconds for one call, none left out."""
+    """Hold all times of a callable, in microseconds for one call."""
 
     times_us: tuple[float, ...]  # one a sample, in order
     wall_times_us: tuple[float, ...]  # the same by wall clock until the device is idle; on a CPU, the same numbers
@@ -41,33 +42,33 @@ class Timing:
     notes: tuple[str, ...] = ()  # what makes these numbers mean less than they seem to
 
     def __post_init__(self) -> None:
-        """Refuse a measurement without a sample."""
+        """Raise `TimingError` for a measurement without a sample."""
         if not self.times_us:
             raise TimingError("A Timing got no samples; it expects at least one.")
 
     @property
     def median_us(self) -> float:
-        """The middle one of the samples."""
+        """Return the median of the samples."""
         return statistics.median(self.times_us)
 
     @property
     def min_us(self) -> float:
-        """The fastest sample."""
+        """Return the fastest sample."""
         return min(self.times_us)
 
     @property
     def max_us(self) -> float:
-        """The slowest sample."""
+        """Return the slowest sample."""
         return max(self.times_us)
 
     @property
     def spread_us(self) -> float:
-        """The width of the middle half of the samples."""
+        """Return the width of the middle half of the samples."""
         return interquartile_range(self.times_us)
 
     @property
     def median_wall_us(self) -> float:
-        """The middle one of the wall-clock samples."""
+        """Return the median of the wall-clock samples."""
         return statistics.median(self.wall_times_us)
 
     def to_json(self) -> dict[str, Any]:
@@ -79,16 +80,4 @@ class Timing:
         middle = f"{format_us(self.median_us)} ± {format_us(self.spread_us / 2)}"
         return "\n".join([f"{middle} a call ({how}, {self.device})", *(f"note: {note}" for note in self.notes)])
 
-    __repr__ = __str__  # the samples are in the fields; a notebook shows what they come to
-
-
-def format_us(time_us: float) -> str:
-    """Return a time in the unit in which it reads best.
-
-    >>> format_us(0.25), format_us(12.3456), format_us(45678.0), format_us(3e6)
-    ('250 ns', '12.3 µs', '45.7 ms', '3 s')
-    """
-    for size_us, unit in ((1e6, "s"), (1e3, "ms"), (1.0, "µs")):
-        if abs(time_us) >= size_us:
-            return f"{time_us / size_us:.3g} {unit}"
-    return f"{time_us * 1e3:.3g} ns"
+    __repr__ = __str__  # the samples are in the fields; a notebook shows the summary

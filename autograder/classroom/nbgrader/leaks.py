@@ -1,12 +1,11 @@
 """Look for solutions and hidden cases in what students get.
 
 A fingerprint is a long line of a solution or hidden case, or two lines in a row, white space aside. Short and common
-lines (``return x``, an import, a signature, a comment) prove nothing alone and are left out.
+lines (`return x`, an import, a signature, a comment) prove nothing alone and are left out.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -30,7 +29,7 @@ class Fingerprint:
 
 
 def fingerprints(lines: Iterable[str], origin: str) -> Iterator[Fingerprint]:
-    """The fingerprints of a piece of secret text."""
+    """Yield the fingerprints of a piece of secret text."""
     before = ""
     for line in _meaningful(lines):
         if len(line) >= LONG:
@@ -48,10 +47,10 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 
 
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
-    """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``.
+    """Return the fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
 
-    The answers of known marks in hidden files repeat what a lesson gives openly (a function's first lines, a program to
-    be mended), so of their text what stands outside the solutions is no secret. Of the other code there, all is.
+    The answers of known marks in `hidden/answers` repeat what a lesson gives openly (a function's first lines, a
+    program to be repaired): what stands outside the solutions is no secret in them. In the other files all code is.
     """
     found: list[Fingerprint] = []
     given: set[str] = set()
@@ -62,25 +61,14 @@ def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
                 found += fingerprints(region, f"a solution in {path.name}")
             given |= {one.text for one in fingerprints(without_solutions(text).splitlines(), path.name)}
     for path in sorted(hidden.rglob("*.py")):
-        code, answers = _code_and_answers(path.read_text())
-        origin = str(path.relative_to(hidden.parent))
-        found += fingerprints(code, origin)
-        found += (one for one in fingerprints(answers, origin) if one.text not in given)
+        prints = fingerprints(path.read_text().splitlines(), str(path.relative_to(hidden.parent)))
+        known = given if hidden / "answers" in path.parents else set()
+        found += (one for one in prints if one.text not in known)
     return found
 
 
-def _code_and_answers(text: str) -> tuple[list[str], list[str]]:
-    """The lines of a hidden file outside and inside of texts of several lines, which are answers of known marks."""
-    constants = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
-    texts = [node for node in constants if isinstance(node.value, str)]
-    spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in texts]
-    inside = {number for span in spans if len(span) > 1 for number in span}
-    numbered = list(enumerate(text.splitlines(), start=1))
-    return [line for i, line in numbered if i not in inside], [line for i, line in numbered if i in inside]
-
-
 def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
-    """One sentence for each secret found in any file below ``release``."""
+    """Return a sentence for each secret found in any file below `release`."""
     known = {secret.text: secret.origin for secret in secrets}
     problems: list[str] = []
     for path in sorted(p for p in release.rglob("*") if p.is_file()):
@@ -93,7 +81,7 @@ def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """The texts of a file: of a notebook its cells and their outputs, of another file everything."""
+    """Yield the texts of a file: of a notebook its cells and their outputs, of another file everything."""
     content = path.read_text(errors="replace")
     if path.suffix != ".ipynb":
         yield content

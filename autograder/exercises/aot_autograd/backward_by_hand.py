@@ -1,7 +1,5 @@
 """Exercise 08.5: the backward of bias, dropout, residual and LayerNorm, written by hand and checked as a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import torch

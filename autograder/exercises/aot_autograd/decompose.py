@@ -1,7 +1,5 @@
 """Exercise 08.2: LayerNorm and GELU in primitives, with the gradients and the precision of the originals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Exercise 08.1: programs with views and writes, rewritten without a write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Exercise 08.4: choose what forward saves for backward: few bytes, and not too much computed again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Exercise 08.3: read a joint graph: what is kept from forward for backward, why, and what could be computed again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

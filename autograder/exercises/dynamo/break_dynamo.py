@@ -1,7 +1,5 @@
 """Exercise 07.6: find inputs on which a capture is silently wrong, and repair what makes it so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Exercise 07.5: a backend that keeps every graph that Dynamo makes, and changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise 07.1: predict how many graphs Dynamo makes of a program, and what is in each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

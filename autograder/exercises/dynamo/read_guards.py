@@ -1,7 +1,5 @@
 """Exercise 07.4: read guards, and say which call is compiled anew and why."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

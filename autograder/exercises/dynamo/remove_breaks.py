@@ -1,7 +1,5 @@
 """Exercise 07.2: six programs with graph breaks, rewritten so that each is captured as one graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

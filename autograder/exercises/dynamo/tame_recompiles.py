@@ -1,7 +1,5 @@
 """Exercise 07.3: programs that are compiled anew for every length, rewritten so that one graph serves all lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

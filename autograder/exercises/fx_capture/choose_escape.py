@@ -1,7 +1,5 @@
 """Exercise 04.6: which escape takes a program past what torch.fx cannot see."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise 04.4: FLOPs and bytes of every node of a graph, and the most memory that is alive at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

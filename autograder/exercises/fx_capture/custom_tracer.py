@@ -1,7 +1,5 @@
 """Exercise 04.2: keep chosen parts whole while tracing the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

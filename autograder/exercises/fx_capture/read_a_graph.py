@@ -1,7 +1,5 @@
 """Exercise 04.1: read a torch.fx graph given as rows of plain data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise 04.5: write a graph as text in which names of nodes play no part."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import fx

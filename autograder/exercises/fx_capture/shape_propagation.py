@@ -1,7 +1,5 @@
 """Exercise 04.3: what every node of a graph gives, found by walking it with an Interpreter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise 05.5: a pass that fuses silu(x + b) onto one operator, and leaves look-alikes alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise 05.7: prove three passes wrong, each by a program that it changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

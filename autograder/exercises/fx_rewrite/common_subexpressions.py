@@ -1,7 +1,5 @@
 """Exercise 05.3: compute what is equal once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import torch

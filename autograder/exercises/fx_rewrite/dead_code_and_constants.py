@@ -1,7 +1,5 @@
 """Exercise 05.2: erase what nobody needs, and compute beforehand what never changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise 05.1: insert a node behind another one without making it read itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Exercise 05.4: fold what a normalisation multiplies and adds into the Linear behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

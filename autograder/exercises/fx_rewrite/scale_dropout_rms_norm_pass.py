@@ -1,7 +1,5 @@
 """Exercise 05.6: a pass that fuses scale, dropout, residual and RMSNorm onto one operator, training included."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise 09.4: name the edges that keep loops from being fused, and why; then remove what can be removed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

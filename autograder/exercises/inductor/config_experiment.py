@@ -5,8 +5,6 @@ it in a clean worker, with sizes drawn afresh, and compares: what was not measur
 are looked up in a table; no text of the answer is evaluated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -238,7 +236,9 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="experiment",
     points=5,
-    setup="from course_lib.graph import lowered, scheduled, source_map\n"
+    setup="from course_lib.graph import scheduled\n"
+    "from course_lib.graph.generated_code import lowered\n"
+    "from course_lib.graph.source_map import source_map\n"
     "from course_lib.models import option_programs, program_from_steps\n",
     wall_s=90,
     hints=(

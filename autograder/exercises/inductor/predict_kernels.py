@@ -1,7 +1,5 @@
 """Exercise 09.1: predict how many kernels Inductor generates for a program, and how many library calls it leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ The answer's functions are captured, each as one graph that crosses as data. The
 with the originals, and has Inductor lower them in a clean worker, whose count of bytes no answer can touch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

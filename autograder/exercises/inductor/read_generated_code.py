@@ -1,7 +1,5 @@
 """Exercise 09.3: read generated code: which loop does what, what is reduced, and what is read under a mask."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

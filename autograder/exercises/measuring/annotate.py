@@ -4,8 +4,6 @@ The program is data: parts with bodies, operations, and operations that fail. Th
 ranges, and the log itself is what is judged; a program drawn afresh leaves nothing to remember.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Questions are programs as data, with fresh shapes. What they cost is written her
 case; a counter that watches a program run is the answer's business.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

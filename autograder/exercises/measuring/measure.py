@@ -4,8 +4,6 @@ The host asks twice: for the order in which to run, and, with the times of that 
 are the host's, so the only way to a right ratio is an order in which the noise hits both alike.
 """
 
-from __future__ import annotations
-
 import platform
 import statistics
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The traces are made here, with names and times drawn afresh; so the answers are known exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any

@@ -3,8 +3,6 @@
 They take weights by name, so that one formula serves every precision, and options that make known wrong versions of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

@@ -4,8 +4,6 @@ The formulas are the programs as they are given to students, without what they p
 listings against Inductor's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 A graph can be run whole, or cut: forward first, then backward from what was saved, which computes the rest again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

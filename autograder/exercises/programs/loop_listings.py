@@ -4,8 +4,6 @@ A listing is what `course_lib.graph.scheduled(...).data()` gives. Each edge is m
 so that nothing here has to find one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod

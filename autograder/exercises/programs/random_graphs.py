@@ -1,7 +1,5 @@
 """Random graphs for questions about graphs, as steps of `analysis_programs.graph`, with shapes that always fit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

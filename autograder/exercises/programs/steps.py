@@ -3,8 +3,6 @@
 The host's own rules, held against Dynamo itself by a test. For the steps see `course_lib.models.steps`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

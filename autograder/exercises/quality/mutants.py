@@ -1,17 +1,15 @@
-"""Mutants of a solution: one small edit each, such as a tired author makes.
+"""Make mutants of a solution: the same text with one small edit, as an author makes by mistake.
 
-    >>> [str(m) for m in mutants("def f(a, b):\\n    return a + b\\n")]
-    ['line 2: a + b -> a - b', 'line 2: return a + b -> return None']
+>>> [str(m) for m in mutants("def f(a, b):\\n    return a + b\\n")]
+['line 2: a + b -> a - b', 'line 2: return a + b -> return None']
 
-A check that passes for a mutant does not look where the edit is. Edits of docstrings are left out; others that change
-nothing are named in `HiddenPart.equivalent`. The text is parsed, never run here.
+A check that passes for a mutant does not test the edited place. Docstrings are not edited; edits that change nothing
+are listed in `HiddenPart.equivalent`. The text is parsed and not run.
 """
-
-from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -45,50 +43,59 @@ class Mutant:
     """A changed solution."""
 
     line: int  # of the original
+    statement: str  # the innermost statement or lambda with the edit: its first line, without a colon
     before: str
     after: str
     text: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.before} -> {self.after}"
+        return f"line {self.line}: {self.change}"
+
+    @property
+    def change(self) -> str:
+        """The code before and after, as `ast.unparse` writes it."""
+        return f"{self.before} -> {self.after}"
+
+    def is_listed(self, changes: Collection[str]) -> bool:
+        """Return whether the change is one of `changes`, alone or as `statement: change`."""
+        return self.change in changes or f"{self.statement}: {self.change}" in changes
 
 
 def mutants(solution: str) -> list[Mutant]:
-    """All mutants of ``solution``, in the order of its lines, each once and without docstrings."""
+    """Return all mutants of `solution` in the order of its lines, each once and without docstrings."""
     statements = _without_docstrings(solution).body
     texts = [ast.unparse(statement) for statement in statements]
     found: dict[str, Mutant] = {}
     for number, statement in enumerate(statements):
         alone = ast.Module([statement], [])
-        for node, put in _places(alone):
+        for node, within, put in _places(alone, statement):
             for after in _changes(node):
                 put(after)
                 changed = ast.unparse(alone)
                 put(node)
                 text = "\n".join([*texts[:number], changed, *texts[number + 1 :]]) + "\n"
                 if text not in found and changed != texts[number]:
-                    found[text] = Mutant(_line(node), _short(node), _short(after), text)
+                    found[text] = Mutant(_line(node), _short(within).rstrip(":"), _short(node), _short(after), text)
     return sorted(found.values(), key=lambda m: (m.line, m.before, m.after))
 
 
 def _without_docstrings(solution: str) -> ast.Module:
     tree = ast.parse(solution)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
     return tree
 
 
-def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
-    """Every node below ``tree``, with what puts another one in its place."""
-    for parent in ast.walk(tree):
-        for name, value in ast.iter_fields(parent):
-            if isinstance(value, ast.AST):
-                yield value, partial(setattr, parent, name)
-            elif isinstance(value, list):
-                for at, item in enumerate(value):
-                    if isinstance(item, ast.AST):
-                        yield item, partial(value.__setitem__, at)
+def _places(parent: ast.AST, within: ast.AST) -> Iterator[tuple[ast.AST, ast.AST, Callable[[ast.AST], None]]]:
+    """Yield every node below `parent`, its innermost statement or lambda, and what puts another node in its place."""
+    for name, value in ast.iter_fields(parent):
+        items = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
+        for at, item in items:
+            if isinstance(item, ast.AST):
+                inside = item if isinstance(item, ast.stmt | ast.Lambda) else within
+                yield item, inside, partial(setattr, parent, name) if at is None else partial(value.__setitem__, at)
+                yield from _places(item, inside)
 
 
 def _line(node: ast.AST) -> int:
@@ -97,7 +104,7 @@ def _line(node: ast.AST) -> int:
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in the place of one node."""
+    """Yield what may replace one node."""
     if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in _SWAPS:
         yield _with(node, op=_SWAPS[type(node.op)]())
     if isinstance(node, ast.BoolOp):
@@ -124,7 +131,7 @@ def _other_constants(value: object) -> Iterator[ast.AST]:
 
 
 def _fewer(node: ast.AST) -> Iterator[ast.AST]:
-    """Calls with an argument less, comprehensions with a condition less, collections with an element less."""
+    """Yield calls without one argument, comprehensions without one condition, collections without one element."""
     if isinstance(node, ast.Call):
         if node.args:
             yield _with(node, args=node.args[:-1])
@@ -166,7 +173,7 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
 
 
 def _short(node: ast.AST) -> str:
-    """The first line of a node as source."""
+    """Return the first line of a node as source."""
     if isinstance(node, ast.comprehension):
         node = ast.ListComp(ast.Name("…"), [node])
     if isinstance(node, ast.Slice):

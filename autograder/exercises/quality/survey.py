@@ -4,13 +4,12 @@ and small edits of the reference solution are noticed.
 All answers here are ours. They are judged like a student's, in the same sandbox.
 """
 
-from __future__ import annotations
-
+import json
 import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autograder.exercises import find
@@ -30,6 +29,8 @@ SMALLEST_SAMPLE_JUDGED = 20  # a score of fewer mutants says little
 
 class NotSurveyedError(Exception):
     """An answer of ours could not be graded, for a reason that is not the exercise's."""
+
+    exit_code = 4  # of a command that ends with it
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None 
     if part is None or REFERENCE not in answers:
         raise LookupError(f"{exercise_id} has no hidden part with a control called {REFERENCE!r}; nothing to survey.")
     every = mutants(answers[REFERENCE].answer)
-    changed = [m for m in every if str(m) not in part.equivalent]
+    changed = [m for m in every if not m.is_listed(part.equivalent)]
     started = time.monotonic()
     reference = _judged(exercise, answers.pop(REFERENCE).answer, sandbox, seed)
     grading_s = time.monotonic() - started
@@ -181,3 +182,36 @@ class _FirstFailure:
 def failing(qualities: Sequence[Quality]) -> list[str]:
     """All failures, with the exercise in front."""
     return [f"{q.exercise}: {sentence}" for q in qualities for sentence in q.failures]
+
+
+_HEAD = f"{'exercise':<26}{'reference':>10}{'controls':>10}{'mutants':>14}{'visible':>9}{'all':>6}{'seconds':>9}"
+
+
+def quality_text(qualities: Sequence[Quality], *, survivors: bool = True) -> str:
+    """A line an exercise, then what must not be, then the mutants that no check noticed."""
+    lines = [_HEAD, *map(_line, qualities)]
+    for quality in qualities:
+        lines += [f"{quality.exercise}: {sentence}" for sentence in quality.failures]
+    if survivors:
+        for quality in qualities:
+            missed = [m.mutant for m in quality.mutants if not m.killed_by]
+            lines += [f"{quality.exercise}: no check notices {mutant}" for mutant in missed]
+    return "\n".join(lines)
+
+
+def _line(quality: Quality) -> str:
+    reference = f"{quality.reference_points:g}/{quality.max_points:g}"
+    stated = f"{sum(c.as_stated for c in quality.controls)}/{len(quality.controls)}"
+    tried = f"{len(quality.mutants)}/{quality.of_mutants}"
+    return (
+        f"{quality.exercise:<26}{reference:>10}{stated:>10}{tried:>14}"
+        f"{quality.visible_score:>9.0%}{quality.score:>6.0%}{quality.grading_s:>9.1f}"
+    )
+
+
+def quality_json(qualities: Sequence[Quality]) -> str:
+    """All that is known, for programs."""
+    return json.dumps(
+        [{**asdict(q), "visible_score": q.visible_score, "score": q.score, "failures": q.failures} for q in qualities],
+        indent=2,
+    )

@@ -1,7 +1,5 @@
 """Exercise 06.3: find every sum of a bias with GELU behind it, by what it computes and by its name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id

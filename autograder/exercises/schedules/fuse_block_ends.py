@@ -1,7 +1,5 @@
 """Exercise 06.4: fuse bias, dropout, residual and LayerNorm at the end of each block, by a schedule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id

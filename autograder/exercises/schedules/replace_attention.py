@@ -1,7 +1,5 @@
 """Exercise 06.5: put an attention that calls one operator in the place of every SelfAttention."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id

@@ -1,7 +1,5 @@
 """Exercise 06.6: one schedule for every encoder, with a configuration that says what is to be done."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id

@@ -1,7 +1,5 @@
 """Exercise 06.1: find linear layers by name in a hierarchy, and give their bias an operator of its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id

@@ -1,7 +1,5 @@
 """Exercise 06.2: trace the feed-forward parts of a model that cannot be traced as a whole."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id

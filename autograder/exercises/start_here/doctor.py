@@ -3,8 +3,6 @@
 The worker's doctor answers; the host compares with its own, so numbers copied from another machine are wrong.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

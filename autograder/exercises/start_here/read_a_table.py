@@ -1,7 +1,5 @@
 """Exercise 00.2: read the table of a small torch.fx graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

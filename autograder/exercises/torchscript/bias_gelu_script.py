@@ -1,7 +1,5 @@
 """Exercise 03.4: bias and GELU in TorchScript, forward and backward, each in one fusion group."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

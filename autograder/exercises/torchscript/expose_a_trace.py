@@ -1,7 +1,5 @@
 """Exercise 03.3: a pair of inputs that shows that a trace is wrong, without any error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Exercise 03.5: find every fusion group of an optimised TorchScript graph, wherever it lies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +21,8 @@ class Node:
     """A node to be, of one tensor to one tensor."""
 
     kind: str
-    blocks: tuple[tuple[Node, ...], ...] = ()
-    inside: tuple[Node, ...] = ()  # the graph that it holds
+    blocks: "tuple[tuple[Node, ...], ...]" = ()
+    inside: "tuple[Node, ...]" = ()  # the graph that it holds
 
 
 Body = tuple[Node, ...]
@@ -61,7 +59,7 @@ def holder(draw: Draw, depth: int, kinds: Sequence[str], which: str) -> Node:
 
 
 def question(nodes: Body) -> dict[str, Any]:
-    """The graph as `course_lib.capture.nested_graphs.graph_of` takes it."""
+    """The graph as `course_lib.capture.script_graphs.graph_of` takes it."""
     held: list[dict[str, Any]] = []
     lines, result = _lines(nodes, "%x", "", held, iter(range(10_000)))
     return {"ir": "\n".join(["graph(%x : Tensor, %c : bool):", *lines, f"  return ({result})"]), "held": held}
@@ -181,7 +179,7 @@ def differentiable(draw: Draw) -> list[Body]:
 
 SETUP = """\
 import torch
-from course_lib.capture.nested_graphs import graph_of
+from course_lib.capture.script_graphs import graph_of
 """
 
 EXERCISE = Exercise(

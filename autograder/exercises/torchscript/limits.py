@@ -1,7 +1,5 @@
 """Exercise 03.6: tell from the evidence which limit of TorchScript a program has met."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Exercise 03.2: a module with an optional argument, keyword options and a list for state, made scriptable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Exercise 03.1: predict what trace and script make of eight small programs."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Exercise 01.3: BERT's layer and a stack of it, with the LayerNorm after each part or before it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exercise 01.6: an input on which attention with a discarded permute goes wrong, and nobody notices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

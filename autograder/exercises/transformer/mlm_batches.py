@@ -1,7 +1,5 @@
 """Exercise 01.4: hide tokens for a masked language model, and its loss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

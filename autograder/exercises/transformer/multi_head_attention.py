@@ -1,7 +1,5 @@
 """Exercise 01.2: multi-head self-attention as a module whose weights the host chooses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

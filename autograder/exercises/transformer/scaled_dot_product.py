@@ -1,7 +1,5 @@
 """Exercise 01.1: scaled dot-product attention, by hand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

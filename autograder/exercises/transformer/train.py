@@ -1,7 +1,5 @@
 """Exercise 01.5: train a masked language model, and write down for TensorBoard how it went."""
 
-from __future__ import annotations
-
 import math
 import weakref
 from collections.abc import Mapping
@@ -49,7 +47,7 @@ class Text:
     held_out_labels: torch.Tensor
 
     @classmethod
-    def drawn(cls, draw: Draw) -> Text:
+    def drawn(cls, draw: Draw) -> "Text":
         """Rows to learn from, and others of the same language."""
         rows = STEPS * BATCH + HELD_OUT
         alphabets = torch.tensor(draw.sample(range(LETTERS), LETTERS)).view(DIALECTS, -1)

@@ -1,9 +1,9 @@
 """Answers that are TorchScript programs: an archive crosses as bytes, is checked, and runs in a clean worker.
 
 The student's worker scripts the answer and saves it. The host opens the archive as data only (see
-`autograder.host.artifacts.archive`) and sends what it has packed again to a worker without the student's Python. That
-worker runs it on fresh inputs, and tells which nodes of the optimised graph lie in which fusion group. Expected outputs
-stay in the host.
+`autograder.host.artifacts.torchscript_archive`) and sends what it has packed again to a worker without the student's
+Python. That worker runs it on fresh inputs, and tells which nodes of the optimised graph lie in which fusion group.
+Expected outputs stay in the host.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 
 from autograder.host import shared_inputs
-from autograder.host.artifacts.archive import ArchiveRefusedError, checked_archive
+from autograder.host.artifacts.torchscript_archive import ArchiveRefusedError, checked_archive
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, placed

@@ -31,7 +31,7 @@ from autograder.host.session import AnswerFailedError
 from autograder.protocol import Json, Result
 from autograder.protocol.requests.captured import AskMember, CallMember, Capture, How
 from autograder.protocol.requests.graph import WrittenGraph
-from course_lib.graph.data_targets import INPLACE_OPERATORS, functions
+from course_lib.graph.data.targets import INPLACE_OPERATORS, functions
 
 MAX_NODES = 600
 Tensors = Sequence[torch.Tensor]

@@ -20,7 +20,7 @@ from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import Json
 from autograder.protocol.requests.counterexample import FindInputs, RunTrial
 from autograder.protocol.requests.loads import LoadTrial
-from course_lib.fusion.error_rule import deviation
+from course_lib.verify.error_rule import deviation
 
 
 @dataclass(frozen=True)

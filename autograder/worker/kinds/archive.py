@@ -113,7 +113,7 @@ def load_archive(_: LoadArchive, tensors: Tensors) -> Handlers:
 
 
 def _optimised(program: Any, calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> tuple[ArchiveNode, ...]:
-    from course_lib.capture.executor_flags import fusing_with
+    from course_lib.capture.script_graphs import fusing_with
 
     with fusing_with("tensor_expressions"):
         for args, kwargs in calls:

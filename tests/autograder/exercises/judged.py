@@ -1,11 +1,10 @@
 """Grade one answer, to see what it is told: the reference solution with a mistake in it, or any text."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 
 from autograder.exercises import find
+from autograder.exercises.hidden.answer_files import edited
 from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import REFERENCE
 from autograder.host.judge import judge
@@ -14,14 +13,11 @@ from autograder.host.sandbox import open_sandbox
 
 
 def reference(exercise_id: str, *changes: tuple[str, str]) -> str:
-    """The reference solution, with some of its text replaced."""
+    """Return the reference solution, with some of its text replaced as `edited` does it."""
     part = hidden_part(exercise_id)
     assert part is not None
     text = next(control.answer for control in part.controls if control.name == REFERENCE)
-    for before, after in changes:
-        assert before in text, before
-        text = text.replace(before, after)
-    return text
+    return edited(text, *changes) if changes else text
 
 
 def judged(

@@ -1,14 +1,12 @@
 """Edges that block fusion: the listings are Inductor's, wrong ideas of them are named, and tricks earn nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 import torch
 
 from autograder.exercises import find
-from autograder.exercises.hidden.inductor import blocker_hunt as hidden
+from autograder.exercises.hidden.inductor.blocker_hunt import ANSWERS
 from autograder.exercises.programs.blocked_programs import known_listings
 from autograder.exercises.programs.loop_listings import REASONS, drawn
 from autograder.host.draw import Draw
@@ -33,7 +31,7 @@ def functions(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("rows", "columns"), [(64, 32), (5, 7), (3, 90)])
 def test_the_listings_of_the_five_programs_are_inductors(name, rows, columns):
     inputs = (torch.randn(rows, columns), torch.randn(rows))[: 1 + (name == "appended")]
-    found = scheduled(functions(hidden.AS_THEY_WERE)[name], inputs)
+    found = scheduled(functions(ANSWERS.file("as they were", 0).answer)[name], inputs)
     assert found.data() == known_listings(rows, columns)[name].loops, f"torch {torch.__version__}\n{found}"
 
 
@@ -62,26 +60,26 @@ def test_drawn_listings_hold_every_reason_and_every_trap():
 
 
 NAMED = [
-    ("fused edges", ('if producer["kernel"] != loop["kernel"]', "if producer is not loop"), "that edge was fused"),
+    ("fused edges", ("if a['kernel'] != b['kernel']", "if a is not b"), "that edge was fused"),
     (
         "the reader first",
-        ('found[producer["name"], loop["name"]]', 'found[loop["name"], producer["name"]]'),
+        ("(a['name'], b['name'])", "(b['name'], a['name'])"),
         "the producer comes first",
     ),
-    ("every reduction", ('same and not producer["reducing"]', "same"), "never is the same one"),
+    ("every reduction", ("not a['reducing'] and prod", "prod"), "never is the same one"),
     (
         "results",
-        ('prod(consumer["over"] + consumer["reducing"])', 'prod(consumer["over"])'),
+        ("prod(b['over'] + b['reducing'])", "prod(b['over'])"),
         "also those of the loop inside",
     ),
-    ("sizes before writes", ('producer["into"] or consumer["into"]', "False"), "writes into memory"),
+    ("sizes before writes", ("a['into'] or b['into']", "False"), "writes into memory"),
     (
         "writes before a library",
-        ('producer["library"] or consumer["library"]', 'producer["library"] and not consumer["into"]'),
+        ("a['library'] or b['library']", "a['library'] and not b['into']"),
         "never opened",
     ),
-    ("one graph", ('producer["graph"] != consumer["graph"]', "False"), "never saw them together"),
-    ("a name for each read", ("found.items()", "[*found.items()] * 2"), "Name each once"),
+    ("one graph", ("a['graph'] != b['graph']", "False"), "never saw them together"),
+    ("a name for each read", ("edges.items()", "[*edges.items()] * 2"), "Name each once"),
 ]
 
 
@@ -106,8 +104,8 @@ def test_wrong_repairs_are_named():
                     ID,
                     ("x.shape[-1] ** 0.5", "x.shape[0] ** 0.5"),
                     ("cache.shape[1] - 1", "0"),
-                    ("y.T + 1", "y.reshape(x.shape[1], x.shape[0]) + 1"),
-                    ("h.amax(-1) - h.amin(-1)", "x.amax(-1) - x.amin(-1)"),
+                    ("x.exp().T + 1", "x.exp().reshape(x.shape[1], x.shape[0]) + 1"),
+                    ("x.relu().amax(-1) - x.relu().amin(-1)", "x.amax(-1) - x.amin(-1)"),
                     (", correction=0", ""),
                 ),
                 hidden=False,
@@ -125,8 +123,8 @@ def test_who_leaves_too_many_kernels_is_told_how_many_and_why():
             reference(
                 ID,
                 ("torch.select_scatter(cache, k, 1, cache.shape[1] - 1)", "torch.cat([cache[:, :-1], k[:, None]], 1)"),
-                ("y.T + 1", "y.T.clone(memory_format=torch.contiguous_format) + 1"),
-                ("h.amax(-1) - h.amin(-1)", "h.topk(1).values[:, 0] - h.amin(-1)"),
+                ("x.exp().T + 1", "x.exp().T.clone(memory_format=torch.contiguous_format) + 1"),
+                ("x.relu().amax(-1)", "x.relu().topk(1).values[:, 0]"),
                 (
                     "variance, mean = torch.var_mean(x, correction=0)",
                     "mean = x.mean(); variance = (x - mean).pow(2).mean()",
@@ -171,24 +169,24 @@ HIDING = [
 
 @pytest.mark.parametrize(("name", "program"), HIDING, ids=[h[0] for h in HIDING])
 def test_kernels_cannot_be_hidden(name, program):
-    answer = reference(ID, ("        y = x.exp()\n        return y, y.T + 1", f"        return {program}"))
+    answer = reference(ID, ("(x.exp(), x.exp().T + 1)", program))
     assert TURNED in messages(judged(ID, answer, only=[TURNED]))
 
 
 def test_changing_how_inductor_counts_in_the_students_worker_changes_nothing():
     cheat = """
 import course_lib.graph
-import course_lib.graph.scheduling
+import course_lib.graph.loops
 from torch._inductor import config
 
 config._post_fusion_custom_pass = lambda nodes: nodes[:1]
-course_lib.graph.scheduling.Scheduled.kernels = property(lambda self: 1)
+course_lib.graph.loops.Scheduled.kernels = property(lambda self: 1)
 """
-    answer = cheat + reference(ID, ("y.T + 1", "y.T.contiguous() + 1"))
+    answer = cheat + reference(ID, ("x.exp().T + 1", "x.exp().T.contiguous() + 1"))
     assert "makes 2 kernels" in messages(judged(ID, answer, only=[TURNED]))[TURNED]
 
 
 def test_an_answer_that_guesses_one_reason_for_all_edges_gets_no_listing_right():
     for reason in REASONS:
-        said = only_blockers(reference(ID, ("] = reason(producer, loop)", f'] = "{reason}"')), 5)
+        said = only_blockers(reference(ID, (": reason(a, b)", f": '{reason}'")), 5)
         assert len(said) == 4

@@ -1,7 +1,5 @@
 """What people likely think of Dynamo is named where it explains a wrong answer; what gives answers away is masked."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest
@@ -16,7 +14,7 @@ def said(exercise_id, *changes, hidden=False):
     return "\n".join(c.message for c in record.checks)
 
 
-FIRST_LINE = "def count_graphs(steps):\n"
+LAST_BUT_ONE = "    sizes = sizes_of(steps)\n"
 EACH = "    steps = [part for s in steps for part in {parts}]\n"
 CALLS_IN_LINE = EACH.format(parts='(s["body"] if s["do"] == "call" else [s])')
 UNROLLED = EACH.format(parts='(s["body"] * s["times"] if s["do"] == "repeat" else [s])')
@@ -24,10 +22,10 @@ SIZES_BREAK = EACH.format(
     parts='{"append": [{"do": "print"}], "size_if": [{"do": "print"}, {"do": "compute"}]}.get(s["do"], [s])'
 )
 GRAPHS = [
-    ("empty graphs", ('"graphs": len(sizes)', '"graphs": 1 + sum(s["do"] in BEFORE for s in steps)'), "is no graph"),
-    ("calls in line", (FIRST_LINE, FIRST_LINE + CALLS_IN_LINE), "graphs of its own"),
-    ("a size breaks", (FIRST_LINE, FIRST_LINE + SIZES_BREAK), "guards the size"),
-    ("unrolled", (FIRST_LINE, FIRST_LINE + UNROLLED), "A loop with a break was unrolled"),
+    ("empty graphs", ("'graphs': len(sizes)", "'graphs': 1 + sum(s['do'] in BEFORE for s in steps)"), "is no graph"),
+    ("calls in line", (LAST_BUT_ONE, CALLS_IN_LINE + LAST_BUT_ONE), "graphs of its own"),
+    ("a size breaks", (LAST_BUT_ONE, SIZES_BREAK + LAST_BUT_ONE), "guards the size"),
+    ("unrolled", (LAST_BUT_ONE, UNROLLED + LAST_BUT_ONE), "A loop with a break was unrolled"),
 ]
 
 
@@ -37,13 +35,13 @@ def test_a_wrong_idea_of_graphs_is_named(name, change, words):
 
 
 GUARDS = [
-    ("True equals 1", ('type(value) is type(guard["value"]) and value', "value"), "asks for its type"),
+    ("True equals 1", ("type(value) is type(guard['value']) and value", "value"), "asks for its type"),
     (
         "last failure",
         ("for i, guard in enumerate(guards) if", "for i, guard in reversed(list(enumerate(guards))) if"),
         "stops at the first",
     ),
-    ("one entry", ('enumerate(question["entries"])', 'enumerate(question["entries"][:1])'), "goes on to the next"),
+    ("one entry", ("enumerate(question['entries'])", "enumerate(question['entries'][:1])"), "goes on to the next"),
     ("everything opened", ("if old not in (None, now[d])", "if d < 2"), "only those whose size has changed"),
 ]
 
@@ -61,7 +59,7 @@ def test_wrong_repairs_of_breaks_are_named():
         ("x.sum() > 0", "x > 0"),
         ("dim=1, keepdim", "dim=0, keepdim"),
         ("((x[..., 1:] + x[..., :-1]) / 2)", "x"),
-        ("(x.abs() > LIMIT)", "(x > LIMIT)"),
+        ("(x.abs() > 1.5)", "(x > 1.5)"),
     )
     for words in (
         "it was printed of h",
@@ -77,10 +75,10 @@ def test_wrong_repairs_of_breaks_are_named():
 def test_wrong_ways_to_tame_are_named():
     text = said(
         "07_tame_recompiles",
-        ("x = F.pad(x, (0, 0, 0, x.shape[0] % 2))", "x = x[: x.shape[0] // 2 * 2]"),
+        ("F.pad(x, (0, 0, 0, x.shape[0] % 2))", "x[: x.shape[0] // 2 * 2]"),
         ("(weights[:, None] * x)", "(weights.flip(0)[:, None] * x)"),
-        ("0.9**step", "0.9 * step"),
-        ('[p for p in varied if p not in looped], "graphs": len(kinds)', 'varied, "graphs": len(calls)'),
+        ("0.9 ** step", "0.9 * step"),
+        ("[place for place in varied if place not in looped], 'graphs': len(kinds)", "varied, 'graphs': len(calls)"),
     )
     for words in ("last row was dropped", "last row weighs most", "the step is a power", "loops over", "for each call"):
         assert words in text
@@ -116,7 +114,9 @@ def collect(function, calls):
     compiled = torch.compile(function, backend=keep)
     return [compiled(*args, **kwargs) for args, kwargs in calls], list(graphs)
 """
-    assert "Reset it first" in said("07_capture_backend", (reference("07_capture_backend"), outside), hidden=True)
+    record = judged("07_capture_backend", outside)
+    assert record.points < record.max_points
+    assert any("Reset it first" in check.message for check in record.checks)
 
 
 def test_wrong_repairs_of_captures_are_named():

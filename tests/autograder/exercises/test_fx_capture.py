@@ -1,7 +1,5 @@
 """A wrong reading of a graph hears what was probably thought."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

@@ -1,14 +1,12 @@
 """Bytes are counted where no answer can reach, experiments are repeated, and likely mistakes are named."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
 from autograder.exercises.inductor import config_experiment as experiment
 from autograder.host.checks.inductor_checks import Lowered
 from autograder.host.exercise import CheckFailedError
-from course_lib.graph import lowered
+from course_lib.graph.generated_code import lowered
 from course_lib.models import option_programs
 from tests.autograder.exercises.judged import judged, reference
 
@@ -19,7 +17,7 @@ LEAN_MIX, LEAN_SHARES = (
     f"`{name}` moves at most 1.05 times the minimum, with the right values" for name in ("mix", "shares")
 )
 SOFTEN, SHARES = "temperature.clamp(min=0.1)", "columns / columns.sum()"
-MIX, SCORES = "a @ weight[:left] + b @ weight[left:]", "(q @ k.t()) * q.shape[1] ** -0.5"
+MIX, SCORES = "torch.addmm(a @ top, b, bottom)", "q @ k.t() * q.shape[1] ** (-0.5)"
 
 
 def said(*changes):
@@ -32,7 +30,7 @@ def said(*changes):
 def test_wrong_ideas_of_what_the_functions_mean_are_named():
     text = said(
         (SOFTEN, "temperature"),
-        (MIX, "a @ weight[:left]"),
+        (MIX, "a @ top"),
         (SHARES, "(x / columns).sum(0)"),
         (SCORES, "(q @ k.t()) / q.shape[1]"),
     )
@@ -42,7 +40,7 @@ def test_wrong_ideas_of_what_the_functions_mean_are_named():
 
 def test_right_values_that_move_too_much_are_told_why():
     text = said(
-        (MIX, "torch.stack([a @ weight[:left], b @ weight[left:], torch.zeros(a.shape[0], 2)]).sum(0)"),
+        (MIX, "torch.stack([a @ top, b @ bottom, torch.zeros(a.shape[0], 2)]).sum(0)"),
         (SHARES, "columns / x.sum()"),
         (SCORES, "(q * q.shape[1] ** -0.5) @ k.t()"),
     )
@@ -54,7 +52,7 @@ def test_other_rewritings_that_save_as_much_get_everything():
     answer = reference(
         MINIMUM,
         (SOFTEN, "torch.maximum(temperature, torch.tensor(0.1))"),
-        (MIX, "torch.addmm(b @ weight[left:], a, weight[:left])"),
+        (MIX, "a @ top + b @ bottom"),
         (SHARES, "torch.einsum('ij->j', x) / columns.sum()"),
         (SCORES, "q @ (k * q.shape[1] ** -0.5).t()"),
     )
@@ -76,13 +74,13 @@ def _(x):
 """
 IN_A_BRANCH = f"torch.cond(x[0, 0] > -1, lambda x: {WASTEFUL}, lambda x: x.sum(0), (x,))"
 COUNTING_NOTHING = """
-import course_lib.graph, course_lib.graph.lowered
+import course_lib.graph, course_lib.graph.generated_code
 from torch._inductor.graph import GraphLowering
 from torch._inductor import metrics
 
 GraphLowering.count_bytes = lambda self: (0, [], [])
 metrics.num_bytes_accessed = 0
-course_lib.graph.lowered = course_lib.graph.scheduled = None
+course_lib.graph.generated_code = course_lib.graph.scheduled = None
 
 
 """
@@ -127,7 +125,7 @@ def test_what_is_kept_in_half_precision_on_the_way_is_wrong():
         MINIMUM,
         ("return torch.tanh(h / temperature.clamp(min=0.1))", f"return torch.tanh(h.half() / {SOFTEN}).float()"),
         ("columns = x.sum(0)", "columns = x.half().sum(0).float()"),
-        (MIX, "(a.half() @ weight[:left].half() + b.half() @ weight[left:].half()).float()"),
+        (MIX, "(a.half() @ top.half() + b.half() @ bottom.half()).float()"),
     )
     assert judged(MINIMUM, answer, hidden=False).points == pytest.approx(2.1)
 
@@ -213,15 +211,15 @@ def test_a_verdict_has_to_follow_from_hypothesis_and_numbers(change, words):
 
 
 def test_a_refuted_hypothesis_is_worth_as_much():
-    answer = reference(EXPERIMENT, ('"bytes": "fewer"}', '"bytes": "more"}'))
+    answer = reference(EXPERIMENT, ("'bytes': 'more'}", "'bytes': 'fewer'}"))
     assert judged(EXPERIMENT, answer, seed=4).points == 5
 
 
 def test_a_hypothesis_after_the_fact_is_found_out():
     answer = reference(
         EXPERIMENT,
-        ('"hypothesis": HYPOTHESIS', '"hypothesis": seen'),
-        ('"confirmed" if seen == HYPOTHESIS else "refuted"', '"confirmed"'),
+        ("'hypothesis': expected", "'hypothesis': seen"),
+        ("'confirmed' if seen == expected else 'refuted'", "'confirmed'"),
     )
     record = judged(EXPERIMENT, answer, only=[RECORDED, "a hypothesis that can fail"])
     assert [check.points for check in record.checks] == [3, 0]
@@ -229,6 +227,6 @@ def test_a_hypothesis_after_the_fact_is_found_out():
 
 
 def test_two_settings_that_do_the_same_are_no_experiment():
-    record = judged(EXPERIMENT, reference(EXPERIMENT, ("[4, 100]", "[90, 100]")), hidden=False)
+    record = judged(EXPERIMENT, reference(EXPERIMENT, ("[4, 1]", "[90, 100]")), hidden=False)
     assert record.points == 0
     assert "settings further apart" in record.checks[0].message

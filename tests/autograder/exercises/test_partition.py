@@ -1,7 +1,5 @@
 """Cuts of joint graphs are judged by their cost, and what people likely think of saving is named."""
 
-from __future__ import annotations
-
 import pytest
 
 from autograder.exercises.aot_autograd import partition as exercise
@@ -34,13 +32,13 @@ WRONG = [
     ("only what is heavy", HEAVY, "the sum of two products"),
     (
         "FLOPs for nothing",
-        reference(ID, ('question["price"] * ', "0 * ")),
+        reference(ID, ("question['price'] * ", "0 * ")),
         "as if FLOPs were free",
     ),
-    ("masks again", reference(ID, ('("pointwise", "view")', '("pointwise", "view", "random")')), "drew another mask"),
-    ("products again", reference(ID, ('("pointwise", "view")', '("pointwise", "view", "product")')), "too much work"),
-    ("no views", reference(ID, ('("pointwise", "view")', '("pointwise",)')), "are enough"),
-    ("inputs", reference(ID, (' and row["tag"] != "input"', "")), "it is there anyway"),
+    ("masks again", reference(ID, ("('pointwise', 'view')", "('pointwise', 'view', 'random')")), "drew another mask"),
+    ("products again", reference(ID, ("('pointwise', 'view')", "('pointwise', 'view', 'product')")), "too much work"),
+    ("no views", reference(ID, ("('pointwise', 'view')", "('pointwise',)")), "are enough"),
+    ("inputs", reference(ID, (" and row['tag'] != 'input'", "")), "it is there anyway"),
     ("twice", reference(ID, ("    return [", "    return 2 * [")), "is named twice"),
     ("of backward", reference(ID, ("    return [", '    return ["tangents_1"] + [')), "is no row of forward"),
     ("rows", reference(ID, ("return [name for", "return [ahead[name] for")), "a list of names"),

@@ -8,15 +8,15 @@ MISTAKES = [
     (
         "03_predict_capture",
         [
-            ('(example["sum"] > 0) == (later["sum"] > 0)', "True", "keeps the branch that its example took"),
-            ('if program == "divide_by_len":', 'if program == "divide_by_rows":', "recorded as an operator"),
-            ('"fails" if program in ("through_numpy", "with_options") else "agrees"', '"agrees"', "knows no numpy"),
+            ("(example['sum'] > 0) == (later['sum'] > 0)", "True", "keeps the branch that its example took"),
+            ("'divide_by_len': same_rows", "'divide_by_rows': same_rows", "recorded as an operator"),
+            ("'fails' if program in ('through_numpy', 'with_options') else 'agrees'", "'agrees'", "knows no numpy"),
         ],
     ),
     (
         "03_make_it_scriptable",
         [
-            ("            self.past = self.past[-self.depth:]\n", "", "grows for ever"),
+            ("self.past = self.past[-self.depth:]", "pass", "grows for ever"),
             ("self.past.append(value)", "self.past = [value]", "forgotten between calls"),
             ("value = value * mask", "value = value", "mask is ignored"),
             ("self.dense(x) * scale", "self.dense(x)", "`scale` is ignored"),
@@ -37,25 +37,25 @@ MISTAKES = [
         "03_expose_a_trace",
         [
             ("limit / 100", "limit * 2.5", "same side of the limit"),
-            ("torch.ones(rows + 1, 3)", "torch.ones(rows, 3)", "Both inputs are the same"),
-            ("torch.ones(rows + 1, 3)", "torch.ones(rows)", "float32 matrices"),
+            ("torch.ones(limit + 1, 3)", "torch.ones(limit, 3)", "Both inputs are the same"),
+            ("torch.ones(limit + 1, 3)", "torch.ones(limit)", "float32 matrices"),
         ],
     ),
     (
         "03_fused_groups",
         [
             ("search(block)", "pass", "blocks"),
-            ("                search(inside)", "                pass", "holds a graph in its attribute Subgraph"),
-            (' if n.kind() != "prim::Constant"', "", "a constant is no operator"),
-            (', "prim::oneDNNFusionGroup"', ",", "the other fuser"),
+            ("search(inside)", "pass", "holds a graph in its attribute Subgraph"),
+            (" if n.kind() != 'prim::Constant'", "", "a constant is no operator"),
+            (", 'prim::oneDNNFusionGroup'", ",", "the other fuser"),
         ],
     ),
     (
         "03_limits",
         [
-            ('"frozen mode"', '"none"', "a trace can be wrong without a warning"),
-            ('"boolean" in str(seen["warnings"])', "True", "read which Python type"),
-            ('return "unknown type"', 'return "outside the language"', "Not every error is about syntax"),
+            ("'frozen mode'", "'none'", "a trace can be wrong without a warning"),
+            ("'boolean' in str(seen['warnings'])", "True", "read which Python type"),
+            ("'unknown type'", "'outside the language'", "Not every error is about syntax"),
         ],
     ),
 ]
@@ -64,9 +64,7 @@ CASES = [(exercise, *mistake) for exercise, mistakes in MISTAKES for mistake in 
 
 @pytest.mark.parametrize(("exercise_id", "right", "wrong", "words"), CASES, ids=[f"{c[0]}: {c[3]}" for c in CASES])
 def test_a_likely_mistake_is_named_and_costs_its_share_only(exercise_id, right, wrong, words):
-    text = reference(exercise_id)
-    assert right in text
-    record = judged(exercise_id, text.replace(right, wrong, 1))
+    record = judged(exercise_id, reference(exercise_id, (right, wrong)))
     said = [check.message for check in record.checks if check.status == "failed"]
     assert any(words in message for message in said), said
     assert 0 < record.points < record.max_points
@@ -88,7 +86,7 @@ def test_what_would_answer_an_exercise_cannot_be_imported_there(exercise_id, mod
 
 
 def test_a_derivative_that_the_framework_wrote_is_refused_by_name():
-    text = reference("03_bias_gelu_script").split("\n\n\n")[0] + (
+    text = reference("03_bias_gelu_script", ("def bias_gelu_backward", "def by_hand")) + (
         "\n\n\ndef bias_gelu_backward(grad, x, bias):\n"
         "    by_x = torch.ops.aten.gelu_backward(grad, x + bias, approximate='tanh')\n"
         "    return by_x, by_x.sum_to_size(bias.shape)\n"

@@ -1,13 +1,12 @@
 """Hidden checks and controls of exercise 08.4."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import networkx as nx
 
 from autograder.exercises.aot_autograd import partition as visible
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.host.exercise import Check, HiddenPart
 
 Drawn, cheap, gradients_equal = visible.Drawn, visible.cheap, visible.gradients_equal
 never_again, one_by_one, as_if_free = visible.never_again, visible.one_by_one, visible.as_if_free
@@ -33,59 +32,7 @@ def cheapest(question: dict[str, Any]) -> list[str]:
     return [name for name in ahead if (name, "again") in before and (name, "needed") in after]
 
 
-REFERENCE = '''
-def partition(question):
-    """The names of the rows that forward saves."""
-    ahead = {row["name"]: row for row in question["rows"] if row["part"] == "forward" and row["tag"] != "input"}
-    network = nx.DiGraph()
-    for name, row in ahead.items():
-        network.add_edge(name, name + "'", capacity=row["bytes"])
-        if row["tag"] in ("pointwise", "view"):
-            network.add_edge("source", name, capacity=question["price"] * row["flops"])
-            network.add_edges_from((arg + "'", name) for arg in row["args"])
-        else:
-            network.add_edge("source", name)
-    for row in question["rows"]:
-        if row["part"] == "backward":
-            network.add_edges_from((arg + "'", "sink") for arg in row["args"])
-    _, (before, after) = nx.minimum_cut(network, "source", "sink")
-    return [name for name in ahead if name in before and name + "'" in after]
-'''
-READ = '''
-def partition(question):
-    """What the default partitioner keeps."""
-    read = {a for row in question["rows"] if row["part"] == "backward" for a in row["args"]}
-    return [r["name"] for r in question["rows"] if r["part"] == "forward" and r["tag"] != "input" and r["name"] in read]
-'''
-ALL = '''
-def partition(question):
-    """All of forward."""
-    return [r["name"] for r in question["rows"] if r["part"] == "forward" and r["tag"] != "input"]
-'''
-TRYING = '''
-import itertools
-
-
-def partition(question):
-    """All cuts, one after the other, as long as there are few."""
-    rows, names = question["rows"], []
-    ahead = {r["name"]: r for r in rows if r["part"] == "forward" and r["tag"] != "input"}
-    best = None
-    if len(ahead) > 12:
-        return []
-    for count in range(len(ahead) + 1):
-        for saved in itertools.combinations(ahead, count):
-            needed = {a for r in rows if r["part"] == "backward" for a in r["args"] if a in ahead}
-            total, bad = sum(ahead[n]["bytes"] for n in saved), False
-            for name in reversed(ahead):
-                if name in needed and name not in saved:
-                    bad |= ahead[name]["tag"] not in ("pointwise", "view")
-                    total += question["price"] * ahead[name]["flops"]
-                    needed |= {a for a in ahead[name]["args"] if a in ahead}
-            if not bad and (best is None or total < best):
-                best, names = total, list(saved)
-    return names
-'''
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -116,9 +63,9 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 17),
-        Control("what backward reads", READ, 5),
-        Control("all of forward", ALL, 2.75),
-        Control("all cuts of small graphs", TRYING, 17, below=True),
+        ANSWERS.reference(17),
+        ANSWERS.file("what backward reads", 5),
+        ANSWERS.file("all of forward", 2.75),
+        ANSWERS.file("all cuts of small graphs", 17, below=True),
     ),
 )

@@ -1,12 +1,11 @@
 """Hidden checks and controls of exercise 07.6."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from autograder.exercises.dynamo import break_dynamo as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import captures
 
@@ -25,78 +24,7 @@ def _large(draw: Draw) -> Iterator[Case]:
         yield Case((100 * (draw.normal(4, WIDTH) + shift),), label="for four rows of large numbers")
 
 
-REFERENCE = '''
-def broken():
-    """For each program an input that shows the mistake, and a version that is captured rightly."""
-
-    def unrolled_input():
-        return torch.ones(4, 4)
-
-    def unrolled(x):
-        return x.tanh().sum(0)
-
-    def softened_input():
-        return torch.full((1, 4), 200.0)
-
-    def softened(x):
-        return F.softplus(x)
-
-    def chosen_input():
-        return -2 * torch.ones(3, 4)
-
-    def chosen(x):
-        return torch.where(x.sum() > 0, x * 2, x - 1)
-
-    return {
-        "unrolled_input": unrolled_input,
-        "unrolled": unrolled,
-        "softened_input": softened_input,
-        "softened": softened,
-        "chosen_input": chosen_input,
-        "chosen": chosen,
-    }
-'''
-AS_THEY_WERE = '''
-@torch.compiler.assume_constant_result
-def is_positive(x):
-    return bool(x.sum() > 0)
-
-
-def broken():
-    """Inputs that show nothing, and the programs as they were."""
-
-    def unrolled_input():
-        return torch.ones(3, 4)
-
-    def unrolled(x):
-        total = torch.zeros_like(x[0])
-        for row in x:
-            total = total + row.tanh()
-        return total
-
-    def softened_input():
-        return torch.ones(3, 4)
-
-    def softened(x):
-        if torch.compiler.is_compiling():
-            return (1 + x.exp()).log()
-        return F.softplus(x)
-
-    def chosen_input():
-        return torch.ones(3, 4)
-
-    def chosen(x):
-        return x * 2 if is_positive(x) else x - 1
-
-    return {
-        "unrolled_input": unrolled_input,
-        "unrolled": unrolled,
-        "softened_input": softened_input,
-        "softened": softened,
-        "chosen_input": chosen_input,
-        "chosen": chosen,
-    }
-'''
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -111,13 +39,20 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 8),
-        Control("as they were", AS_THEY_WERE, 0),
-        Control("only repaired", REFERENCE.replace("_input():\n        return", "_input():\n        return 0 *"), 6.6),
-        Control(
-            "inputs that anybody would notice",
-            REFERENCE.replace("torch.ones(4, 4)", "torch.ones(2, 4)").replace("200.0", "float('inf')"),
+        ANSWERS.reference(8),
+        ANSWERS.file("as they were", 0),
+        ANSWERS.edited(
+            "only repaired",
             6.6,
+            ("lambda: torch.ones(4, 4)", "lambda: 0 * torch.ones(4, 4)"),
+            ("lambda: torch.full((1, 4), 200.0)", "lambda: 0 * torch.full((1, 4), 200.0)"),
+            ("lambda: -2 *", "lambda: 0 *"),
+        ),
+        ANSWERS.edited(
+            "inputs that anybody would notice",
+            6.6,
+            ("torch.ones(4, 4)", "torch.ones(2, 4)"),
+            ("200.0", "float('inf')"),
         ),
     ),
     right_here={

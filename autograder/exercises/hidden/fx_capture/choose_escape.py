@@ -1,12 +1,11 @@
 """Hidden checks and controls of exercise 04.6."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from autograder.exercises.fx_capture import choose_escape as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 
 obstacle, chosen = visible.obstacle, visible.chosen
 
@@ -25,21 +24,7 @@ def switches(draw: Draw) -> list[dict[str, Any]]:
     return [fixed, obstacle(draw, "forward", NEEDS[1]), obstacle(draw, "forward", NEEDS[2], several=True)]
 
 
-REFERENCE = """
-def choose_escape(obstacle):
-    if obstacle["module"]:
-        return {"leaf": obstacle["module"]}
-    if obstacle["function"]:
-        return {"wrap": obstacle["function"]}
-    if obstacle["argument"] and len(obstacle["values"]) == 1:
-        return {"concrete_args": {obstacle["argument"]: obstacle["values"][0]}}
-    return {"compile": True}
-"""
-FREEZES = REFERENCE.replace(' and len(obstacle["values"]) == 1', "")
-GIVES_UP = REFERENCE.replace('if obstacle["argument"]', "if False and obstacle")
-FALSE_IS_NOTHING = REFERENCE.replace(
-    'len(obstacle["values"]) == 1', 'len(obstacle["values"]) == 1 and obstacle["values"][0]'
-)
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -47,9 +32,9 @@ HIDDEN = HiddenPart(
         Check("switches that are off, and lengths", "any obstacle", 1, chosen(switches)),
     ),
     controls=(
-        Control("reference", REFERENCE, 5),
-        Control("freezes whatever it is given", FREEZES, 5, below=True),
-        Control("gives up too early", GIVES_UP, 5, below=True),
-        Control("takes False for nothing", FALSE_IS_NOTHING, 5, below=True),
+        ANSWERS.reference(5),
+        ANSWERS.edited("freezes whatever it is given", 5, (" and len(obstacle['values']) == 1", ""), below=True),
+        ANSWERS.edited("gives up too early", 5, ("if obstacle['argument'] and", "if False and"), below=True),
+        ANSWERS.edited("takes False for nothing", 5, ("== 1:", "== 1 and obstacle['values'][0]:"), below=True),
     ),
 )

@@ -1,11 +1,10 @@
 """Hidden checks and controls of exercise 04.4."""
 
-from __future__ import annotations
-
 from autograder.exercises.fx_capture import cost_annotator as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import Asked, sees
 
 costs, BELIEFS = visible.costs, visible.BELIEFS
@@ -49,49 +48,7 @@ def batches(draw: Draw) -> list[Asked]:
     return asked
 
 
-REFERENCE = """
-VIEWS = ("transpose", "chunk", "getitem")
-
-def annotate_costs(module, *inputs):
-    values, nodes = {}, list(module.graph.nodes)
-
-    class Keeping(fx.Interpreter):
-        def run_node(self, node):
-            values[node] = super().run_node(node)
-            return values[node]
-
-    Keeping(module, garbage_collect_values=False).run(*inputs)
-    flops, moved = {}, {}
-    for node in nodes:
-        works = node.op.startswith("call") and name(node) not in VIEWS
-        flops[node.name] = values[node].numel() if works else 0
-        if name(node) == "matmul":
-            flops[node.name] *= 2 * values[node.args[0]].shape[-1]
-        moved[node.name] = sum(values[n].nbytes for n in (node, *node.all_input_nodes)) if works else 0
-    born, last = {}, {}
-    for number, node in enumerate(nodes[:-1]):
-        if base(node) is node:
-            born[node] = -1 if node.op == "placeholder" else number
-            last[node] = number
-    for number, node in enumerate(nodes):
-        for read in (*node.all_input_nodes, *([] if node.op == "output" else [node])):
-            last[base(read)] = number
-    alive = [sum(values[n].nbytes for n in born if born[n] <= i <= last[n]) for i in range(len(nodes))]
-    return {"flops": flops, "bytes": moved, "peak_bytes": max(alive)}
-
-
-def name(node):
-    return getattr(node.target, "__name__", node.target)
-
-
-def base(node):
-    return base(node.all_input_nodes[0]) if name(node) in VIEWS else node
-"""
-ALL_ALIVE = REFERENCE.replace("if born[n] <= i <= last[n]", "")
-VIEWS_OWN = REFERENCE.replace(
-    "return base(node.all_input_nodes[0]) if name(node) in VIEWS else node", "return node"
-).replace("values[n].nbytes for n in born", "getattr(values[n], 'nbytes', 0) for n in born")
-ONE_FLOP = REFERENCE.replace("*= 2 * values", "*= values")
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -100,9 +57,16 @@ HIDDEN = HiddenPart(
         Check("stacks of products", "odd sizes", 1, sees(costs, batches, BELIEFS)),
     ),
     controls=(
-        Control("reference", REFERENCE, 9),
-        Control("nothing is freed", ALL_ALIVE, 9, below=True),
-        Control("views own memory", VIEWS_OWN, 9, below=True),
-        Control("one FLOP a product", ONE_FLOP, 9, below=True),
+        ANSWERS.reference(9),
+        ANSWERS.edited("nothing is freed", 9, ("if born[n] <= i <= last[n]", ""), below=True),
+        ANSWERS.edited(
+            "views own memory",
+            9,
+            ("return base(node.all_input_nodes[0]) if node.target in VIEWS else node", "return node"),
+            (" and node.target not in VIEWS:", ":"),
+            ("values[n].nbytes for n in born", "getattr(values[n], 'nbytes', 0) for n in born"),
+            below=True,
+        ),
+        ANSWERS.edited("one FLOP a product", 9, ("*= 2 * values", "*= values"), below=True),
     ),
 )

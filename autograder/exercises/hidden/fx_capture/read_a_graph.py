@@ -1,8 +1,7 @@
 """Hidden checks and controls of exercise 04.1."""
 
-from __future__ import annotations
-
 from autograder.exercises.fx_capture import read_a_graph as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
 
@@ -21,26 +20,7 @@ def _check(part: str, points: float) -> Check:
     return Check(f"{part} of large graphs", part.replace("_", " "), points, visible.question_right(part, _large))
 
 
-REFERENCE = """
-def read_graph(rows):
-    by_name = {row["name"]: row for row in rows}
-    readers = {name: {r["name"] for r in rows if name in r["args"]} for name in by_name}
-    live = set()
-    for row in reversed(rows):
-        if row["op"] == "output" or readers[row["name"]] & live:
-            live.add(row["name"])
-    depth = {}
-    for row in rows:
-        below = [depth[a] for a in row["args"] if depth[a]]
-        depth[row["name"]] = 1 if row["op"] == "placeholder" else 1 + max(below) if below else 0
-    return {
-        "inputs": [r["name"] for r in rows if r["op"] == "placeholder"],
-        "leaf_modules": [r["name"] for r in rows if r["op"] == "call_module"],
-        "two_users": [n for n in by_name if len(readers[n]) == 2],
-        "dead": [n for n in by_name if n not in live and by_name[n]["op"] != "placeholder"],
-        "longest_path": depth["output"],
-    }
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -50,7 +30,7 @@ HIDDEN = HiddenPart(
         _check("longest_path", 0.4),
     ),
     controls=(
-        Control("reference", REFERENCE, 6),
+        ANSWERS.reference(6),
         Control(
             "strings",
             "def read_graph(rows):\n"

@@ -1,11 +1,10 @@
 """Hidden checks and controls of exercise 04.5."""
 
-from __future__ import annotations
-
 from autograder.exercises.fx_capture import render_graph as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import Asked, sees
 
 rendered, BELIEFS = visible.rendered, visible.BELIEFS
@@ -31,35 +30,7 @@ def literals(draw: Draw) -> list[Asked]:
     return [graph.asked(At(graph.call("sum", At(scaled), [0, 1], keepdim=False)), "texts, truth values and numbers")]
 
 
-REFERENCE = """
-def render(module, *inputs):
-    labels, lines = {}, []
-    for number, node in enumerate(module.graph.nodes):
-        labels[node] = f"%{number}"
-        given = [written(a, labels) for a in node.args]
-        given += [f"{key}={written(node.kwargs[key], labels)}" for key in sorted(node.kwargs)]
-        if node.op == "placeholder":
-            lines.append(f"{labels[node]} = input")
-        elif node.op == "output":
-            lines.append(f"return {given[0]}")
-        else:
-            name = "." + node.target if node.op == "call_method" else node.target.__name__
-            lines.append(f"{labels[node]} = {name}({', '.join(given)})")
-    return "\\n".join(lines)
-
-
-def written(value, labels):
-    if isinstance(value, fx.Node):
-        return labels[value]
-    if isinstance(value, (tuple, list)):
-        inside = ", ".join(written(item, labels) for item in value)
-        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
-    return repr(value)
-"""
-BY_NAME = REFERENCE.replace('f"%{number}"', 'f"%{node.name}"')
-AS_WRITTEN = REFERENCE.replace("sorted(node.kwargs)", "node.kwargs")
-PLAIN = REFERENCE.replace("return repr(value)", "return str(value)")
-FLAT = REFERENCE.replace('f"({inside})" if isinstance(value, tuple) else f"[{inside}]"', 'f"({inside})"')
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -67,10 +38,15 @@ HIDDEN = HiddenPart(
         Check("texts, truth values and numbers", "literals", 1, sees(rendered, literals, BELIEFS)),
     ),
     controls=(
-        Control("reference", REFERENCE, 5),
-        Control("by name", BY_NAME, 0),
-        Control("keywords as written", AS_WRITTEN, 5, below=True),
-        Control("texts without quotes", PLAIN, 5, below=True),
-        Control("lists as tuples", FLAT, 5, below=True),
+        ANSWERS.reference(5),
+        ANSWERS.edited(
+            "by name",
+            0,
+            ("labels[node] = f'%{number}'", "labels[node] = f'%{node.name}'"),
+            ("f'%{number} = {line}'", "f'%{node.name} = {line}'"),
+        ),
+        ANSWERS.edited("keywords as written", 5, ("sorted(node.kwargs)", "node.kwargs"), below=True),
+        ANSWERS.edited("texts without quotes", 5, ("repr(value)", "str(value)"), below=True),
+        ANSWERS.edited("lists as tuples", 5, ("f'[{inside}]'", "f'({inside})'"), below=True),
     ),
 )

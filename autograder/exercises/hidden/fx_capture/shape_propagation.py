@@ -1,11 +1,10 @@
 """Hidden checks and controls of exercise 04.3."""
 
-from __future__ import annotations
-
 from autograder.exercises.fx_capture import shape_propagation as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import Asked, sees
 
 shapes, BELIEFS = visible.shapes, visible.BELIEFS
@@ -45,35 +44,7 @@ def precisions(draw: Draw) -> list[Asked]:
     return [graph.asked([[At(total), At(index)], At(sizes)], "nested results and whole numbers")]
 
 
-REFERENCE = """
-def propagate(module, *inputs):
-    found = {}
-
-    class Seeing(fx.Interpreter):
-        def run_node(self, node):
-            result = super().run_node(node)
-            found[node.name] = describe(result)
-            return result
-
-    Seeing(module).run(*inputs)
-    return found
-
-
-def describe(value):
-    if isinstance(value, torch.Tensor):
-        return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
-    if isinstance(value, (tuple, list)):
-        return [describe(item) for item in value]
-    return value
-"""
-TENSORS_ONLY = REFERENCE.replace(
-    "            found[node.name]", "            if isinstance(result, torch.Tensor): found[node.name]"
-)
-TUPLES_OF_TENSORS = REFERENCE.replace(
-    "return [describe(item) for item in value]", "return [list(item.shape) for item in value]"
-)
-COMPUTES = REFERENCE.replace(".run(*inputs)", ".run(*(torch.zeros(i.shape) for i in inputs))")
-ALWAYS_FLOAT = REFERENCE.replace('str(value.dtype).removeprefix("torch.")', '"float32"')
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -82,10 +53,17 @@ HIDDEN = HiddenPart(
         Check("nested results and whole numbers", "other values", 1.6, sees(shapes, precisions, BELIEFS)),
     ),
     controls=(
-        Control("reference", REFERENCE, 12),
-        Control("tensors only", TENSORS_ONLY, 12, below=True),
-        Control("tuples hold tensors", TUPLES_OF_TENSORS, 12, below=True),
-        Control("computes with zeros", COMPUTES, 12, below=True),
-        Control("one dtype", ALWAYS_FLOAT, 12, below=True),
+        ANSWERS.reference(12),
+        ANSWERS.edited(
+            "tensors only",
+            12,
+            ("found[node.name] =", "if isinstance(result, torch.Tensor): found[node.name] ="),
+            below=True,
+        ),
+        ANSWERS.edited("tuples hold tensors", 12, ("[describe(item) for", "[list(item.shape) for"), below=True),
+        ANSWERS.edited(
+            "computes with zeros", 12, (".run(*inputs)", ".run(*(torch.zeros(i.shape) for i in inputs))"), below=True
+        ),
+        ANSWERS.edited("one dtype", 12, ("str(value.dtype).removeprefix('torch.')", "'float32'"), below=True),
     ),
 )

@@ -1,14 +1,13 @@
 """Hidden checks and controls of exercise 05.3."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite import common_subexpressions as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.traced import TensorSpec
 
 shared = visible.shared
@@ -151,53 +150,8 @@ WRITES = [
     shared("(dropout(x) - dropout(x)) * 0 + sin(y) * sin(y)", _dropped, 7),
 ]
 
-REFERENCE = """
-RANDOM = {torch.rand, torch.randn, torch.rand_like, torch.randn_like, torch.bernoulli, F.dropout}
 
-def writes(node):
-    name = node.target if isinstance(node.target, str) else node.target.__name__
-    return name.endswith("_") or node.kwargs.get("inplace") is True
-
-def share_equal(graph_module):
-    graph = graph_module.graph
-    calls = [n for n in graph.nodes if n.op in ("call_function", "call_method")]
-    changing = {n for call in calls if writes(call) for n in sources(call.args[0])}
-    seen = {}
-    for node in list(graph.nodes):
-        if node in calls and writes(node):
-            seen.clear()
-        elif node.op == "get_attr" or node in calls and node.target not in RANDOM and node not in changing:
-            first = seen.setdefault((node.op, node.target, freeze(node.args), freeze(node.kwargs)), node)
-            if first is not node:
-                node.replace_all_uses_with(first)
-                graph.erase_node(node)
-    graph_module.recompile()
-    return graph_module
-
-def sources(node):
-    return {node}.union(*map(sources, node.all_input_nodes))
-
-def freeze(value):
-    if isinstance(value, (list, tuple)):
-        return tuple(map(freeze, value))
-    if isinstance(value, dict):
-        return tuple((key, freeze(value[key])) for key in sorted(value))
-    if isinstance(value, slice):
-        return slice, freeze((value.start, value.stop, value.step))
-    return type(value), value
-"""
-NAIVE = """
-def share_equal(graph_module):
-    seen = {}
-    for node in list(graph_module.graph.nodes):
-        if node.op in ("call_function", "call_method"):
-            first = seen.setdefault((node.target, str(node.args), str(node.kwargs)), node)
-            if first is not node:
-                node.replace_all_uses_with(first)
-                graph_module.graph.erase_node(node)
-    graph_module.recompile()
-    return graph_module
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -207,15 +161,15 @@ HIDDEN = HiddenPart(
         Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES)),
     ),
     controls=(
-        Control("reference", REFERENCE, 8),
-        Control("compares texts, knows neither writes nor draws", NAIVE, 5, below=True),
+        ANSWERS.reference(8),
+        ANSWERS.file("compares texts", 5, below=True),
     ),
     right_here={
         "swapped operands": "it spoils calls of the course's operators, of which there are none",
         "one precision lower": "as above",
     },
     equivalent={
-        "line 21: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
-        "line 14: node in calls and writes(node) -> writes(node)": "no other node has such a target",
+        "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "node in calls and writes(node) -> writes(node)": "no other node has such a target",
     },
 )

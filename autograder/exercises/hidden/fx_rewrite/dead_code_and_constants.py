@@ -1,13 +1,12 @@
 """Hidden checks and controls of exercise 05.2."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite import dead_code_and_constants as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 
 tidied = visible.tidied
 Tensor = torch.Tensor
@@ -144,47 +143,8 @@ FORMS = [
     tidied("torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))", _KeywordsToo, 1),
 ]
 
-REFERENCE = """
-RANDOM = {torch.rand, torch.randn, torch.rand_like, torch.randn_like, torch.bernoulli, F.dropout}
 
-def writes(node):
-    name = node.target if isinstance(node.target, str) else node.target.__name__
-    return name.endswith("_") or node.kwargs.get("inplace") is True
-
-def clean_up(graph_module):
-    graph = graph_module.graph
-    calls = [n for n in graph.nodes if n.op in ("call_function", "call_method")]
-    changing = {n for call in calls if writes(call) for n in sources(call.args[0])}
-    known = {}
-    for node in list(graph.nodes):
-        if node in changing or node.target in RANDOM:
-            continue
-        if node.op == "get_attr":
-            tensor = operator.attrgetter(node.target)(graph_module)
-            if not isinstance(tensor, nn.Parameter):
-                known[node] = tensor
-        elif node in calls and not writes(node) and known.keys() >= set(node.all_input_nodes):
-            known[node] = compute(node, known)
-    for node in known.keys() & set(calls):
-        graph_module.register_buffer(f"folded_{node.name}", known[node])
-        with graph.inserting_before(node):
-            node.replace_all_uses_with(graph.get_attr(f"folded_{node.name}"))
-    graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output") or n in calls and keeps(n))
-    graph_module.recompile()
-    return graph_module
-
-def keeps(node):
-    return writes(node) or node.target in RANDOM
-
-def sources(node):
-    return {node}.union(*map(sources, node.all_input_nodes))
-
-def compute(node, known):
-    args, kwargs = fx.map_arg((node.args, node.kwargs), known.__getitem__)
-    if node.op == "call_method":
-        return getattr(args[0], node.target)(*args[1:], **kwargs)
-    return node.target(*args, **kwargs)
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -195,21 +155,16 @@ HIDDEN = HiddenPart(
         Check("constants in other forms", "constants", 0.5, rewritten(FORMS)),
     ),
     controls=(
-        Control("reference", REFERENCE, 8),
-        Control(
-            "torch's own dead code elimination",
-            "def clean_up(gm):\n    gm.graph.eliminate_dead_code()\n    gm.recompile()\n    return gm\n",
-            1.6,
-        ),
+        ANSWERS.reference(8),
+        ANSWERS.file("torch's own dead code elimination", 1.6),
     ),
     right_here={
         "swapped operands": "it spoils calls of the course's operators, of which there are none",
         "one precision lower": "as above",
     },
     equivalent={
-        "line 27: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
-        "line 26: n in calls and keeps(n) -> keeps(n)": "no other node has such a target",
-        "line 26: 'placeholder' -> 'placeholder_'": "torch.fx keeps placeholders in any case",
-        "line 26: ('placeholder', 'output') -> ('output',)": "torch.fx keeps placeholders in any case",
+        "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "'placeholder' -> 'placeholder_'": "torch.fx keeps placeholders in any case",
+        "('placeholder', 'output') -> ('output',)": "torch.fx keeps placeholders in any case",
     },
 )

@@ -1,13 +1,12 @@
 """Hidden checks and controls of exercise 05.1."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite import fix_the_self_cycle as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 
 inserting = visible.inserting
 Tensor = torch.Tensor
@@ -78,20 +77,8 @@ CHAINS = [
     inserting("torch.tanh(F.silu(x)) + torch.relu(x)", _other, _other_right, calls=5, count=2),
 ]
 
-REFERENCE = """
-def insert_tanh(graph_module):
-    graph = graph_module.graph
-    for node in list(graph.nodes):
-        if node.op == "call_function" and node.target is torch.relu:
-            with graph.inserting_after(node):
-                new = graph.call_function(torch.tanh, (node,))
-            node.replace_all_uses_with(new, delete_user_cb=lambda user: user is not new)
-    graph.lint()
-    graph_module.recompile()
-    return graph_module
-"""
 
-CYCLE = REFERENCE.replace(", delete_user_cb=lambda user: user is not new", "").replace("    graph.lint()\n", "")
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -99,18 +86,23 @@ HIDDEN = HiddenPart(
         Check("chains and look-alikes", "chains", 1, rewritten(CHAINS)),
     ),
     controls=(
-        Control("reference", REFERENCE, 6),
-        Control("the new node reads itself", CYCLE, 0),
-        Control("nobody reads it", REFERENCE.replace("user is not new", "False"), 6, below=True),
+        ANSWERS.reference(6),
+        ANSWERS.edited(
+            "the new node reads itself",
+            0,
+            (", delete_user_cb=lambda user, new=new: user is not new", ""),
+            ("graph.lint()", "pass"),
+        ),
+        ANSWERS.edited("nobody reads it", 6, ("user is not new", "False"), below=True),
     ),
     right_here={
         "swapped operands": "it spoils calls of the course's operators, of which there are none",
         "one precision lower": "as above",
     },
     equivalent={
-        "line 5: node.op == 'call_function' and node.target is torch.relu -> node.target is torch.relu": "no other op "
+        "node.op == 'call_function' and node.target is torch.relu -> node.target is torch.relu": "no other op "
         "has a function for target",
-        "line 9: graph.lint() -> pass": "lint only looks at what was built",
-        "line 10: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "graph.lint() -> pass": "lint only looks at what was built",
+        "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
     },
 )

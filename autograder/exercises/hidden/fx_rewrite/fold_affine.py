@@ -1,15 +1,14 @@
 """Hidden checks and controls of exercise 05.4."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
 from torch import nn
 
 from autograder.exercises.fx_rewrite import fold_affine as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.traced import TensorSpec
 
 folded, batch_norm, Normed, WIDTH = visible.folded, visible.batch_norm, visible.Normed, visible.WIDTH
@@ -147,7 +146,7 @@ class _Training(nn.Module):
         super().__init__()
         self.norm, self.linear, self.inner, self.outer = norm(), nn.Linear(6, 6), norm(), nn.Linear(6, 6)
 
-    def train(self, mode: bool = True) -> _Training:
+    def train(self, mode: bool = True) -> "_Training":
         super().train(mode)
         self.inner.eval()
         return self
@@ -167,49 +166,8 @@ TRAINING = [
     ),
 ]
 
-REFERENCE = """
-def fold_affine(graph_module):
-    graph = graph_module.graph
-    called = [n.target for n in graph.nodes if n.op == "call_module"]
-    for node in list(graph.nodes):
-        before = node.args[0] if node.op == "call_module" else None
-        linear = layer(graph_module, node)
-        norm = layer(graph_module, before)
-        if type(linear) is not nn.Linear or list(before.users) != [node]:
-            continue
-        if called.count(node.target) > 1 or called.count(before.target) > 1 or norm is None:
-            continue
-        affine = scale_and_shift(norm, before)
-        if affine is None:
-            continue
-        scale, shift = affine
-        new = nn.Linear(linear.in_features, linear.out_features)
-        new.weight = nn.Parameter(linear.weight.detach() * scale)
-        new.bias = nn.Parameter(linear.weight.detach() @ shift + (0 if linear.bias is None else linear.bias.detach()))
-        graph_module.set_submodule(node.target, new)
-        if type(norm) is nn.BatchNorm1d:
-            before.replace_all_uses_with(before.args[0])
-            graph.erase_node(before)
-        else:
-            plain = nn.LayerNorm(norm.normalized_shape, norm.eps, elementwise_affine=False)
-            graph_module.set_submodule(before.target, plain)
-    graph_module.recompile()
-    return graph_module
 
-def layer(graph_module, node):
-    if isinstance(node, fx.Node) and node.op == "call_module":
-        return graph_module.get_submodule(node.target)
-
-def scale_and_shift(norm, node):
-    rank = len(node.meta["tensor_meta"].shape)
-    if type(norm) is nn.LayerNorm and norm.weight is not None and len(norm.normalized_shape) == 1:
-        return norm.weight.detach(), torch.zeros_like(norm.weight) if norm.bias is None else norm.bias.detach()
-    if type(norm) is nn.BatchNorm1d and rank == 2 and not norm.training and norm.running_var is not None:
-        scale = (norm.running_var + norm.eps).rsqrt()
-        if norm.affine:
-            return scale * norm.weight.detach(), norm.bias.detach() - norm.running_mean * scale * norm.weight.detach()
-        return scale, -norm.running_mean * scale
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -220,14 +178,14 @@ HIDDEN = HiddenPart(
         Check("several pairs, and one weight in two layers", "several places", 0.6, rewritten(DEEP)),
     ),
     controls=(
-        Control("reference", REFERENCE, 10),
-        Control("without the shift", REFERENCE.replace("linear.weight.detach() @ shift + ", ""), 5, below=True),
+        ANSWERS.reference(10),
+        ANSWERS.edited("without the shift", 5, ("old @ shift + (0 if", "(0 if"), below=True),
     ),
     right_here={
         "swapped operands": "it spoils calls of the course's operators, of which there are none",
         "one precision lower": "as above",
     },
     equivalent={
-        "line 27: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
     },
 )

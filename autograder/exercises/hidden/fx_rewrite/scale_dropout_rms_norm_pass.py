@@ -1,7 +1,5 @@
 """Hidden checks and controls of exercise 05.6."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -9,9 +7,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite import scale_dropout_rms_norm_pass as visible
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.dropout_checks import Dropping, drops
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.traced import Program, TensorSpec
 
@@ -253,87 +252,8 @@ DROPOUT = [
     ),
 ]
 
-REFERENCE = '''
-FUSED = torch.ops.course_lib.scale_dropout_residual_rms_norm
 
-def named(node, *names):
-    return dict(zip(names, node.args)) | node.kwargs
-
-def is_call(node, *targets):
-    return isinstance(node, fx.Node) and node.op in ("call_function", "call_method") and node.target in targets
-
-def writes(node):
-    name = node.target if isinstance(node.target, str) else node.target.__name__
-    return node.op.startswith("call") and (name.endswith("_") or node.kwargs.get("inplace") is True)
-
-def fuse_scale_dropout_rms_norm(graph_module):
-    graph = graph_module.graph
-    for node in list(graph.nodes):
-        parts = norm_parts(graph_module, node)
-        found = branch_parts(graph_module, node, *parts) if parts else None
-        if found is None:
-            continue
-        chain, (x, scale, residual), (p, training) = found
-        total, weight, eps = parts
-        with graph.inserting_before(node):
-            weight = graph.get_attr(weight) if isinstance(weight, str) else weight
-            fused = graph.call_function(FUSED, (x, scale, residual, weight, p, training, eps))
-        fused.meta = dict(node.meta)
-        node.replace_all_uses_with(fused)
-        for old in (node, total, *chain):
-            graph.erase_node(old)
-    graph.lint()
-    graph_module.recompile()
-    return graph_module
-
-def norm_parts(graph_module, node):
-    """The input, weight and eps of RMSNorm over the last dimension."""
-    if node.op == "call_module" and type(module := graph_module.get_submodule(node.target)) is nn.RMSNorm:
-        total, shape, eps = node.args[0], module.normalized_shape, module.eps
-        weight = f"{node.target}.weight" if module.elementwise_affine else None
-    elif is_call(node, F.rms_norm, torch.rms_norm):
-        given = named(node, "input", "normalized_shape", "weight", "eps")
-        total, shape, weight, eps = given["input"], given["normalized_shape"], given.get("weight"), given.get("eps")
-    else:
-        return None
-    if weight is None or len(shape) != 1:
-        return None
-    return total, weight, torch.finfo(facts(total)[1]).eps if eps is None else eps
-
-def branch_parts(graph_module, node, total, weight, eps):
-    """What leads to the sum: the dropout and the product, and what the operator needs of them."""
-    if not is_call(total, operator.add, torch.add, "add"):
-        return None
-    given = named(total, "input", "other", "alpha")
-    for dropped, residual in ((given["input"], given["other"]), (given["other"], given["input"])):
-        product, p, training = dropout_parts(graph_module, dropped)
-        if not is_call(product, operator.mul, torch.mul, "mul") or given.get("alpha", 1) != 1:
-            continue
-        chain = (dropped, product)
-        nodes = list(graph_module.graph.nodes)
-        between = nodes[nodes.index(product):nodes.index(node)]
-        if any(len(n.users) != 1 for n in (total, *chain)) or any(map(writes, between)):
-            continue
-        left, right = named(product, "input", "other").values()
-        for x, scale in ((left, right), (right, left)):
-            if facts(x) == facts(residual) and facts(scale) == (facts(x)[0][-1:], facts(x)[1]) != facts(x):
-                return chain, (x, scale, residual), (p, training)
-    return None
-
-def dropout_parts(graph_module, node):
-    if is_call(node, F.dropout):
-        given = named(node, "input", "p", "training")
-        return given["input"], given.get("p", 0.5), given.get("training", True)
-    if isinstance(node, fx.Node) and node.op == "call_module":
-        module = graph_module.get_submodule(node.target)
-        if type(module) is nn.Dropout:
-            return node.args[0], module.p, module.training
-    return None, 0.0, False
-
-def facts(node):
-    meta = node.meta.get("tensor_meta") if isinstance(node, fx.Node) else None
-    return (tuple(meta.shape), meta.dtype) if meta else ((), None)
-'''
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -362,16 +282,11 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 18),
-        Control(
-            "never training",
-            REFERENCE.replace("(p, training) = found", "(p, _) = found; training = False"),
-            18,
-            below=True,
-        ),
+        ANSWERS.reference(18),
+        ANSWERS.edited("never training", 18, ("weight, *options, eps)", "weight, options[0], False, eps)"), below=True),
     ),
     equivalent={
-        "line 30: graph.lint() -> pass": "lint only looks at what was built",
-        "line 31: graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+        "graph.lint() -> pass": "lint only looks at what was built",
+        "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
     },
 )

@@ -1,13 +1,12 @@
 """Hidden checks and controls of exercise 09.4."""
 
-from __future__ import annotations
-
 import torch
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.inductor import blocker_hunt as visible
 from autograder.exercises.programs.loop_listings import BREAK, REASONS, Listing, drawn
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 
 fuses, names, sized = visible.fuses, visible.names, visible.sized
 
@@ -20,95 +19,7 @@ def _several_graphs(draw: Draw) -> list[Listing]:
     return [drawn(draw, [*draw.sample(REASONS, 2), BREAK, *draw.sample(REASONS, 3)]) for _ in range(5)]
 
 
-REFERENCE = '''
-def reason(producer, consumer):
-    """The first of the five that holds."""
-    if producer["graph"] != consumer["graph"]:
-        return "graph break"
-    if producer["library"] or consumer["library"]:
-        return "extern kernel"
-    if producer["into"] or consumer["into"]:
-        return "mutation"
-    same = prod(producer["over"]) == prod(consumer["over"] + consumer["reducing"])
-    return "view" if same and not producer["reducing"] else "size mismatch"
-
-
-def blockers(loops):
-    """Every edge between two kernels, with its reason."""
-    wrote = {loop["writes"]: loop for loop in loops}
-    found = {}
-    for loop in loops:
-        for buffer, _ in loop["reads"]:
-            producer = wrote.get(buffer, loop)
-            if producer["kernel"] != loop["kernel"]:
-                found[producer["name"], loop["name"]] = reason(producer, loop)
-    return [[*edge, why] for edge, why in found.items()]
-
-
-def hunted():
-    """The namer, and five programs that fuse as far as they can."""
-
-    def reported(x):
-        return x.relu() / x.shape[-1] ** 0.5
-
-    def appended(cache, k):
-        return torch.select_scatter(cache, k, 1, cache.shape[1] - 1).tanh()
-
-    def turned(x):
-        y = x.exp()
-        return y, y.T + 1
-
-    def spread(x):
-        h = x.relu()
-        return h.amax(-1) - h.amin(-1)
-
-    def standardised(x):
-        variance, mean = torch.var_mean(x, correction=0)
-        return (x - mean) / (variance + 1e-5).sqrt()
-
-    functions = (blockers, reported, appended, turned, spread, standardised)
-    return {function.__name__: function for function in functions}
-'''
-AS_THEY_WERE = '''
-def hunted():
-    """The programs as they were, and nothing named."""
-
-    def blockers(loops):
-        return []
-
-    def reported(x):
-        h = x.relu()
-        print(tuple(h.shape))
-        return h / h.shape[-1] ** 0.5
-
-    def appended(cache, k):
-        cache[:, -1] = k
-        return cache.tanh()
-
-    def turned(x):
-        y = x.exp()
-        return y, y.T.contiguous() + 1
-
-    def spread(x):
-        ranked = x.relu().sort(-1).values
-        return ranked[:, -1] - ranked[:, 0]
-
-    def standardised(x):
-        centred = x - x.mean()
-        return centred / (centred.pow(2).mean() + 1e-5).sqrt()
-
-    functions = (blockers, reported, appended, turned, spread, standardised)
-    return {function.__name__: function for function in functions}
-'''
-OTHER_WAYS = (
-    REFERENCE.replace(
-        "torch.select_scatter(cache, k, 1, cache.shape[1] - 1)",
-        "torch.where(torch.arange(cache.shape[1]) == cache.shape[1] - 1, k[:, None], cache)",
-    )
-    .replace("y.T + 1", "(y + 1).T")
-    .replace("variance, mean = torch.var_mean(x, correction=0)\n        ", "")
-    .replace("(x - mean) / (variance + 1e-5).sqrt()", "F.layer_norm(x, x.shape)")
-)
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -132,12 +43,21 @@ HIDDEN = HiddenPart(
         ),
     ),
     equivalent={
-        "line 30: -1 -> 1": "x has two dimensions",
-        "line 41: -1 -> 1": "h has two dimensions",
+        "return x.relu() / x.shape[-1] ** 0.5: -1 -> 1": "x has two dimensions",
+        "return x.relu().amax(-1) - x.relu().amin(-1): -1 -> 1": "x has two dimensions",
     },
     controls=(
-        Control("reference", REFERENCE, 10),
-        Control("in other ways", OTHER_WAYS, 10),
-        Control("as they were", AS_THEY_WERE, 0),
+        ANSWERS.reference(10),
+        ANSWERS.edited(
+            "in other ways",
+            10,
+            (
+                "torch.select_scatter(cache, k, 1, cache.shape[1] - 1)",
+                "torch.where(torch.arange(cache.shape[1]) == cache.shape[1] - 1, k[:, None], cache)",
+            ),
+            ("x.exp().T + 1", "(x.exp() + 1).T"),
+            ("(x - mean) / (variance + 1e-05).sqrt()", "F.layer_norm(x, x.shape)"),
+        ),
+        ANSWERS.file("as they were", 0),
     ),
 )

@@ -1,12 +1,11 @@
 """Hidden checks and controls of exercise 09.5."""
 
-from __future__ import annotations
-
 from typing import Any
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.inductor import config_experiment as visible
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.value import ValueAnswer
 
 
@@ -33,52 +32,7 @@ def _without_effect(answer: ValueAnswer, draw: Draw) -> None:
     visible.require_verdict(record, plan, found)
 
 
-REFERENCE = '''
-PROGRAM, OPTION, SETTINGS = "totals", "realize_reads_threshold", [4, 100]
-HYPOTHESIS = {"kernels": "fewer", "bytes": "fewer"}
-BECAUSE = "A sum of many inputs is written to memory once it reads more than the threshold; above it nothing is."
-
-
-def direction(first, second):
-    return "more" if second > first else "fewer" if second < first else "same"
-
-
-def experiment(question):
-    """Measure one program at two settings of one option, and say whether the hypothesis holds."""
-    program, inputs = program_from_steps(question["programs"][PROGRAM])
-    runs = [scheduled(program, inputs, config={OPTION: setting}) for setting in SETTINGS]
-    kernels = [run.kernels for run in runs]
-    moved = [run.cost.bytes_moved for run in runs]
-    least = sum(t.nbytes for t in (*inputs, program(*inputs)))
-    seen = {"kernels": direction(*kernels), "bytes": direction(*moved)}
-    return {
-        "program": PROGRAM,
-        "option": OPTION,
-        "settings": SETTINGS,
-        "hypothesis": HYPOTHESIS,
-        "because": BECAUSE,
-        "kernels": kernels,
-        "bytes": moved,
-        "c4": [number / least for number in moved],
-        "verdict": "confirmed" if seen == HYPOTHESIS else "refuted",
-    }
-'''
-MADE_UP = '''
-def experiment(question):
-    """Numbers of the right form that nobody measured."""
-    return {
-        "program": "totals",
-        "option": "realize_reads_threshold",
-        "settings": [4, 100],
-        "hypothesis": {"kernels": "fewer", "bytes": "fewer"},
-        "because": "It is what one would expect here.",
-        "kernels": [2, 1],
-        "bytes": [84480, 69120],
-        "c4": [1.22, 1.0],
-        "verdict": "confirmed",
-    }
-'''
-DEMONSTRATION = MADE_UP.replace('"totals"', '"softmax"').replace('"realize_reads_threshold"', '"max_fusion_size"')
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -86,8 +40,8 @@ HIDDEN = HiddenPart(
         Check("a hypothesis that can fail", "no effect", 1, _without_effect),
     ),
     controls=(
-        Control("reference", REFERENCE, 5),
-        Control("made up", MADE_UP, 0),
-        Control("the demonstration", DEMONSTRATION, 0),
+        ANSWERS.reference(5),
+        ANSWERS.file("made up", 0),
+        ANSWERS.file("the demonstration", 0),
     ),
 )

@@ -1,7 +1,6 @@
 """Hidden checks and controls of exercise 02.5."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.measuring import annotate as visible
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -15,45 +14,7 @@ def _deep(draw: Draw) -> list[visible.Part]:
     return [visible.program(draw, depth, failing=fails) for depth in (5, 6) for fails in (False, True)]
 
 
-REFERENCE = """
-class Failed(Exception):
-    pass
-
-
-def run_with_ranges(program):
-    log = []
-
-    @contextmanager
-    def named(name):
-        log.append(f"begin {name}")
-        try:
-            yield
-        finally:
-            log.append(f"end {name}")
-
-    def run(part):
-        with named(part["name"]):
-            try:
-                for item in part["body"]:
-                    if isinstance(item, dict):
-                        run(item)
-                    else:
-                        log.append(item.rstrip("!"))
-                        if item.endswith("!"):
-                            raise Failed
-            except Failed:
-                if not part["catches"]:
-                    raise
-
-    try:
-        run(program)
-    except Failed:
-        pass
-    return log
-"""
-CLOSES_LATE = "        except KeyError:\n            pass\n        else:\n            log"
-NO_FINALLY = REFERENCE.replace("        finally:\n            log", CLOSES_LATE)
-SWALLOWS = REFERENCE.replace('if not part["catches"]:\n                    raise', "pass")
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -61,9 +22,9 @@ HIDDEN = HiddenPart(
         Check("deep programs", "nesting", 0.8, visible.logs(_deep)),
     ),
     controls=(
-        Control("reference", REFERENCE, 6),
-        Control("ranges stay open", NO_FINALLY, 2),
-        Control("ranges swallow failures", SWALLOWS, 2),
+        ANSWERS.reference(6),
+        ANSWERS.edited("ranges stay open", 2, ("finally:", "except KeyError:\n            pass\n        else:")),
+        ANSWERS.edited("ranges swallow failures", 2, ("if not part['catches']:\n                raise", "pass")),
         Control(
             "operations alone",
             "def run_with_ranges(program):\n    return [i for i in program['body'] if i == str(i)]\n",

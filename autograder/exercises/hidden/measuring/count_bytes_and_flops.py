@@ -1,9 +1,8 @@
 """Hidden checks and controls of exercise 02.3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.measuring import count_bytes_and_flops as visible
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -55,38 +54,7 @@ def _other_types(draw: Draw) -> Iterator[visible.Question]:
         yield Question("the larger of two", ((m, n), (m, n)), steps, moved, 0, dtype)
 
 
-REFERENCE = """
-class Counter(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.bytes, self.flops = 0, 0
-
-    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        result = operator(*args, **(kwargs or {}))
-        reads = {id(t): t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
-        writes = [t for t in tree_leaves(result) if isinstance(t, torch.Tensor)]
-        held = {t.untyped_storage().data_ptr() for t in reads.values()}
-        if operator._schema.is_mutable or not all(t.untyped_storage().data_ptr() in held for t in writes):
-            self.bytes += sum(stored_bytes(t) for t in (*reads.values(), *writes))
-        if operator in (torch.ops.aten.mm.default, torch.ops.aten.bmm.default, torch.ops.aten.addmm.default):
-            self.flops += 2 * args[-2].numel() * args[-1].shape[-1]
-        return result
-
-
-def stored_bytes(tensor):
-    numbers = 1
-    for size, stride in zip(tensor.shape, tensor.stride()):
-        numbers *= size if stride else 1
-    return numbers * tensor.element_size()
-
-
-def count(question):
-    program, inputs = program_from_steps(question)
-    with Counter() as counter:
-        program(*inputs)
-    return {"bytes": counter.bytes, "flops": counter.flops}
-"""
-NO_STORAGE = REFERENCE.replace("t.untyped_storage().data_ptr() in held for t in writes", "[False]")
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -96,12 +64,12 @@ HIDDEN = HiddenPart(
         Check("two and eight bytes, and truth values", "types", 1.4, visible.counts(_other_types, "bytes", "flops")),
     ),
     controls=(
-        Control("reference", REFERENCE, 14),
-        Control("views that cost", NO_STORAGE, 6.2),
-        Control(
-            "no counting",
-            "def count(question):\n    return {'bytes': 4096, 'flops': 2048}\n",
-            0,
+        ANSWERS.reference(14),
+        ANSWERS.edited(
+            "views that cost",
+            6.2,
+            ("any((t.untyped_storage().data_ptr() not in storages for t in writes))", "True"),
         ),
+        Control("no counting", "def count(question):\n    return {'bytes': 4096, 'flops': 2048}\n", 0),
     ),
 )

@@ -1,42 +1,11 @@
 """Hidden checks and controls of exercise 02.1."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.measuring import find_the_flaw as visible
 from autograder.host.exercise import Check, Control, HiddenPart
 from course_lib.timing import Flaw
 
-REFERENCE = """
-def mend(script):
-    windows, inside = [], False
-    for step in script:
-        if step == "clock":
-            inside = not inside
-            if inside:
-                windows.append([])
-        elif inside and step.startswith("launch"):
-            windows[-1].append(step)
-    steps = ["draw"]
-    for launch in dict.fromkeys(step for window in windows for step in window):
-        steps += [launch, "use"]
-    for window in windows:
-        steps += ["draw", "sync", "clock"]
-        for launch in window:
-            steps += [launch, "use"]
-        steps += ["sync", "clock"]
-    return steps
-"""
-WAITS_ONLY = """
-def mend(script):
-    steps, inside = [], False
-    for step in script:
-        if step == "clock":
-            inside = not inside
-            if not inside:
-                steps.append("sync")
-        steps.append(step)
-    return steps
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -50,8 +19,8 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 12),
-        Control("waits at the end, and nothing else", WAITS_ONLY, 2),
+        ANSWERS.reference(12),
+        ANSWERS.file("waits at the end, and nothing else", 2),
         Control("a script without windows", "def mend(script):\n    return [s for s in script if s != 'clock']\n", 0),
         Control(
             "one program for all",
@@ -61,5 +30,5 @@ HIDDEN = HiddenPart(
         ),
     ),
     right_here={"wrong in the first entry only": "it takes away the first draw, and an input is there without it"},
-    equivalent={"line 13: [launch, 'use'] -> [launch]": "what is dropped is compiled all the same, which suffices"},
+    equivalent={"[launch, 'use'] -> [launch]": "what is dropped is compiled all the same, which suffices"},
 )

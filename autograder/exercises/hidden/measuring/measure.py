@@ -1,10 +1,9 @@
 """Hidden checks and controls of exercise 02.2."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.measuring import measure as visible
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 
 
 def _drift_and_bursts(draw: Draw) -> dict[str, float]:
@@ -15,28 +14,8 @@ def _rhythm(draw: Draw) -> dict[str, float]:
     return {"rhythm": 0.5, "phase": draw.integer(0, 3)}
 
 
-REFERENCE = """
-def measure(request):
-    first, second = request["programs"]
-    if "times" not in request:
-        pairs = [random.sample([first, second], 2) for _ in range(request["samples"])]
-        return [name for pair in pairs for name in pair]
-    times = {name: [us for program, us in request["times"] if program == name] for name in (first, second)}
-    medians = {name: statistics.median(mine) for name, mine in times.items()}
-    return {
-        "median_us": medians,
-        "spread_us": {name: statistics.median(abs(us - medians[name]) for us in times[name]) for name in times},
-        "n": {name: len(mine) for name, mine in times.items()},
-        "ratio": medians[first] / medians[second],
-        "environment": environment().to_json(),
-    }
-"""
-_PAIRS = """        pairs = [random.sample([first, second], 2) for _ in range(request["samples"])]
-        return [name for pair in pairs for name in pair]
-"""
-IN_BLOCKS = REFERENCE.replace(_PAIRS, '        return [first] * request["samples"] + [second] * request["samples"]\n')
-ALTERNATING = REFERENCE.replace(_PAIRS, '        return [first, second] * request["samples"]\n')
-
+ANSWERS = Answers(__name__)
+PAIRS = "[name for _ in range(request['samples']) for name in random.sample(programs, 2)]"
 HIDDEN = HiddenPart(
     checks=(
         Check(
@@ -53,8 +32,8 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 10),
-        Control("in blocks", IN_BLOCKS, 6.4),
-        Control("strictly in turns", ALTERNATING, 8),
+        ANSWERS.reference(10),
+        ANSWERS.edited("in blocks", 6.4, (PAIRS, "[name for name in programs for _ in range(request['samples'])]")),
+        ANSWERS.edited("strictly in turns", 8, (PAIRS, "programs * request['samples']")),
     ),
 )

@@ -1,9 +1,8 @@
 """Hidden checks and controls of exercise 06.4."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules import fuse_block_ends as visible
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import Scheduled, schedules
 
 fused, OPERATOR = visible.fused, visible.OPERATOR
@@ -16,39 +15,9 @@ PRE_NORM = Scheduled(
     reason="There LayerNorm comes before the block, and the sum is read again as the next residual.",
 )
 
-REFERENCE = """
-def block_end(x, bias, residual, shape, weight, layer_norm_bias, p, training, eps):
-    return F.layer_norm(F.dropout(x + bias, p, training) + residual, shape, weight, layer_norm_bias, eps)
 
-
-def kernel(x, bias, residual, shape, weight, layer_norm_bias, p, training, eps):
-    return course_lib.kernels.bias_dropout_residual_layer_norm(
-        x, bias, residual, weight, layer_norm_bias, p, training, eps
-    )
-
-
-def fuse_block_ends(schedule):
-    layers = [p for p, m in schedule.mod.named_modules() if type(m).__name__ == "TransformerLayer"]
-    for path in layers:
-        layer = schedule[path]
-        for name, module in list(layer.mod.named_modules()):
-            inside = layer.mod.get_submodule(name.rpartition(".")[0])
-            if isinstance(module, nn.Linear) and type(inside).__name__ == "Projection":
-                layer[name].decompose()
-        matches = layer.trace().find(block_end)
-        if len(matches):
-            layer.fuse(matches, compiler=kernel)
-    return schedule
-"""
-ALWAYS_TRAINING = REFERENCE.replace("layer_norm_bias, p, training, eps\n    )", "layer_norm_bias, p, True, eps\n    )")
-FIRST_LAYER = REFERENCE.replace("for path in layers:", "for path in layers[:1]:")
-KNOWN_NAMES = REFERENCE.replace(
-    'isinstance(module, nn.Linear) and type(inside).__name__ == "Projection"',
-    'name.endswith("projection.dense")',
-)
-OWN_EPS = REFERENCE.replace("p, training, eps\n    )", "p, training, 1e-12\n    )")
-EAGER = REFERENCE.replace("compiler=kernel", 'compiler="eager"')
-
+ANSWERS = Answers(__name__)
+CALL = "residual, weight, layer_norm_bias, p, training, eps)"
 HIDDEN = HiddenPart(
     checks=(
         Check("renamed models", "renamed models", 1, schedules([fused("with other names", 2, names=RENAMED)])),
@@ -69,11 +38,18 @@ HIDDEN = HiddenPart(
         Check("launches of three layers", "counted cost", 1, schedules([fused("of three layers", 3, counted=True)])),
     ),
     controls=(
-        Control("reference", REFERENCE, 15),
-        Control("always in training", ALWAYS_TRAINING, 15, below=True),
-        Control("the first layer only", FIRST_LAYER, 15, below=True),
-        Control("by the names that we know", KNOWN_NAMES, 15, below=True),
-        Control("an eps of its own", OWN_EPS, 15, below=True),
-        Control("a module that is no call", EAGER, 0),
+        ANSWERS.reference(15),
+        ANSWERS.edited("always in training", 15, (CALL, CALL.replace("training", "True")), below=True),
+        ANSWERS.edited(
+            "the first layer only",
+            15,
+            ("list(schedule.mod.named_modules())", "[('layers.0', schedule.mod.layers[0])]"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "by the names that we know", 15, ("isinstance(module, nn.Linear)", "inner == 'dense'"), below=True
+        ),
+        ANSWERS.edited("an eps of its own", 15, (CALL, CALL.replace("eps", "1e-12")), below=True),
+        ANSWERS.edited("a module that is no call", 0, ("compiler=one_call", "compiler='eager'")),
     ),
 )

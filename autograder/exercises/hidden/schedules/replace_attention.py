@@ -1,50 +1,17 @@
 """Hidden checks and controls of exercise 06.5."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules.replace_attention import replaced
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
 
 MODE = "Ask for `self.training` in forward, each time: a model changes its mode after it was scheduled."
 
-REFERENCE = """
-class OneCall(nn.Module):
-    def __init__(self, old):
-        super().__init__()
-        self.query, self.key, self.value = old.query, old.key, old.value
-        self.sizes, self.p = (old.num_heads, old.head_size), old.dropout.p
 
-    def forward(self, hidden, mask):
-        query, key, value = (
-            part(hidden).unflatten(-1, self.sizes).transpose(1, 2) for part in (self.query, self.key, self.value)
-        )
-        p = float(self.p) if self.training else 0.0
-        context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=p)
-        return context.transpose(1, 2).flatten(2)
-
-
-def replace_attention(schedule):
-    for path, module in list(schedule.mod.named_modules()):
-        if type(module).__name__ == "SelfAttention":
-            schedule[path].replace(OneCall(module))
-    return schedule
-"""
-WITHOUT_MASK = REFERENCE.replace("attn_mask=mask, ", "")
-ALWAYS_DROPS = REFERENCE.replace("float(self.p) if self.training else 0.0", "float(self.p)")
-NEVER_DROPS = REFERENCE.replace("float(self.p) if self.training else 0.0", "0.0")
-SCALED_TWICE = REFERENCE.replace("(query, key", "(query / self.sizes[1] ** 0.5, key")
-NEW_NAMES = REFERENCE.replace("self.query, self.key, self.value =", "self.q, self.k, self.v =").replace(
-    "(self.query, self.key, self.value)", "(self.q, self.k, self.v)"
-)
-ASKED_TOO_EARLY = ALWAYS_DROPS.replace("old.dropout.p\n", "old.dropout.p * old.training\n")
-FIRST = REFERENCE.replace(
-    "            schedule[path].replace(OneCall(module))\n",
-    ("            schedule[path].replace(OneCall(module))\n            break\n"),
-)
-
+ANSWERS = Answers(__name__)
+ASKED = "self.p if self.training else 0.0"
 HIDDEN = HiddenPart(
     checks=(
         Check("another number of heads", "odd sizes", 0.8, schedules([replaced("with one head", heads=1)])),
@@ -77,13 +44,29 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 8),
-        Control("without the mask", WITHOUT_MASK, 8, below=True),
-        Control("drops in evaluation, too", ALWAYS_DROPS, 8, below=True),
-        Control("never drops", NEVER_DROPS, 8, below=True),
-        Control("asks for the mode too early", ASKED_TOO_EARLY, 8, below=True),
-        Control("scaled twice", SCALED_TWICE, 8, below=True),
-        Control("parameters under other names", NEW_NAMES, 0),
-        Control("the first layer only", FIRST, 8, below=True),
+        ANSWERS.reference(8),
+        ANSWERS.edited("without the mask", 8, ("attn_mask=mask, ", ""), below=True),
+        ANSWERS.edited("drops in evaluation, too", 8, (ASKED, "self.p"), below=True),
+        ANSWERS.edited("never drops", 8, (ASKED, "0.0"), below=True),
+        ANSWERS.edited(
+            "asks for the mode too early",
+            8,
+            (ASKED, "self.p"),
+            ("float(old.dropout.p)", "float(old.dropout.p) * old.training"),
+            below=True,
+        ),
+        ANSWERS.edited("scaled twice", 8, ("(query, key", "(query / self.sizes[1] ** 0.5, key"), below=True),
+        ANSWERS.edited(
+            "parameters under other names",
+            0,
+            ("self.query, self.key, self.value =", "self.q, self.k, self.v ="),
+            ("in (self.query, self.key, self.value)", "in (self.q, self.k, self.v)"),
+        ),
+        ANSWERS.edited(
+            "the first layer only",
+            8,
+            ("replace(OneCallAttention(module))", "replace(OneCallAttention(module))\n            break"),
+            below=True,
+        ),
     ),
 )

@@ -1,12 +1,11 @@
 """Hidden checks and controls of exercise 06.6."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.hidden.schedules import fuse_block_ends, replace_attention
 from autograder.exercises.schedules import schedule_encoder as visible
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
 
 scheduled, ALL, OPERATORS = visible.scheduled, visible.ALL, visible.OPERATORS
@@ -17,51 +16,8 @@ FROZEN = (
     "with leaf_modules."
 )
 
-_ATTENTION = replace_attention.REFERENCE
-_BLOCK_ENDS = fuse_block_ends.REFERENCE.split("def fuse_block")[0]
-REFERENCE = (
-    _ATTENTION.split("def replace_attention")[0]
-    + _BLOCK_ENDS
-    + """
-def bias_gelu(x, bias):
-    return F.gelu(x + bias)
 
-
-def schedule_encoder(schedule, config):
-    layers = [p for p, m in schedule.mod.named_modules() if type(m).__name__ == "TransformerLayer"]
-    for path in layers:
-        layer = schedule[path]
-        if isinstance(layer.mod, fx.GraphModule):
-            continue
-        for name, module in list(layer.mod.named_modules()):
-            inside = type(layer.mod.get_submodule(name.rpartition(".")[0])).__name__
-            if config["attention"] and type(module).__name__ == "SelfAttention":
-                layer[name].replace(OneCall(module))
-            wanted = {"Projection": config["block_ends"], "FeedForward": config["gelu"]}
-            if isinstance(module, nn.Linear) and wanted.get(inside):
-                layer[name].decompose()
-        layer.trace(leaf_modules=(OneCall,))
-        for key, pattern, operator in (
-            ("gelu", bias_gelu, course_lib.kernels.bias_gelu),
-            ("block_ends", block_end, kernel),
-        ):
-            matches = layer.find(pattern)
-            if config[key] and len(matches):
-                layer.fuse(matches, compiler=operator)
-    return schedule
-"""
-)
-BY_PATH = REFERENCE.replace(
-    "        if isinstance(layer.mod, fx.GraphModule):\n            continue\n",
-    '        layer["projection.dense"].decompose()\n        layer["feed_forward.projection.dense"].decompose()\n',
-)
-WHATEVER_IS_ASKED = REFERENCE.replace(
-    "def schedule_encoder(schedule, config):",
-    ("def schedule_encoder(schedule, config):\n    config = dict.fromkeys(config, True)"),
-)
-FLAT = REFERENCE.replace("leaf_modules=(OneCall,)", "")
-ONE_END = REFERENCE.replace('config["block_ends"],', 'config["block_ends"] and name.startswith("projection"),')
-NO_QUESTION = REFERENCE.replace("if config[key] and len(matches):", "if config[key]:")
+ANSWERS = Answers(__name__, after=(replace_attention.ANSWERS, fuse_block_ends.ANSWERS))
 
 HIDDEN = HiddenPart(
     checks=(
@@ -105,10 +61,28 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 10),
-        Control("by the paths that we know, once", BY_PATH, 10, below=True),
-        Control("always everything", WHATEVER_IS_ASKED, 10, below=True),
-        Control("traces the new attention flat", FLAT, 10, below=True),
-        Control("fuses whatever was found", NO_QUESTION, 10, below=True),
+        ANSWERS.reference(10),
+        ANSWERS.edited(
+            "by the paths that we know, once",
+            10,
+            ("schedule[path][f'{name}.{inner}'].decompose()", "pass"),
+            (
+                "schedule[path].trace(leaf_modules",
+                "schedule[path]['projection.dense'].decompose()\n"
+                "            schedule[path]['feed_forward.projection.dense'].decompose()\n"
+                "            schedule[path].trace(leaf_modules",
+            ),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "always everything",
+            10,
+            ("    if config['attention']:", "    config = dict.fromkeys(config, True)\n    if config['attention']:"),
+            below=True,
+        ),
+        ANSWERS.edited("traces the new attention flat", 10, ("leaf_modules=(OneCallAttention,)", ""), below=True),
+        ANSWERS.edited(
+            "fuses whatever was found", 10, ("if len(matches):\n        part", "if True:\n        part"), below=True
+        ),
     ),
 )

@@ -1,9 +1,8 @@
 """Hidden checks and controls of exercise 06.1."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules import separate_biases as visible
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
 
 separated = visible.separated
@@ -11,27 +10,8 @@ separated = visible.separated
 OTHER_NAMES = {"dense": "out", "query": "layout"}  # one name is the end of another
 CONTAINERS = {"attention": "dense"}  # a name that a module has which is no linear layer
 
-REFERENCE = """
-def separate_biases(schedule, name):
-    for path, part in list(schedule.mod.named_modules()):
-        if isinstance(part, nn.Linear) and path.rpartition(".")[2] == name:
-            schedule[path].decompose()
-    return schedule
-"""
-ENDS_WITH = """
-def separate_biases(schedule, name):
-    for path, part in list(schedule.mod.named_modules()):
-        if isinstance(part, nn.Linear) and path.endswith(name):
-            schedule[path].decompose()
-    return schedule
-"""
-FIRST_LAYER = """
-def separate_biases(schedule, name):
-    for path, part in list(schedule["layers.0"].mod.named_modules()):
-        if isinstance(part, nn.Linear) and path.rpartition(".")[2] == name:
-            schedule["layers.0"][path].decompose()
-    return schedule
-"""
+
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -55,8 +35,14 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 6),
-        Control("any path that ends so", ENDS_WITH, 6, below=True),
-        Control("the first layer only", FIRST_LAYER, 6, below=True),
+        ANSWERS.reference(6),
+        ANSWERS.edited("any path that ends so", 6, ("path.split('.')[-1] == name", "path.endswith(name)"), below=True),
+        ANSWERS.edited(
+            "the first layer only",
+            6,
+            ("schedule.mod.named_modules()", "schedule.mod.layers[0].named_modules()"),
+            ("schedule[path]", "schedule['layers.0'][path]"),
+            below=True,
+        ),
     ),
 )

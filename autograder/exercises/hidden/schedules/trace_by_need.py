@@ -1,9 +1,8 @@
 """Hidden checks and controls of exercise 06.2."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules import trace_by_need as visible
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.schedule import schedules
@@ -12,43 +11,8 @@ flattened = visible.flattened
 
 MLP = {"feed_forward": "mlp", "dense": "fc"}
 
-REFERENCE = """
-def trace_feed_forwards(schedule):
-    paths = [p for p, m in schedule.mod.named_modules() if type(m).__name__ == "FeedForward"]
-    for path in paths:
-        part = schedule[path]
-        for name, module in list(part.mod.named_modules()):
-            if isinstance(module, nn.Linear):
-                part[name].decompose()
-        part.trace()
-    return schedule
-"""
-BY_PATH = """
-def trace_feed_forwards(schedule):
-    for number in range(len(schedule.mod.layers)):
-        part = schedule[f"layers.{number}.feed_forward"]
-        part["dense"].decompose()
-        part["projection.dense"].decompose()
-        part.trace()
-    return schedule
-"""
-NOT_SEPARATED = """
-def trace_feed_forwards(schedule):
-    for path in [p for p, m in schedule.mod.named_modules() if type(m).__name__ == "FeedForward"]:
-        schedule[path].trace()
-    return schedule
-"""
-EVERYTHING = """
-def trace_feed_forwards(schedule):
-    return schedule.trace()
-"""
-NOT_FLAT = """
-def trace_feed_forwards(schedule):
-    for path in [p for p, m in schedule.mod.named_modules() if type(m).__name__ == "FeedForward"]:
-        schedule[path]["dense"].decompose()
-        schedule[path].trace(flatten=False)
-    return schedule
-"""
+
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -81,10 +45,10 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 8),
-        Control("by the paths that we know", BY_PATH, 8, below=True),
-        Control("with the biases inside", NOT_SEPARATED, 0),
-        Control("the whole model", EVERYTHING, 0),
-        Control("one level only", NOT_FLAT, 0),
+        ANSWERS.reference(8),
+        ANSWERS.file("by the paths that we know", 8, below=True),
+        ANSWERS.edited("with the biases inside", 0, ("schedule[path][name].decompose()", "pass")),
+        Control("the whole model", "def trace_feed_forwards(schedule):\n    return schedule.trace()\n", 0),
+        ANSWERS.file("one level only", 0),
     ),
 )

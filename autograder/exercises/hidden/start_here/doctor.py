@@ -1,7 +1,6 @@
 """Hidden checks and controls of exercise 00.1."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.start_here import doctor as visible
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -16,10 +15,7 @@ def _all(draw: Draw) -> list[list[str]]:
     return [draw.sample(visible.NAMES, len(visible.NAMES))]
 
 
-REFERENCE = """
-def ask_doctor(names):
-    return {finding.name: finding.found for finding in doctor().findings if finding.name in names}
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -27,11 +23,7 @@ HIDDEN = HiddenPart(
         Check("every name at once", "several findings", 0.4, visible.reports(_all)),
     ),
     controls=(
-        Control("reference", REFERENCE, 2),
-        Control(
-            "another machine",
-            "def ask_doctor(names):\n    return dict.fromkeys(names, '3.11.99')\n",
-            0,
-        ),
+        ANSWERS.reference(2),
+        Control("another machine", "def ask_doctor(names):\n    return dict.fromkeys(names, '3.11.99')\n", 0),
     ),
 )

@@ -1,20 +1,13 @@
 """Hidden checks and controls of exercise 00.2."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.start_here import read_a_table as visible
 from autograder.host.exercise import Check, Control, HiddenPart
 
 LONGER = (3, 5, 8, 12)
 
-REFERENCE = """
-def read_table(rows):
-    return {
-        "leaf_module": next(row["node"] for row in rows if row["op"] == "call_module"),
-        "two_users": next(row["node"] for row in rows if row["users"] == 2),
-        "dead": next(row["node"] for row in rows if row["users"] == 0 and row["op"] != "output"),
-    }
-"""
+
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -23,19 +16,12 @@ HIDDEN = HiddenPart(
         Check("the dead node, in longer tables", "dead nodes", 0.5, visible.finds("dead", LONGER)),
     ),
     controls=(
-        Control("reference", REFERENCE, 3),
+        ANSWERS.reference(3),
         Control(
             "always the second node",
             "def read_table(rows):\n    return dict.fromkeys(['leaf_module', 'two_users', 'dead'], rows[1]['node'])\n",
             0,
         ),
-        Control(
-            "the output is dead",
-            REFERENCE.replace(' and row["op"] != "output"', "").replace(
-                'next(row["node"] for row in rows if row["users"] == 0)',
-                '[row["node"] for row in rows if row["users"] == 0][-1]',
-            ),
-            1.8,
-        ),
+        ANSWERS.edited("the output is dead", 1.8, (" if row['op'] != 'output'", "")),
     ),
 )

@@ -1,10 +1,9 @@
 """Hidden checks and controls of exercise 03.4."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.torchscript import bias_gelu_script as visible
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
 
 FORWARD, BACKWARD = visible.FORWARD, visible.BACKWARD
@@ -34,39 +33,12 @@ def _shapes_in_a_row(draw: Draw) -> list[Case]:
     return visible.forwards([(4, 8), (4, 8), (4, 8), (9, 8), (2, 3, 5), (4, 8), (1, 3)])(draw)
 
 
-REFERENCE = """
-def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    h = x + bias
-    return 0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))
-
-
-def bias_gelu_backward(
-    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    h = x + bias
-    t = torch.tanh(0.79788456 * (h + 0.044715 * h * h * h))
-    inner = 0.79788456 * (1 + 3 * 0.044715 * h * h)
-    by_x = (0.5 * (1 + t) + 0.5 * h * (1 - t * t) * inner) * grad
-    return by_x, by_x.sum_to_size(bias.shape)
-"""
-
-# the answer of who lets the framework do both: eager operators and no hand-written derivative
-ONE_CALL = REFERENCE.replace(
-    "    return 0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))",
-    "    return F.gelu(h, approximate='tanh')",
-)
-BRANCH = REFERENCE.replace(
-    "    h = x + bias\n    return",
-    "    h = x + bias\n"
-    "    if x.size(0) != 4:\n"
-    "        pieces = [torch.tanh(0.79788456 * (p + 0.044715 * p * p * p)) for p in [h]]\n"
-    "        return torch.stack(pieces)[0] * 0.5 * h + 0.5 * h\n"
-    "    return",
-)
-DECORATED = REFERENCE.replace("def bias", "@torch.jit.script\ndef bias")
-ONE_DIMENSION = REFERENCE.replace("by_x.sum_to_size(bias.shape)", "by_x.sum(0)")
-MATRIX = REFERENCE.replace("h = x + bias\n    return", "h = torch.eye(x.size(0)) @ x + bias\n    return")
-
+ANSWERS = Answers(__name__)
+FORMULA = "0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))"
+BRANCH = f"""    if x.size(0) != 4:
+        pieces = [torch.tanh(0.79788456 * (p + 0.044715 * p * p * p)) for p in [h]]
+        return torch.stack(pieces)[0] * 0.5 * h + 0.5 * h
+    return {FORMULA}"""
 HIDDEN = HiddenPart(
     checks=(
         Check("odd sizes and strides, forward", "odd sizes", 1, visible.agrees(FORWARD, _odd_forwards)),
@@ -92,13 +64,25 @@ HIDDEN = HiddenPart(
         ),
     ),
     controls=(
-        Control("reference", REFERENCE, 15),
-        Control("one call of gelu forward", ONE_CALL, 15),
-        Control("decorated", DECORATED, 15),
-        Control("forward alone", REFERENCE.split("\n\n\n")[0], 7),
-        Control("a way of its own for other sizes", BRANCH, 15, below=True),
-        Control("summed over the first dimension", ONE_DIMENSION, 15, below=True),
-        Control("a matrix product before", MATRIX, 13, below=True),
+        ANSWERS.reference(15),
+        ANSWERS.edited("one call of gelu forward", 15, (f"return {FORMULA}", "return F.gelu(h, approximate='tanh')")),
+        ANSWERS.edited(
+            "decorated",
+            15,
+            ("def bias_gelu(", "@torch.jit.script\ndef bias_gelu("),
+            ("def bias_gelu_backward(", "@torch.jit.script\ndef bias_gelu_backward("),
+        ),
+        ANSWERS.edited("forward alone", 7, ("def bias_gelu_backward(", "def another(")),
+        ANSWERS.edited("a way of its own for other sizes", 15, (f"    return {FORMULA}", BRANCH), below=True),
+        ANSWERS.edited(
+            "summed over the first dimension", 15, ("by_x.sum_to_size(bias.shape)", "by_x.sum(0)"), below=True
+        ),
+        ANSWERS.edited(
+            "a matrix product before",
+            13,
+            (f"    return {FORMULA}", f"    h = torch.eye(x.size(0)) @ x + bias\n    return {FORMULA}"),
+            below=True,
+        ),
     ),
     right_here=dict.fromkeys(
         ("nothing", "a module that does nothing"), "the backward stands beside it and earns what it is worth"

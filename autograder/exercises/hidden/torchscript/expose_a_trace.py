@@ -1,9 +1,8 @@
 """Hidden checks and controls of exercise 03.3."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.torchscript import expose_a_trace as visible
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
@@ -19,26 +18,7 @@ def _below(draw: Draw) -> list[Trial]:
     return [visible.trial(name, 1) for name in ("normalise", "halve")]
 
 
-REFERENCE = """
-def expose(question):
-    limit = float(question["limit"])
-    if question["program"] == "average_even":
-        rows = question["limit"]
-        return torch.ones(rows, 3), torch.ones(rows + 1, 3)
-    return torch.full((2, 3), limit / 100), torch.full((2, 3), limit * 3)
-"""
-SAME = "def expose(question):\n    return torch.ones(2, 3), torch.ones(2, 3)\n"
-SAME_SIDE = REFERENCE.replace("limit / 100", "limit * 3")
-THE_OTHER_WAY = """
-def expose(question):
-    limit = float(question["limit"])
-    if question["program"] == "average_even":
-        rows = question["limit"]
-        return torch.ones(rows + 1, 3), torch.ones(rows, 3)
-    return torch.full((2, 3), limit * 3), torch.full((2, 3), limit / 100)
-"""
-FIXED = REFERENCE.replace('float(question["limit"])', "3.0").replace('rows = question["limit"]', "rows = 3")
-WRONG_RANK = REFERENCE.replace("torch.full((2, 3), limit * 3)", "torch.full((6,), limit * 3)")
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -46,22 +26,28 @@ HIDDEN = HiddenPart(
         Check("a limit of one", "limits", 0.8, disproves(_below)),
     ),
     controls=(
-        Control("reference", REFERENCE, 8),
-        Control("the other way round", THE_OTHER_WAY, 8),
-        Control("twice the same", SAME, 0),
-        Control("both on one side", SAME_SIDE, 3, below=True),
-        Control("one limit for all", FIXED, 8, below=True),
-        Control("another rank", WRONG_RANK, 3, below=True),
+        ANSWERS.reference(8),
+        ANSWERS.edited(
+            "the other way round",
+            8,
+            ("torch.ones(limit, 3), torch.ones(limit + 1, 3)", "torch.ones(limit + 1, 3), torch.ones(limit, 3)"),
+            ("limit / 100), torch.full((2, 3), limit * 3.0)", "limit * 3.0), torch.full((2, 3), limit / 100)"),
+        ),
+        Control("twice the same", "def expose(question):\n    return torch.ones(2, 3), torch.ones(2, 3)\n", 0),
+        ANSWERS.edited("both on one side", 3, ("limit / 100", "limit * 3.0"), below=True),
+        ANSWERS.edited("one limit for all", 8, ("limit = question['limit']", "limit = 3"), below=True),
+        ANSWERS.edited("another rank", 3, ("(2, 3), limit * 3.0", "(6,), limit * 3.0"), below=True),
     ),
-    equivalent={
-        f"line {line}: {change}": "counterexamples are many: another size or magnitude is one, too"
-        for line, change in (
-            (6, "1 -> 2"),
-            (6, "3 -> 4"),
-            (6, "rows + 1 -> rows - 1"),
-            (7, "100 -> 101"),
-            (7, "2 -> 3"),
-            (7, "3 -> 4"),
-        )
-    },
+    equivalent=dict.fromkeys(
+        (
+            "1 -> 2",
+            "limit + 1 -> limit - 1",
+            "return (torch.ones(limit, 3), torch.ones(limit + 1, 3)): 3 -> 4",
+            "100 -> 101",
+            "2 -> 3",
+            "return (torch.full((2, 3), limit / 100), torch.full((2, 3), limit * 3.0)): 3 -> 4",
+            "3.0 -> 4.0",
+        ),
+        "counterexamples are many: another size or magnitude is one, too",
+    ),
 )

@@ -1,10 +1,9 @@
 """Hidden checks and controls of exercise 03.5."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.torchscript import fused_groups as visible
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 
 
 def _nested(draw: Draw) -> list[visible.Body]:
@@ -33,32 +32,7 @@ def _none(draw: Draw) -> list[visible.Body]:
     return [(visible.alone(draw), fallback), (same, visible.alone(draw), same)]
 
 
-REFERENCE = """
-def fused_groups(data):
-    found = []
-
-    def search(holder):
-        for node in holder.nodes():
-            inside = node.g("Subgraph") if "Subgraph" in node.attributeNames() else None
-            if node.kind() in ("prim::TensorExprGroup", "prim::oneDNNFusionGroup"):
-                operators = [n.kind() for n in inside.nodes() if n.kind() != "prim::Constant"]
-                found.append({"kind": node.kind(), "operators": operators})
-                continue
-            for block in node.blocks():
-                search(block)
-            if inside is not None:
-                search(inside)
-
-    search(graph_of(data))
-    return found
-"""
-TOP = REFERENCE.replace("search(block)", "pass").replace("                search(inside)", "                pass")
-NO_GRAPHS = REFERENCE.replace("                search(inside)", "                pass")
-LIBRARY = """
-def fused_groups(data):
-    from course_lib.capture.fusion_groups import _groups
-    return [{"kind": g.kind, "operators": list(g.operators)} for g in _groups(graph_of(data))]
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -67,10 +41,10 @@ HIDDEN = HiddenPart(
         Check("no groups, and equal ones", "none", 1, visible.groups_right(_none)),
     ),
     controls=(
-        Control("reference", REFERENCE, 10),
-        Control("the top level only", TOP, 3),
-        Control("never into held graphs", NO_GRAPHS, 5),
-        Control("the library's own", LIBRARY, 0),
+        ANSWERS.reference(10),
+        ANSWERS.edited("the top level only", 3, ("search(block)", "pass"), ("search(inside)", "pass")),
+        ANSWERS.edited("never into held graphs", 5, ("search(inside)", "pass")),
+        ANSWERS.file("the library's own", 0),
     ),
-    equivalent={"line 11: continue -> pass": "what a group holds has neither blocks nor groups"},
+    equivalent={"continue -> pass": "what a group holds has neither blocks nor groups"},
 )

@@ -1,10 +1,9 @@
 """Hidden checks and controls of exercise 03.2."""
 
-from __future__ import annotations
-
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.torchscript import make_it_scriptable as visible
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
 
 
@@ -29,46 +28,8 @@ def _broadcast(draw: Draw, width: int) -> list[Case]:
     ]
 
 
-REFERENCE = """
-def make_recall(width, depth):
-    class Recall(nn.Module):
-        past: list[torch.Tensor]
-
-        def __init__(self, width: int, depth: int):
-            super().__init__()
-            self.dense = nn.Linear(width, width)
-            self.depth = depth
-            self.past = []
-
-        def forward(
-            self, x, mask: torch.Tensor | None = None, scale: float = 1.0, fresh: bool = False
-        ):
-            value = self.dense(x) * scale
-            if mask is not None:
-                value = value * mask
-            if fresh:
-                self.past.clear()
-            self.past.append(value)
-            self.past = self.past[-self.depth:]
-            total = torch.zeros_like(value)
-            for earlier in self.past:
-                total = total + earlier
-            return total / len(self.past)
-
-    return Recall(width, depth)
-"""
-LAST = "    return Recall(width, depth)"
-TRACED = REFERENCE.replace(LAST, "    return torch.jit.trace(Recall(width, depth), (torch.ones(2, width),))")
-SCRIPTED = REFERENCE.replace(LAST, "    return torch.jit.script(Recall(width, depth))")
-FORGETS = REFERENCE.replace("            self.past.append(value)\n", "            self.past = [value]\n")
-EAGER = (
-    REFERENCE.replace(
-        "x, mask: torch.Tensor | None = None, scale: float = 1.0, fresh: bool = False", "x, mask=None, **options"
-    )
-    .replace("* scale", "* options.get('scale', 1.0)")
-    .replace("if fresh", "if options.get('fresh', False)")
-)
-
+ANSWERS = Answers(__name__)
+LAST = "return Recall(width, depth)"
 HIDDEN = HiddenPart(
     checks=(
         Check("masks now and then, and None", "branches", 1.5, visible.agrees([(3, 3, visible.optional)])),
@@ -79,14 +40,21 @@ HIDDEN = HiddenPart(
         Check("masks that are broadcast", "shapes", 0.5, visible.agrees([(6, 2, _broadcast)])),
     ),
     controls=(
-        Control("reference", REFERENCE, 10),
-        Control(
-            "scripted by the student",
-            REFERENCE.replace("return Recall(", "return torch.jit.script(Recall(")[:-2] + "))\n",
-            10,
+        ANSWERS.reference(10),
+        ANSWERS.edited("scripted by the student", 10, (LAST, "return torch.jit.script(Recall(width, depth))")),
+        ANSWERS.edited(
+            "traced",
+            5,
+            (LAST, "return torch.jit.trace(Recall(width, depth), (torch.ones(2, width),))"),
+            below=True,
         ),
-        Control("traced", TRACED, 5, below=True),
-        Control("not scriptable", EAGER, 0),
-        Control("forgets", FORGETS, 6, below=True),
+        ANSWERS.edited(
+            "not scriptable",
+            0,
+            ("x, mask: torch.Tensor | None=None, scale: float=1.0, fresh: bool=False", "x, mask=None, **options"),
+            ("* scale", "* options.get('scale', 1.0)"),
+            ("if fresh", "if options.get('fresh', False)"),
+        ),
+        ANSWERS.edited("forgets", 6, ("self.past.append(value)", "self.past = [value]"), below=True),
     ),
 )

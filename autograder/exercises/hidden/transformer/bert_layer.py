@@ -1,15 +1,14 @@
 """Hidden checks and controls of exercise 01.3."""
 
-from __future__ import annotations
-
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.hidden.transformer import multi_head_attention as attention
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.transformer import multi_head_attention
 from autograder.exercises.transformer import bert_layer as visible
 from autograder.host import comparison
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.callable import Case, require_outputs
 from autograder.host.kinds.module import Build, ModuleAnswer
 
@@ -84,39 +83,7 @@ def _sizes(answer: ModuleAnswer, draw: Draw) -> None:
                     raise CheckFailedError("forward wrote into its input; use hidden = hidden + ..., not +=.")
 
 
-REFERENCE = (
-    attention.REFERENCE
-    + """
-class BertLayer(nn.Module):
-    def __init__(self, hidden_size, num_heads, intermediate_size, norm_first):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(hidden_size, num_heads)
-        self.attention_norm = nn.LayerNorm(hidden_size, eps=1e-12)
-        self.up = nn.Linear(hidden_size, intermediate_size)
-        self.down = nn.Linear(intermediate_size, hidden_size)
-        self.feed_forward_norm = nn.LayerNorm(hidden_size, eps=1e-12)
-
-    def forward(self, hidden, mask=None):
-        if self.norm_first:
-            hidden = hidden + self.attention(self.attention_norm(hidden), mask)
-            return hidden + self.down(F.gelu(self.up(self.feed_forward_norm(hidden))))
-        hidden = self.attention_norm(hidden + self.attention(hidden, mask))
-        return self.feed_forward_norm(hidden + self.down(F.gelu(self.up(hidden))))
-
-
-class BertEncoder(nn.Module):
-    def __init__(self, num_layers, hidden_size, num_heads, intermediate_size, norm_first=False):
-        super().__init__()
-        sizes = (hidden_size, num_heads, intermediate_size, norm_first)
-        self.layers = nn.ModuleList(BertLayer(*sizes) for _ in range(num_layers))
-
-    def forward(self, hidden, mask=None):
-        for layer in self.layers:
-            hidden = layer(hidden, mask)
-        return hidden
-"""
-)
+ANSWERS = Answers(__name__, after=(multi_head_attention.ANSWERS,))
 
 HIDDEN = HiddenPart(
     checks=(
@@ -126,13 +93,8 @@ HIDDEN = HiddenPart(
         Check("odd sizes and an empty batch", "odd sizes", 1.2, _sizes),
     ),
     controls=(
-        Control("reference", REFERENCE, 12),
-        Control("parameters only", REFERENCE.replace("hidden = layer(hidden, mask)", "pass"), 2.6),
-        Control(
-            "every layer is the first one",
-            REFERENCE.replace("layer(hidden, mask)", "self.layers[0](hidden, mask)"),
-            2.6,
-        ),
+        ANSWERS.reference(12),
+        ANSWERS.edited("parameters only", 2.6, ("hidden = layer(hidden, mask)", "pass")),
+        ANSWERS.edited("every layer is the first one", 2.6, ("layer(hidden, mask)", "self.layers[0](hidden, mask)")),
     ),
-    equivalent=attention.HIDDEN.equivalent,
 )

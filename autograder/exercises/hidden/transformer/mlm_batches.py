@@ -1,14 +1,13 @@
 """Hidden checks and controls of exercise 01.4."""
 
-from __future__ import annotations
-
 import math
 
 import torch
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.transformer import mlm_batches as visible
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.callable import CallableAnswer, Case, require_outputs
 from course_lib.models import MaskedLanguageModel, TransformerConfig
 
@@ -77,23 +76,9 @@ def _untrained(answer: CallableAnswer, draw: Draw) -> None:
         raise CheckFailedError("Where no token is asked for, the loss must be 0, not NaN.")
 
 
-REFERENCE = """
-def mask_tokens(tokens, seed, *, letters, mask, padding):
-    generator = torch.Generator().manual_seed(seed)
-    chance = torch.rand(tokens.shape, generator=generator)
-    fate = torch.rand(tokens.shape, generator=generator)
-    others = torch.randint(letters, tokens.shape, generator=generator)
-    selected = (chance < 0.15) & (tokens != padding)
-    hidden = torch.where(selected & (fate < 0.8), mask, tokens)
-    hidden = torch.where(selected & (fate >= 0.9), others, hidden)
-    return hidden, torch.where(selected, tokens, -100)
-
-
-def masked_loss(logits, labels):
-    total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum")
-    return total / (labels != -100).sum().clamp(min=1)
-"""
 NUMBERS = "tokens are whole numbers"
+
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -103,20 +88,17 @@ HIDDEN = HiddenPart(
         Check("the loss of an untrained model, and of nothing", "loss", 1, _untrained),
     ),
     controls=(
-        Control("reference", REFERENCE, 10),
-        Control(
-            "all behind the mask",
-            REFERENCE.replace("(fate < 0.8)", "(fate < 2)").replace(">= 0.9", ">= 3"),
-            7.4,
-            below=True,
+        ANSWERS.reference(10),
+        ANSWERS.edited(
+            "all behind the mask", 7.4, ("fate < 0.8", "fate < 2"), ("fate >= 0.9", "fate >= 3"), below=True
         ),
-        Control(
+        ANSWERS.edited(
             "every seventh token",
-            REFERENCE.replace("(chance < 0.15)", "(torch.arange(tokens.numel()).view(tokens.shape) % 7 == 0)"),
             10,
+            ("chance < 0.15", "torch.arange(tokens.numel()).view(tokens.shape) % 7 == 0"),
             below=True,
         ),
-        Control("no function for the loss", REFERENCE[: REFERENCE.index("def masked_loss")], 7),
+        ANSWERS.edited("no function for the loss", 7, ("def masked_loss", "def another_loss")),
     ),
     right_here={
         "one precision lower": NUMBERS,
@@ -124,10 +106,10 @@ HIDDEN = HiddenPart(
         "in double precision, rounded": NUMBERS,
     },
     equivalent={
-        "line 7: chance < 0.15 -> chance <= 0.15": "hardly any number drawn is 0.15",
-        "line 8: fate < 0.8 -> fate <= 0.8": "hardly any number drawn is 0.8",
-        "line 9: fate >= 0.9 -> fate > 0.9": "hardly any number drawn is 0.9",
-        "line 14: F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction='sum') -> "
+        "chance < 0.15 -> chance <= 0.15": "hardly any number drawn is 0.15",
+        "fate < 0.8 -> fate <= 0.8": "hardly any number drawn is 0.8",
+        "fate >= 0.9 -> fate > 0.9": "hardly any number drawn is 0.9",
+        "F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction='sum') -> "
         "F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction='sum')": "-100 is what it ignores anyway",
     },
 )

@@ -1,18 +1,17 @@
 """Hidden checks and controls of exercise 01.2."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 
 import torch
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.bert_formulas import attention
 from autograder.exercises.transformer import multi_head_attention as visible
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees, leaves_inputs_alone
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.callable import Case, require_outputs
 from autograder.host.kinds.module import ModuleAnswer
 
@@ -71,29 +70,7 @@ def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
         visible.gradients_right(answer, draw, hidden_size, heads)
 
 
-REFERENCE = """
-class MultiHeadAttention(nn.Module):
-    def __init__(self, hidden_size, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.query = nn.Linear(hidden_size, hidden_size)
-        self.key = nn.Linear(hidden_size, hidden_size)
-        self.value = nn.Linear(hidden_size, hidden_size)
-        self.output = nn.Linear(hidden_size, hidden_size)
-
-    def forward(self, hidden, mask=None):
-        batch, length, size = hidden.shape
-        parts = []
-        for layer in (self.query, self.key, self.value):
-            part = layer(hidden).view(batch, length, self.num_heads, size // self.num_heads)
-            parts.append(part.transpose(1, 2))
-        query, key, value = parts
-        scores = query @ key.transpose(-2, -1) / math.sqrt(size // self.num_heads)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf)
-        context = scores.softmax(-1) @ value
-        return self.output(context.transpose(1, 2).reshape(batch, length, size))
-"""
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -103,23 +80,12 @@ HIDDEN = HiddenPart(
         Check("gradients at other sizes", "gradients", 1, _gradients),
     ),
     controls=(
-        Control("reference", REFERENCE, 12),
-        Control(
-            "PyTorch's own attention",
-            REFERENCE.replace(
-                REFERENCE[REFERENCE.index("        scores =") : REFERENCE.index("        return self.output")],
-                "        context = F.scaled_dot_product_attention(query, key, value, mask)\n",
-            ),
-            12,
-        ),
-        Control(
+        ANSWERS.reference(12),
+        ANSWERS.file("scores by hand", 12),
+        ANSWERS.edited(
             "parameters only",
-            REFERENCE[: REFERENCE.index("        batch,")] + "        return hidden\n",
             1.6,
+            ("query, key, value = (self.split(", "return hidden\n        query, key, value = (self.split("),
         ),
     ),
-    equivalent={
-        "line 18: -2 -> 2": "the last dimension but one of four is number 2",
-        "line 18: size // self.num_heads -> size / self.num_heads": "equal, for a size that heads divide",
-    },
 )

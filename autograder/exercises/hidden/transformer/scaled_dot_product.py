@@ -1,12 +1,11 @@
 """Hidden checks and controls of exercise 01.1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
 import torch
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.transformer import scaled_dot_product as visible
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees, keeps_calls_apart, leaves_inputs_alone, remembers_nothing
@@ -106,21 +105,14 @@ def _three(draw: Draw) -> Iterator[Case]:
         yield Case((*inputs(draw, 4, 6, 8), attendable(draw, 2, 1, 4, 6)), label="called several times in a row")
 
 
-def _wrapped(change: str) -> str:
-    """A right attention whose result ``change`` spoils."""
-    return f"""
-def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
-    scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    probabilities = torch.softmax(scores, -1)
-    if mask is not None:
-        probabilities = probabilities.masked_fill(~mask, 0.0)
-    probabilities = F.dropout(probabilities, dropout_p)
-    context = probabilities @ value
-    {change}
-    return context, probabilities
-"""
+ANSWERS = Answers(__name__)
+
+
+def _ending(name: str, marks: float, change: str) -> Control:
+    """Return the reference whose result is changed before it is returned."""
+    kept = "context = probabilities @ value"
+    result = "return (probabilities @ value, probabilities)"
+    return ANSWERS.edited(name, marks, (result, f"{kept}\n    {change}\n    return (context, probabilities)"))
 
 
 HIDDEN = HiddenPart(
@@ -134,26 +126,20 @@ HIDDEN = HiddenPart(
         Check("two threads at once", "side effects", 0.125, keeps_calls_apart(reference, _three, NAMES)),
     ),
     controls=(
-        Control("reference", _wrapped("pass"), 10),
-        Control("reordered sum", _wrapped("context = (probabilities.flip(-1) @ value.flip(-2))"), 10),
-        Control("swapped operands", _wrapped("context, probabilities = context.mT, probabilities.mT"), 0),
-        Control(
-            "rows that sum to 0.9",
-            _wrapped("probabilities = probabilities * 0.9; context = probabilities @ value"),
-            0,
-        ),
-        Control(
-            "NaN everywhere",
-            _wrapped("context, probabilities = context * math.nan, probabilities * math.nan"),
-            0,
-        ),
-        Control(
+        ANSWERS.reference(10),
+        _ending("reordered sum", 10, "context = probabilities.flip(-1) @ value.flip(-2)"),
+        _ending("swapped operands", 0, "context, probabilities = context.mT, probabilities.mT"),
+        _ending("rows that sum to 0.9", 0, "probabilities = probabilities * 0.9; context = probabilities @ value"),
+        _ending("NaN everywhere", 0, "context, probabilities = context * math.nan, probabilities * math.nan"),
+        _ending(
             "uniform rows",
-            _wrapped(
-                "probabilities = torch.full_like(probabilities, 1 / key.shape[-2]); context = probabilities @ value"
-            ),
             0,
+            "probabilities = torch.full_like(probabilities, 1 / key.shape[-2]); context = probabilities @ value",
         ),
     ),
-    equivalent={"line 3: -2 -> 2": "the last dimension but one of four is number 2"},
+    equivalent={
+        "-2 -> 2": "the last dimension but one of four is number 2",
+        "torch.finfo(scores.dtype) -> torch.finfo()": "any number far below all scores will do",
+        "F.dropout(probabilities, dropout_p, training=True) -> F.dropout(probabilities, dropout_p)": "the default",
+    },
 )

@@ -1,12 +1,11 @@
 """Hidden checks and controls of exercise 01.5."""
 
-from __future__ import annotations
-
 import torch
 
+from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.transformer import train as visible
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
+from autograder.host.exercise import Check, CheckFailedError, HiddenPart
 from autograder.host.kinds.module import ModuleAnswer
 
 
@@ -47,23 +46,6 @@ def _moved(answer: ModuleAnswer, draw: Draw) -> None:
             raise CheckFailedError(f"`{name}` is as it was before training.")
 
 
-REFERENCE = """
-def train(hidden, labels, seed, folder, sizes):
-    torch.manual_seed(seed)
-    model = MaskedLanguageModel(TransformerConfig(**sizes))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-    with SummaryWriter(folder) as writer:
-        writer.add_graph(model, hidden[0])
-        for step, (tokens, wanted) in enumerate(zip(hidden, labels), start=1):
-            loss = F.cross_entropy(model(tokens).flatten(0, 1), wanted.flatten())
-            optimizer.zero_grad()
-            loss.backward()
-            length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            writer.add_scalar("loss/train", loss.item(), step)
-            writer.add_scalar("gradient_length", length.item(), step)
-    return model
-"""
 NOT_CALLED = "the grader takes the weights and never calls the module"
 SPOILT_OUTPUTS = (
     "zeros",
@@ -84,10 +66,8 @@ SPOILT_OUTPUTS = (
     "writes into an input",
     "a clone",
 )
-UNTRAINED = REFERENCE.replace("            optimizer.step()\n", "")
-LATE_SEED = REFERENCE.replace("    torch.manual_seed(seed)\n", "").replace(
-    "    with Summ", "    torch.manual_seed(seed)\n    with Summ"
-)
+
+ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
@@ -96,19 +76,28 @@ HIDDEN = HiddenPart(
         Check("every weight was trained", "weights", 1, _moved),
     ),
     controls=(
-        Control("reference", REFERENCE, 12),
-        Control("without a step of the optimiser", UNTRAINED, 5.2),
-        Control("seeded too late", LATE_SEED, 10.2),
+        ANSWERS.reference(12),
+        ANSWERS.edited("without a step of the optimiser", 5.2, ("optimizer.step()", "pass")),
+        ANSWERS.edited(
+            "seeded too late",
+            10.2,
+            ("    torch.manual_seed(seed)\n", ""),
+            ("    with Summ", "    torch.manual_seed(seed)\n    with Summ"),
+        ),
     ),
     right_here=dict.fromkeys(SPOILT_OUTPUTS, NOT_CALLED),
     equivalent={
-        "line 5: torch.optim.AdamW(model.parameters(), lr=0.01) -> torch.optim.AdamW(model.parameters())": "slower, "
+        "torch.optim.AdamW(model.parameters(), lr=0.01) -> torch.optim.AdamW(model.parameters())": "slower, "
         "but it learns",
-        "line 7: 0 -> 1": "any batch shows the graph",
-        "line 8: 1 -> 2": "steps may be counted from anywhere",
-        "line 8: enumerate(zip(hidden, labels), start=1) -> enumerate(zip(hidden, labels))": "as above",
-        "line 12: 1.0 -> 2.0": "how far gradients are clipped is free",
-        "line 14: 'loss/train' -> 'loss/train_'": "names of scalars are free",
-        "line 15: 'gradient_length' -> 'gradient_length_'": "names of scalars are free",
+        "writer.add_graph(model, hidden[0]): 0 -> 1": "any batch shows the graph",
+        "for step, (tokens, wanted) in enumerate(zip(hidden, labels, strict=True), start=1): 1 -> 2": "steps may be "
+        "counted from anywhere",
+        "enumerate(zip(hidden, labels, strict=True), start=1) -> enumerate(zip(hidden, labels, strict=True))": "as "
+        "above",
+        "True -> False": "there are as many labels as texts",
+        "zip(hidden, labels, strict=True) -> zip(hidden, labels)": "as above",
+        "1.0 -> 2.0": "how far gradients are clipped is free",
+        "'loss/train' -> 'loss/train_'": "names of scalars are free",
+        "'gradient_length' -> 'gradient_length_'": "names of scalars are free",
     },
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autograder.classroom.cli import main
 from autograder.classroom.nbgrader import release
 from autograder.classroom.nbgrader.cell_groups import notebook_problems
 from autograder.classroom.nbgrader.leaks import fingerprints, leaks, secret_fingerprints
@@ -165,8 +166,9 @@ def test_every_solution_and_every_hidden_file_has_fingerprints() -> None:
     origins = {f.origin for f in secret_fingerprints(ROOT / "notebooks", ROOT / "autograder" / "exercises" / "hidden")}
     for path in sorted((ROOT / "notebooks").glob("*/*.ipynb")):
         assert f"a solution in {path.name}" in origins
-    for path in sorted((ROOT / "autograder" / "exercises" / "hidden").rglob("[a-z]*.py")):
-        assert f"hidden/{path.parent.name}/{path.name}" in origins
+    exercises = ROOT / "autograder" / "exercises"
+    for path in sorted((exercises / "hidden").rglob("[a-z]*.py")):
+        assert str(path.relative_to(exercises)) in origins
 
 
 def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_check_is(tmp_path: Path) -> None:
@@ -177,10 +179,10 @@ def test_what_a_lesson_gives_openly_is_no_secret_of_a_known_answer_but_a_hidden_
     (tmp_path / "source" / "00_a").mkdir(parents=True)
     cells = [{"cell_type": "code", "source": [f"{line}\n" for line in stub]}]
     (tmp_path / "source" / "00_a" / "00_a.ipynb").write_text(json.dumps({"cells": cells}))
-    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "answers").mkdir(parents=True)
     check = "drawn = [draw.integer(1, 40) for _ in range(draw.integer(2, 9))]"
-    reference = "\n".join(["", *given, solved, ""])
-    (tmp_path / "hidden" / "00_a.py").write_text(f'{check}\n{given[0]}\nREFERENCE = """{reference}"""\n')
+    (tmp_path / "hidden" / "a.py").write_text(f"{check}\n{given[0]}\n")
+    (tmp_path / "hidden" / "answers" / "a.py").write_text("\n".join([*given, solved, ""]))
     secrets = {one.text for one in secret_fingerprints(tmp_path / "source", tmp_path / "hidden")}
     assert {solved, check, given[0]} <= secrets
     assert given[1] not in secrets
@@ -202,6 +204,6 @@ def test_checking_changes_nothing(notebook) -> None:
 def test_without_hidden_cases_a_release_is_refused_in_a_sentence(monkeypatch, capsys, tmp_path: Path) -> None:
     monkeypatch.setenv("COURSE_WORK", str(tmp_path))
     monkeypatch.setattr(release, "hidden_folder", lambda: None)
-    assert release.main([NAME]) == release.REFUSED
+    assert main(["release", NAME]) == 3
     assert "This is a student's installation" in capsys.readouterr().err
     assert not (tmp_path / "release").exists()

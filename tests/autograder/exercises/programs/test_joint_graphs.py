@@ -1,7 +1,5 @@
 """Random joint graphs are what they say: their backward is the derivative of their forward, wherever they are cut."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

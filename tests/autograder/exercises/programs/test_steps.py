@@ -1,7 +1,5 @@
 """The host's rules for programs of steps are Dynamo's: each is compiled, and its graphs counted."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 

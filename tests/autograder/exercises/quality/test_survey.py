@@ -1,7 +1,5 @@
 """Quality of checks: what counts as a failure, what the mutants are, and a sample of every exercise's own."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -13,11 +11,19 @@ from autograder.classroom import cli
 from autograder.exercises import all_exercises
 from autograder.exercises.quality import survey as surveys
 from autograder.exercises.quality.mutants import mutants
-from autograder.exercises.quality.survey import ControlResult, MutantResult, Quality, failing, survey
-from autograder.exercises.quality.survey_report import quality_json, quality_text
+from autograder.exercises.quality.survey import (
+    ControlResult,
+    MutantResult,
+    Quality,
+    failing,
+    quality_json,
+    quality_text,
+    survey,
+)
 from autograder.exercises.registry import hidden_part
-from autograder.host.exercise import REFERENCE, Control
+from autograder.host.exercise import Control
 from autograder.host.sandbox import open_sandbox
+from tests.autograder.exercises.judged import reference
 from tests.autograder.host.drawn import drawn
 
 SAMPLE = 2  # of controls and of mutants; all of them in `make bench`
@@ -107,12 +113,33 @@ def test_mutants_are_programs_all_different_and_none_the_solution():
 
 
 @pytest.mark.parametrize("exercise_id", [e for e in all_exercises() if hidden_part(e).equivalent])
-def test_every_mutant_that_is_called_equivalent_exists_and_has_a_reason(exercise_id):
-    part = hidden_part(exercise_id)
-    reference = next(control.answer for control in part.controls if control.name == REFERENCE)
+def test_every_mutant_that_is_called_equivalent_is_in_one_statement_and_has_a_reason(exercise_id):
+    every = mutants(reference(exercise_id))
 
-    assert set(part.equivalent) <= {str(mutant) for mutant in mutants(reference)}
-    assert all(part.equivalent.values())
+    for change, reason in hidden_part(exercise_id).equivalent.items():
+        assert len({mutant.statement for mutant in every if mutant.is_listed([change])}) == 1, change
+        assert reason
+
+
+def test_a_mutant_is_listed_by_its_code_alone_or_with_its_statement():
+    solution = "def f(x):\n    y = x + 1\n    return [g(1, lambda z: z * 1)]\n"
+    listed = {str(m) for m in mutants(solution) if m.is_listed(["x + 1 -> x - 1", "lambda z: z * 1: 1 -> 2"])}
+
+    assert listed == {"line 2: x + 1 -> x - 1", "line 3: 1 -> 2"}
+    assert [m.text for m in mutants(solution) if m.is_listed(["lambda z: z * 1: 1 -> 2"])] == [
+        "def f(x):\n    y = x + 1\n    return [g(1, lambda z: z * 2)]\n"
+    ]
+
+
+def test_the_same_mutants_are_listed_whatever_the_format_of_a_solution():
+    other = (
+        SOLUTION.replace("\n", "\n\n").replace("strict=True", "strict = True,").replace("value < 0", "(value\n < 0)")
+    )
+    changes = ["total = 0: 0 -> 1", "value < 0 -> value <= 0", "continue -> pass"]
+
+    assert {m.text for m in mutants(other)} == {m.text for m in mutants(SOLUTION)}
+    for solution in (other, SOLUTION):
+        assert len([m for m in mutants(solution) if m.is_listed(changes)]) == len(changes)
 
 
 def test_checks_after_the_first_failure_do_not_run():

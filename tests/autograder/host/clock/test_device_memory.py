@@ -1,6 +1,4 @@
-"""Rounds on a GPU's memory, with the driver and the device stood in for; no CUDA is here to run them on."""
-
-from __future__ import annotations
+"""Rounds in a GPU's memory, with stand-ins for driver and device; they have not run on CUDA."""
 
 import os
 from typing import Any
@@ -19,7 +17,7 @@ INPUTS = [torch.zeros(3, 5), torch.zeros(5, dtype=torch.float64)]
 
 
 class Driver:
-    """Does what the driver would, on numbers alone, and writes down what it was asked."""
+    """A driver that works on numbers only and records its calls."""
 
     def __init__(self, failing: str = "") -> None:
         self.calls: list[str] = []
@@ -137,7 +135,7 @@ def test_inputs_arrive_only_when_the_clock_runs_and_outputs_are_where_the_host_l
     memory.close()
 
 
-def test_outputs_that_change_after_the_look_are_seen(lent):
+def test_outputs_that_change_after_the_first_reading_are_detected(lent):
     memory, worker = lent(right)
     memory.parcel(problems())
     memory.deliver()
@@ -150,7 +148,7 @@ def test_outputs_that_change_after_the_look_are_seen(lent):
     memory.close()
 
 
-def test_inputs_that_were_written_to_are_seen_byte_by_byte(lent):
+def test_changed_inputs_are_detected_byte_by_byte(lent):
     memory, worker = lent(lambda x, y: (x.zero_() + 1, torch.zeros(7).bfloat16()))
     memory.parcel(problems())
     memory.deliver()

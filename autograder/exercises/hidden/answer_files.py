@@ -1,0 +1,60 @@
+"""Read the answers of known marks that prove an exercise's checks, and make small variants of its reference.
+
+The answers lie in `answers/<lesson>`: `<exercise>.py` is the reference solution, equal to the notebook's, and
+`<exercise>_<control>.py` another answer. They are read as text and never imported.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+from autograder.host.exercise import REFERENCE, Control
+
+FOLDER = Path(__file__).parent / "answers"
+
+
+class UnknownEditError(ValueError):
+    """An edit does not fit its answer: the text to be replaced does not occur exactly once."""
+
+
+class Answers:
+    """The answers of known marks to the exercise whose hidden part is `module`.
+
+    `after` are the answers of exercises whose names the reference uses; their references stand before it.
+    """
+
+    def __init__(self, module: str, *, after: "tuple[Answers, ...]" = ()) -> None:
+        self._lesson, self._exercise = module.split(".")[-2:]
+        self.text: str = "\n\n".join([*(answers.text for answers in after), self._read(self._exercise)])
+
+    def reference(self, marks: float) -> Control:
+        """Return the reference solution as a control."""
+        return Control(REFERENCE, self.text, marks)
+
+    def file(self, name: str, marks: float, *, below: bool = False) -> Control:
+        """Return the answer in the file that is named for the exercise and the control."""
+        ending = re.sub(r"\W+", "_", name.replace("'", "").lower())
+        return Control(name, self._read(f"{self._exercise}_{ending}"), marks, below)
+
+    def edited(self, name: str, marks: float, *edits: tuple[str, str], below: bool = False) -> Control:
+        """Return the reference with some of its text replaced, see `edited`."""
+        return Control(name, edited(self.text, *edits), marks, below)
+
+    def _read(self, stem: str) -> str:
+        return (FOLDER / self._lesson / f"{stem}.py").read_text("utf-8")
+
+
+def edited(answer: str, *edits: tuple[str, str]) -> str:
+    """Return `answer` with each text replaced; each must occur exactly once, otherwise `UnknownEditError`.
+
+    Edits are made in the form that `ast.unparse` gives, so formatting and comments of the answer do not matter.
+
+    >>> edited("total = ( 1 +\\n  2 )  # a sum", ("1 + 2", "1 - 2"))
+    'total = 1 - 2\\n'
+    """
+    text = ast.unparse(ast.parse(answer)) + "\n"
+    for before, after in edits:
+        if text.count(before) != 1:
+            raise UnknownEditError(f"{before!r} occurs {text.count(before)} times, not once, in:\n{text}")
+        text = text.replace(before, after)
+    return text
