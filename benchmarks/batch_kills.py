@@ -22,7 +22,7 @@ from pathlib import Path
 from autograder.classroom.batch import Journal, LocalEngine, grade_class, records_in, secret_seed
 from autograder.classroom.hand_in import handed_in
 from autograder.host.sandbox import open_sandbox
-from benchmarks.made_class import make_class
+from benchmarks.batch_throughput import make_class
 
 EXERCISE = "04_read_a_graph"
 MOST_RECORDS_A_START = 15  # a kill comes after 0 to this many new records, and up to JITTER_S later

@@ -10,7 +10,7 @@ import torch._functorch.config
 
 from benchmarks.kernel_cases import Operator, Program, operators
 from course_lib.timing import time_callable
-from course_lib.timing.timings import Timing
+from course_lib.timing.clocks import Timing
 
 FORWARD_TARGET, BACKWARD_TARGET = 0.85, 0.70  # of copy bandwidth, at 35,000 rows and more
 ENOUGH_ROWS = 35_000

@@ -10,7 +10,7 @@ from course_lib.backends.lowered_graph import Lowered
 from course_lib.backends.prices import Spent
 from course_lib.backends.target import Executable
 from course_lib.fusion import Objection
-from course_lib.graph.node_table import code_table
+from course_lib.graph.nodes import code_table
 from course_lib.show import Table, format_count
 
 

@@ -8,7 +8,7 @@ from torch import fx
 
 from course_lib.fusion import Objection
 from course_lib.fusion.effects import is_pure, is_random
-from course_lib.graph.operator_names import operator_name
+from course_lib.graph.nodes import operator_name
 
 Condition = Callable[[fx.Node], Objection | None]
 

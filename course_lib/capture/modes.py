@@ -9,7 +9,7 @@
 | "dynamo" | its bytecode is read: several graphs, with guards, and Python between them |
 | "export" | one graph for everything, or a refusal |
 | "aot" | forward and backward together, then apart: `graphs["joint"]`, `["forward"]`, `["backward"]` |
-| "lazy" | each call records anew, and equal recordings share compiled code |
+| "lazy" | each call records a graph again, and equal graphs share compiled code |
 """
 
 import inspect
@@ -21,13 +21,12 @@ from typing import Any
 from torch import nn
 
 from course_lib.capture.aot import capture_aot
-from course_lib.capture.captured import Captured
+from course_lib.capture.captured import Captured, picklable
 from course_lib.capture.dynamo import capture_dynamo
 from course_lib.capture.export import capture_export
 from course_lib.capture.fx_tracing import LeafModule, capture_fx, capture_make_fx
 from course_lib.capture.isolation import fresh_inputs, preserving
 from course_lib.capture.lazy import capture_lazy
-from course_lib.capture.rereading import picklable
 from course_lib.capture.torchscript import capture_script, capture_trace
 from course_lib.errors import CaptureError
 

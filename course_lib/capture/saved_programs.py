@@ -1,4 +1,7 @@
-"""Save programs to files that C++ can run: TorchScript archives, frozen or not, and AOTInductor packages."""
+"""Save programs to files that C++ can run: TorchScript archives, frozen or not, and AOTInductor packages.
+
+A package holds compiled kernels and weights in one file. Private: its compiler lies in `torch._inductor`.
+"""
 
 import io
 import warnings

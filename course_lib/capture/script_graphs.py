@@ -55,6 +55,9 @@ HOLDERS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup", "prim::Differenti
 def graph_of(data: Mapping[str, Any]) -> Any:
     """Return a `torch._C.Graph` from its printed form and the graphs that its nodes hold.
 
+    TorchScript prints the graph of a fusion group after the graph that holds it, and its parser ignores this part. So
+    each graph is a text of its own here.
+
         >>> inside = {"ir": "graph(%x : Tensor):\\n  %y : Tensor = aten::exp(%x)\\n  return (%y)", "held": []}
         >>> group = "  %y : Tensor = prim::TensorExprGroup[held=0](%x)"
         >>> graph = graph_of({"ir": f"graph(%x : Tensor):\\n{group}\\n  return (%y)", "held": [inside]})

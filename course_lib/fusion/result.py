@@ -11,8 +11,7 @@ import torch
 from course_lib.fusion.checked_fusion import CheckedFusion
 from course_lib.fusion.rules import Objection, remedy
 from course_lib.graph import Cost
-from course_lib.graph.node_table import arguments
-from course_lib.graph.operator_names import operator_name
+from course_lib.graph.nodes import arguments, operator_name
 
 
 @dataclass(frozen=True)

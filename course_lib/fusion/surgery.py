@@ -10,7 +10,7 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from course_lib.capture.rereading import picklable
+from course_lib.capture.captured import picklable
 from course_lib.errors import FusionError
 from course_lib.fusion.calls import Call, ModuleAttribute, Operand
 from course_lib.fusion.effects import between

@@ -9,8 +9,7 @@ import torch
 from course_lib.errors import GraphError
 from course_lib.graph.drawing import Box, Drawing, boxes_of, render
 from course_lib.graph.node_pairs import Pairs, operands, pair_nodes
-from course_lib.graph.node_table import arguments, code_table
-from course_lib.graph.operator_names import operator_name
+from course_lib.graph.nodes import arguments, code_table, operator_name
 
 SIGNS = {"removed": "-", "added": "+", "changed": "~", "kept": " "}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph.operator_names import operator_name
+from course_lib.graph.nodes import operator_name
 from course_lib.graph.shapes import describe
 
 # Fill and border of each kind of node; the kind is written in the node too, so nothing is said by colour alone.

@@ -6,7 +6,9 @@ module stops there, so it needs no C++ compiler and takes no time for one. The t
 the width of the vectors (256 bits) and the number of threads (one) are fixed here.
 
 This module alone uses these private parts of PyTorch, as they are in torch 2.13: the function that receives the
-generated text, and the queries to the compiler and the processor before it.
+generated text; the queries to the compiler and the processor before it; the counters of `torch._inductor.metrics`,
+which are active only while the log artifact `inductor_metrics` is at INFO; and the names by which generated code
+defines and calls kernels.
 """
 
 import contextlib

@@ -12,7 +12,7 @@ import torch
 from torch import fx
 
 from course_lib.errors import GraphError
-from course_lib.graph.flop_formulas import flops_of
+from course_lib.graph.cost import flops_of
 
 Row = dict[str, Any]
 Partition = Callable[..., tuple[fx.GraphModule, fx.GraphModule]]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 import torch
 
-from course_lib.graph.operator_names import operator_name
+from course_lib.graph.nodes import operator_name
 
 WINDOW = 128  # nodes of each graph that are put in order at a time: time grows with its square
 Pairs = dict[torch.fx.Node, torch.fx.Node]  # node before -> node after

@@ -53,7 +53,7 @@ def named_devices() -> Mapping[str, Device]:
 
     Sources. H200: 4.3 TB/s and 790 TFLOP/s in 16 bit are planning figures, 0.9 and 0.8 of NVIDIA's 4.8 TB/s and 989
     TFLOP/s; 54 TFLOP/s in float32 is a guess, 0.8 of 67. A100 (80 GB, SXM): 1.67 TB/s is what Liger-Kernel's
-    published LayerNorm times come to, 0.82 of NVIDIA's 2,039 GB/s; 250 and 15.6 TFLOP/s are guesses, 0.8 of 312 and
+    published LayerNorm times give, 0.82 of NVIDIA's 2,039 GB/s; 250 and 15.6 TFLOP/s are guesses, 0.8 of 312 and
     19.5. T4: guesses throughout, 0.8 of 320 GB/s, 0.5 of 65 TFLOP/s in float16 (it is throttled at 70 W, and has no
     units for bfloat16), 0.8 of 8.1 TFLOP/s in float32. Products in float32 are strict, without TF32.
     """

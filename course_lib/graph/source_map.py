@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from course_lib.graph.generated_code import lowered
-from course_lib.graph.node_table import code_table
-from course_lib.graph.operator_names import operator_name
+from course_lib.graph.nodes import code_table, operator_name
 from course_lib.show import Table
 
 LIBRARY = "library"

@@ -1,6 +1,6 @@
 """Define the operator `course_lib::bias_dropout_residual_layer_norm`, the end of each half of a transformer layer.
 
-It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout_operator`.
+It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
 The eager body computes what the separate PyTorch operators compute, in the same order, so fusing onto this operator
 never changes a value but the random choice. What a GPU kernel gains are the three intermediates and the mask, which
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.dropout_operator import DropoutOperator, add_dropped
+from course_lib.kernels.dropout import DropoutOperator, add_dropped
 from course_lib.kernels.operands import sum_to_bias
 from course_lib.kernels.residual_layer_norm import layer_norm_gradients
 

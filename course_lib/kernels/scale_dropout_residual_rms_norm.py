@@ -1,6 +1,6 @@
 """Define the operator `course_lib::scale_dropout_residual_rms_norm`, the end of each half of a layer with a scale.
 
-It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout_operator`.
+It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
 The eager body computes what the separate PyTorch operators compute, in the same order, so using this operator never
 changes a value but the random choice. What a GPU kernel gains are the intermediates and the mask.
@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.dropout_operator import DropoutOperator, add_dropped
+from course_lib.kernels.dropout import DropoutOperator, add_dropped
 from course_lib.kernels.operands import sum_to_bias
 
 _OPERATOR = DropoutOperator("scale_dropout_residual_rms_norm", ("x", "scale", "residual", "weight"))

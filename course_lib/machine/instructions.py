@@ -1,4 +1,8 @@
-"""Define the instructions of the toy machine: buffers in memory, accesses to them, registers and operands."""
+"""Define the instructions of the toy machine: buffers in memory, accesses to them, registers and operands.
+
+A kernel works through its space, of shape rows × columns, one row after the other. A register holds one value for each
+column of the current row, or one value for the whole row.
+"""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""Define a transformer: its sizes, attention, feed-forward part, layer and encoder."""
+"""Define a BERT encoder, equal to Hugging Face's layer by layer: its sizes, attention, feed-forward part and layers.
+
+Source of the architecture: Devlin et al., BERT (2018); for `norm_first`, Xiong et al., On Layer Normalization in the
+Transformer Architecture (2020).
+"""
 
 import math
 from dataclasses import dataclass, fields

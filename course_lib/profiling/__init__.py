@@ -2,8 +2,7 @@
 
 from course_lib.profiling.flop_counts import count_flops
 from course_lib.profiling.inference_report import inference_report
-from course_lib.profiling.operator_profile import profile_operators
+from course_lib.profiling.operator_profile import annotate, profile_operators
 from course_lib.profiling.plots import picture
-from course_lib.profiling.ranges import annotate
 
 __all__ = ["annotate", "count_flops", "inference_report", "picture", "profile_operators"]

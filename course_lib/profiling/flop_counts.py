@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.graph.flop_formulas import attention_on_cpu
+from course_lib.graph.cost import attention_on_cpu
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from course_lib.profiling.flop_counts import count_flops
 from course_lib.profiling.operator_profile import OperatorUse, profile_operators
 from course_lib.profiling.plots import Plot, plot_lines
 from course_lib.show import Table, format_bytes, format_count, format_us
+from course_lib.timing.clocks import Timing
 from course_lib.timing.environment import Environment, environment
 from course_lib.timing.measurement import time_callable
-from course_lib.timing.timings import Timing
 
 COLUMNS = ("batch", "latency", "fastest", "90 % below", "items/s", "peak memory", "GFLOP", "GFLOP/s")
 HEAVIEST = 4  # operators that the text names

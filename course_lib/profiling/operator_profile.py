@@ -65,8 +65,8 @@ class OperatorUse:
 
     name: str
     calls: float
-    self_cpu_us: float  # without the operators that it calls
-    total_cpu_us: float  # with them
+    self_cpu_us: float  # excluding the operators that it calls
+    total_cpu_us: float  # including the operators that it calls
     self_device_us: float  # of the kernels on the device that it launched itself
     self_memory_bytes: float  # allocated minus freed, without the operators that it calls
     is_range: bool  # made by `annotate`
@@ -204,3 +204,34 @@ def _row(use: OperatorUse, total_us: float) -> tuple[str, ...]:
         format_us(use.self_device_us) if use.self_device_us else "",
         format_count(use.self_memory_bytes) if use.self_memory_bytes else "",
     )
+
+
+@contextmanager
+def annotate(name: str) -> Iterator[None]:
+    """Name the code inside the block in torch.profiler and, where CUDA is in use, as an NVTX range for Nsight Systems.
+
+        >>> with annotate("attention"):
+        ...     with annotate("softmax"):
+        ...         row = torch.zeros(3).softmax(0)
+        >>> @annotate("step")
+        ... def step(x):
+        ...     return x + 1
+        >>> step(1)
+        2
+
+    Ranges nest, and also end when an exception is raised. Without CUDA, NVTX is not used. The NVTX part is not yet run
+    on CUDA. Raises `ProfilingError` for a name that is no text.
+    """
+    if not isinstance(name, str) or not name:
+        raise ProfilingError(f"annotate got {name!r}; it expects a name, such as 'attention'.")
+    # Read once: if CUDA is initialised inside, no range may end that was never begun.
+    marks = torch.cuda.nvtx if torch.cuda.is_initialized() else None
+    with torch.profiler.record_function(name):
+        if marks is None:
+            yield
+            return
+        marks.range_push(name)
+        try:
+            yield
+        finally:
+            marks.range_pop()

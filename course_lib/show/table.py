@@ -38,7 +38,7 @@ class Table:
     numbers: tuple[str, ...] = ()  # columns that are aligned to the right
     code: bool = False  # show each cell as code in HTML
     longest: int | None = None  # characters of a cell in text, the rest is cut; HTML shows everything
-    wrapped: int | None = None  # characters of a line in the last column of the text
+    wrapped: int | None = None  # characters of a line in the last column of the text; others never wrap
     rule: Literal["columns", "line", "none"] = "columns"  # what stands below the heads in text
 
     def __str__(self) -> str:
@@ -87,7 +87,8 @@ class Table:
             return f'<td class="{html.escape(cell.classes, quote=True)}">{shown}</td>'
         # Without a least width a narrow page makes one letter a line of long code.
         width = "; min-width: 11.5em" if self.code and len(cell.text) > UNBROKEN else ""
-        return f'<td style="text-align: {self._side(column)}{width}">{shown}</td>'
+        unbroken = "; white-space: nowrap" if self.wrapped is not None and column != self.columns[-1] else ""
+        return f'<td style="text-align: {self._side(column)}{width}{unbroken}">{shown}</td>'
 
 
 def _text(cell: str | Cell) -> str:

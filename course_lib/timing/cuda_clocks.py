@@ -15,8 +15,7 @@ from typing import Any
 import torch
 
 from course_lib.errors import TimingError
-from course_lib.timing.clocks import Call, Clock, Reading
-from course_lib.timing.timings import Cache, ClockName
+from course_lib.timing.clocks import Cache, Call, Clock, ClockName, Reading
 
 # The blocker lasts longer than the host took to queue the same calls a moment ago: by half, and by 0.1 ms. Not longer
 # than 20 ms, since a call that waits for the device itself gains nothing by it. Clocks are taken to be 2 GHz or

@@ -69,7 +69,7 @@ class Decision:
     ratio: float  # median of the pair ratios; above 1, the candidate is faster; NaN without pairs
     ratio_low: float  # the interval that holds the true median
     ratio_high: float
-    confidence: float  # of that interval, if one had looked only once
+    confidence: float  # of that interval, for a single evaluation
     threshold: float  # the speedup that was asked for
     cut: float  # threshold × (1 − guard): what the ratios are compared with
     alpha: float  # the chance of a wrong PASS, and of a wrong FAIL

@@ -46,7 +46,7 @@ class Environment:
     threads: int | None  # that torch uses within one operator
     clock_mhz: float | None  # of the first core, now
     memory_bytes: int | None
-    load_average: float | None  # processes that wanted to run, over the last minute; ours is one of them
+    load_average: float | None  # mean number of runnable processes over the last minute, ours included
     system: str
     python: str
     torch: str | None

@@ -8,8 +8,7 @@ from functools import partial
 
 from course_lib.errors import TimingError
 from course_lib.show import format_us
-from course_lib.timing.clocks import Call, Clock, Reading, WallClock
-from course_lib.timing.timings import Cache, ClockName, Timing
+from course_lib.timing.clocks import Cache, Call, Clock, ClockName, Reading, Timing, WallClock
 
 EMPTY_SAMPLES = 51
 # Of these samples the fastest estimates how long a call takes. The first ones may still be slow, so short calls get

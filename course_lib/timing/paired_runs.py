@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.show import format_us
-from course_lib.timing.clocks import Clock
+from course_lib.timing.clocks import Clock, Timing
 from course_lib.timing.decisions import ALPHA, CONFIDENCE, GUARD, Pair, ratio_noise
 from course_lib.timing.measurement import LEAST_SAMPLES, Sampler, checked_call, open_clock
 from course_lib.timing.sign_test import SignTest
 from course_lib.timing.summaries import median_interval, neighbour_correlation
-from course_lib.timing.timings import Timing
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def compare(
 
     A machine is now fast and now slow, for milliseconds or for minutes. Two samples taken one right after the other
     meet the same machine, so their ratio is steadier than either time (Bulej et al., Duet Benchmarking, ICPE 2020),
-    and drawing the order by lot keeps whoever comes second from always finding a warm cache.
+    and with a random order neither side always runs second and finds a warm cache.
 
     Both are warmed up in turn for `warmup_s`; then come up to `max_pairs` pairs within `budget_s`. With a `threshold`
     and its guard (see `decide_speedup`, which takes `.pairs`), it stops as soon as the pairs decide. The other

@@ -8,7 +8,7 @@ noise, its tails included.
 stopping when it is significant gives it many chances to be wrong: at a nominal 1 % it is wrong far more often.
 
 **The rule.** Bet against p ≤ ½. A player starts with 1, and before each sign stakes on "above" at the odds of a fair
-coin. If p ≤ ½ nobody can expect to win, so the player's capital E never grows on average (it is a supermartingale), and
+coin. If p ≤ ½ the player cannot expect to win, so the capital E never grows on average (it is a supermartingale), and
 
     P(E ever reaches 1 / alpha) ≤ alpha        (Ville, Étude critique de la notion de collectif, 1939)
 

@@ -62,7 +62,7 @@ def corpus(folder: Path | None = None, *, max_bytes: int = 1_000_000, held_out_s
     The files are parsed, never imported. Packages are taken in an order that depends on their names alone and go to one
     side whole, with their twins (`_pydecimal` goes with `decimal`), until `max_bytes` are there, of which about
     `held_out_share` are held out. A docstring that stands in several places is kept once, and a held-out docstring that
-    shares a long line with the text to learn from is left out, so that nothing held out can be known by heart.
+    shares a long line with the training text is left out, so that no held-out text can be memorised.
 
     Raises `TrainingError` for sizes that cannot work, and where there is too little text for both sides.
     """

@@ -82,7 +82,7 @@ def _data_class(lightning: Any) -> Any:
 
 
 class _TrainBatches(torch.utils.data.Dataset[MaskedBatch]):
-    """One batch a step, for all steps of the run: shuffling anew each epoch is in `MaskedText.batch`."""
+    """Yield one batch for each step of the run; `MaskedText.batch` shuffles again in each epoch."""
 
     def __init__(self, text: MaskedText) -> None:
         self.text = text

@@ -31,7 +31,7 @@ class Evaluation:
 
     steps: int
     held_out_nats: float  # per byte
-    baseline_nats: float  # of the unigram baseline on the same bytes
+    baseline_nats: float  # loss of the unigram baseline on the same bytes
     seconds: float  # of training until then, evaluation included
 
     @property
@@ -210,7 +210,7 @@ def progress_bar(title: str, total: int, *, console: "Console | None" = None) ->
     with Progress(*columns, console=console, disable=not (console.is_terminal or console.is_jupyter)) as bar:
         task = bar.add_task(title, total=total, note="")
         yield lambda done, note: bar.update(task, completed=done, note=note)
-        bar.refresh()  # in a notebook rich leaves the last steps out
+        bar.refresh()  # in a notebook rich omits the last steps
 
 
 CHECKPOINT_NAME = "checkpoint.pt"

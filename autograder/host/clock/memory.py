@@ -26,7 +26,7 @@ Problem = tuple[torch.Tensor, ...]
 
 @dataclass
 class Parcel:
-    """What is sent with a request: tensors, their places in the descriptors' memory, and a GPU's block."""
+    """What is sent with a request: its tensors, their places in the descriptor's memory, and a GPU's block."""
 
     tensors: Sequence[RawTensor] = ()
     first_bytes: Sequence[int] = ()

@@ -32,10 +32,7 @@ def landlock_files(abi: int, masked: Sequence[str], *, home: str, listed: Sequen
     """
     return Files(
         abi=abi,
-        readable=(
-            *(*readable(masked), *PROC_GLOBAL, *device.readable),
-            *(DRIVER_READS if device.cuda else ()),
-        ),
+        readable=(*readable(masked), *PROC_GLOBAL, *device.readable, *(DRIVER_READS if device.cuda else ())),
         listable=(*listable(), *listed),
         writable=(home,),
         devices=(*DEVICES, *device.nodes, *(DRIVER_WRITES if device.cuda else ())),

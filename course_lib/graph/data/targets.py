@@ -138,6 +138,9 @@ def _function_names(
     return names
 
 
+# Overloads of ATen: core ATen, by the tag `torch.Tag.core`, and others that captures leave. Writes in place
+# are listed where they keep the shape and the storage of a tensor. Left out: operators that return uninitialised memory
+# (`empty`), and those that reach beyond the elements of a tensor (`as_strided`, `resize_`, storage offsets).
 _NAMES = """
     _adaptive_avg_pool2d.default _adaptive_avg_pool2d_backward.default _adaptive_avg_pool3d.default
     _cdist_forward.default _embedding_bag.default _fft_c2r.default _fft_r2c.default _log_softmax.default

@@ -5,8 +5,8 @@ import contextlib
 import pytest
 import torch
 
+from course_lib.timing.clocks import Cache, ClockName
 from course_lib.timing.cuda_clocks import CudaEventClock, CudaGraphClock, CudaWallClock, flush_bytes
-from course_lib.timing.timings import Cache, ClockName
 from tests.course_lib.timing.fake_time import FakeTime
 
 DEVICE = torch.device("cuda", 0)

@@ -8,9 +8,8 @@ import torch
 from course_lib.errors import TimingError
 from course_lib.show import format_us
 from course_lib.timing import time_callable
-from course_lib.timing.clocks import Reading
+from course_lib.timing.clocks import Cache, ClockName, Reading, Timing
 from course_lib.timing.measurement import Sampler, take_samples
-from course_lib.timing.timings import Cache, ClockName, Timing
 from tests.course_lib.timing.fake_time import FakeTime
 
 
