@@ -16,7 +16,7 @@ from typing import Any
 
 from autograder.protocol.decoder import encode
 from autograder.protocol.frames import ProtocolError
-from autograder.protocol.tensors import RawTensor, read_head, write_head
+from autograder.protocol.raw_tensors import RawTensor, read_head, write_head
 
 MAX_BODY_BYTES = 4 << 20
 MAX_TENSORS = 4096

@@ -12,6 +12,7 @@ PREFIXED_FILES = 9
 MIRRORS = (
     {"course_lib/kernels", "course_lib/fusion/passes"},
     {"autograder/host/exercises", "autograder/host/hidden"},
+    {"autograder/protocol/requests", "autograder/worker", "autograder/worker/kinds", "autograder/host/kinds"},
 )
 # Names and folders that are still to be put right. A line goes as soon as nothing needs it; none is added.
 SHARED_NAMES = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.protocol import ProtocolError, RawTensor
-from autograder.protocol.tensors import DTYPES
+from autograder.protocol.raw_tensors import DTYPES
 
 MAX_OPCODES = 20_000
 STORAGES = {

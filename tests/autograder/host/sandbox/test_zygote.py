@@ -152,7 +152,7 @@ def test_a_worker_sees_neither_keeper_nor_zygote_nor_their_descriptors(forking: 
 
 
 def test_two_zygotes_differ_in_memory_layout_and_one_is_replaced_in_time(forking: FromZygote) -> None:
-    where = "import ctypes; print(ctypes.addressof(ctypes.create_string_buffer(1 << 22)))"
+    where = "import ctypes; print(ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value)"
     forking.zygotes = ZygotePool(lambda: forking._sandbox._zygote(preload=False), jobs=2)
     try:
         layouts = []

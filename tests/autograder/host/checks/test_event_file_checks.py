@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from autograder.host.checks.event_files import read_events
+from autograder.host.checks.event_file_checks import read_events
 from autograder.host.exercise import CheckFailedError
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import Session
