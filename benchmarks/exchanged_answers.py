@@ -28,7 +28,7 @@ QUICK = ("00_read_a_table", "05_bias_silu_pass", "08_decompose")
 
 @dataclass(frozen=True)
 class Exchange:
-    """What the solution of ``other`` earned as an answer to ``asked``."""
+    """What the solution of `other` earned as an answer to `asked`."""
 
     asked: str
     other: str
