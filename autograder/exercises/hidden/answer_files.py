@@ -25,7 +25,7 @@ class Answers:
 
     def __init__(self, module: str, *, after: "tuple[Answers, ...]" = ()) -> None:
         self._lesson, self._exercise = module.split(".")[-2:]
-        self.text = "\n\n".join([*(answers.text for answers in after), self._read(self._exercise)])
+        self.text: str = "\n\n".join([*(answers.text for answers in after), self._read(self._exercise)])
 
     def reference(self, marks: float) -> Control:
         """Return the reference solution as a control."""
