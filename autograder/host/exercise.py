@@ -81,9 +81,9 @@ REFERENCE = "reference"
 class HiddenPart:
     """What students do not install: checks whose cases they do not see, and controls, which hold answers.
 
-    ``right_here`` names standard controls that are right answers to this exercise, and ``equivalent`` small changes of
-    the reference solution that change nothing, each with the reason; see `exercises.quality.controls`
-    and `exercises.quality.mutants`.
+    `right_here` names standard controls that are right answers to this exercise, and `equivalent` small changes of the
+    reference solution that change nothing, each with the reason: `code -> other code`, or `statement: code -> other
+    code` where the code stands in several statements. See `exercises.quality.controls` and `exercises.quality.mutants`.
     """
 
     checks: tuple[Check, ...]

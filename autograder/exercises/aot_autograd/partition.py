@@ -137,7 +137,7 @@ def as_if_free(cheapest: Cut) -> Cut:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A random graph to be drawn; `against` is a wrong idea that must cost too much in it."""
+    """A random graph that is still to be drawn; the cut by the wrong idea `against` must cost too much in it."""
 
     price: int  # bytes that one FLOP counts as
     steps: int

@@ -1,4 +1,4 @@
-"""Exercise 07.4: read guards, and say which call is compiled anew and why."""
+"""Exercise 07.4: read guards, and say which call recompiles and why."""
 
 from collections.abc import Callable
 from typing import Any

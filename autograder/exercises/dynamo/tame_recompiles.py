@@ -1,4 +1,4 @@
-"""Exercise 07.3: programs that are compiled anew for every length, rewritten so that one graph serves all lengths."""
+"""Exercise 07.3: programs that recompile for every length, rewritten so that one graph serves all lengths."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Exercise 05.2: erase what nobody needs, and compute beforehand what never changes."""
+"""Exercise 05.2: erase dead code, and compute constants beforehand."""
 
 from collections.abc import Callable, Mapping
 

@@ -89,7 +89,7 @@ def names(listings: Callable[[Draw], Sequence[Listing]]) -> Callable[[CapturedAn
 
 @dataclass(frozen=True)
 class Blocked:
-    """One of the five programs, as it is to be repaired."""
+    """One of the five programs, and what its repair must reach."""
 
     reference: Reference
     advice: str  # to whom too many kernels are left
@@ -245,7 +245,7 @@ def _counted(kernels: int) -> str:
 
 
 def five(draw: Draw) -> list[Listing]:
-    """Return what the scheduler makes of the five programs, at sizes drawn anew."""
+    """Return what the scheduler makes of the five programs, at random sizes."""
     return list(programs.known_listings(draw.integer(3, 90), draw.integer(3, 90)).values())
 
 

@@ -123,7 +123,7 @@ def with_breaks(draw: Draw) -> list[Chain]:
 
 
 def of_everything(draw: Draw) -> list[Chain]:
-    """Return long programs of all steps, with values that nobody reads and values that are returned as well."""
+    """Return long programs of all steps, with values that nothing reads and values that are returned as well."""
     draw = draw.shared("everything")
     telling = [
         ["sine", "product", "keep", draw.choice(SUMS)],

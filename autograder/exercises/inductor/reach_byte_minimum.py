@@ -175,7 +175,7 @@ def _cold(name: str, inputs: Sequence[Tensor]) -> Iterator[Case]:
 
 
 def at(name: str, *several: Sizes) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check on one function, captured anew for each of `several` sizes."""
+    """Return a check on one function, captured once for each of `several` sizes."""
     function = FUNCTIONS[name]
 
     def wanted(sizes: Sizes) -> Captured:

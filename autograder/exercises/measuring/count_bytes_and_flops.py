@@ -19,7 +19,7 @@ Steps = tuple[tuple[Any, ...], ...]
 
 @dataclass(frozen=True)
 class Question:
-    """A program, what it costs, and what one gets who thinks otherwise."""
+    """A program, its cost, and the wrong totals of known mistakes."""
 
     name: str
     inputs: tuple[tuple[int, ...], ...]

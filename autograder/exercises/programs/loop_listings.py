@@ -46,7 +46,7 @@ class Listing:
 
 @dataclass
 class _Writing:
-    """A listing in the making."""
+    """A listing while it is drawn."""
 
     draw: Draw
     kernels: list[list[Loop]] = field(default_factory=list)

@@ -18,7 +18,7 @@ Group = dict[str, Any]
 
 @dataclass(frozen=True)
 class Node:
-    """A node to be, of one tensor to one tensor."""
+    """A node of a graph that is still to be printed, of one tensor to one tensor."""
 
     kind: str
     blocks: "tuple[tuple[Node, ...], ...]" = ()

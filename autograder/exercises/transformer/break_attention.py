@@ -1,4 +1,4 @@
-"""Exercise 01.6: an input on which attention with a discarded permute goes wrong, and nobody notices."""
+"""Exercise 01.6: an input on which attention with a discarded permute is wrong without an error."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

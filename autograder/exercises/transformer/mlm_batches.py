@@ -54,7 +54,7 @@ MISCONCEPTIONS = (
 
 @dataclass(frozen=True)
 class Batch:
-    """What came of one call: the tokens as they were, as the model sees them, and what it should say."""
+    """The result of one call: the tokens before, the tokens that the model sees, and the labels."""
 
     tokens: torch.Tensor
     hidden: torch.Tensor

@@ -36,7 +36,7 @@ LARGEST_SEED = 10**6
 
 @dataclass(frozen=True)
 class Text:
-    """A made-up language: each row is written in one of four alphabets, drawn afresh, so nobody can know it by heart.
+    """An artificial language: each row uses one of four random alphabets, so that no answer can know it.
 
     How often a letter occurs says nothing about a hidden one; which letters stand around it says nearly all.
     """

@@ -24,7 +24,7 @@ def views(draw: Draw) -> list[Asked]:
 
 
 def twice(draw: Draw) -> list[Asked]:
-    """Return one operand in both places, a broadcast one, and a value that nobody reads."""
+    """Return one operand in both places, a broadcast one, and a value that nothing reads."""
     graph = RandomGraph(draw)
     rows, width = draw.integer(2, 6), draw.integer(2, 6)
     x, b = graph.input(rows, width), graph.input(width)

@@ -9,7 +9,7 @@ from autograder.host.kinds.analysis import Asked, sees
 
 
 def nested(draw: Draw) -> list[Asked]:
-    """Return lists of nodes, nested results, and an input that nobody reads."""
+    """Return lists of nodes, nested results, and an input that nothing reads."""
     graph = RandomGraph(draw)
     x, y = graph.input(2, draw.integer(1, 4)), graph.input(2, 3)
     graph.input(1)
