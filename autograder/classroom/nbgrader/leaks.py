@@ -48,8 +48,8 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
     """Return the fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
 
-    Answers of known marks in hidden files repeat what a lesson gives openly, such as a function's first lines or a program
-    to be mended. So their text outside the solutions is no secret; all other code of hidden files is.
+    Answers of known marks in hidden files repeat what a lesson gives openly, such as a function's first lines or a
+    program to be mended. So their text outside the solutions is no secret; all other code of hidden files is.
     """
     found: list[Fingerprint] = []
     given: set[str] = set()
