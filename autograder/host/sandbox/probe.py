@@ -17,8 +17,8 @@ from typing import Any
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.interpreter import INSIDE, environment
 from autograder.host.sandbox.levels import Level, SandboxError
-from autograder.host.sandbox.limits import MIB, Ending, Limits
 from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.resource_limits import MIB, Ending, Limits
 from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.view import PACKAGE, course_lib
 from autograder.host.sandbox.zygote import ZygotePool

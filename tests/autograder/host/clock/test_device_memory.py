@@ -8,7 +8,6 @@ import torch
 
 from autograder.host.clock.cuda_memory import DeviceMemory
 from autograder.protocol.device_memory import DeviceMemoryError, SharedBlock
-from autograder.protocol.requests import rounds as rounds_requests
 from autograder.worker import rounds, shared_memory
 from autograder.worker.devices import device_tensors
 
@@ -98,7 +97,7 @@ def lent(monkeypatch):
 
     def make(function):
         memory = DeviceMemory(FORMS * 2, INPUTS * 2, allocate=allocate)
-        worker = rounds.Rounds(function)
+        worker = timed_rounds.Rounds(function)
         parcel = memory.lent()
         monkeypatch.setattr(shared_memory, "of_device", [os.dup(parcel.fds[0])])
         worker.lend(rounds_requests.LendOutputs(2, parcel.block), ())
