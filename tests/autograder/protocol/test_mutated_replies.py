@@ -23,7 +23,8 @@ from autograder.protocol.requests import (
     timed_rounds,
     value,
 )
-from tests.autograder.protocol.mutations import chance, mutated
+from tests.autograder.protocol.mutations import mutated
+from tests.drawn import chance
 
 MUTATIONS = 10_000  # of the replies of each file
 FILES = (analysis, archive, callable, captured, counterexample, graph, loads, module, timed_rounds, schedule, value)
