@@ -1,7 +1,6 @@
 # Every target creates what it needs (.venv, missing Debian packages) and prints what it does. `make` alone lists them.
 
 VENV    ?= .venv
-PYTHON3 ?= python3
 PORT    ?= 8888
 DOCKER  ?= docker
 # Where `make look` leaves its pictures; outside this folder, so that none is ever committed.
@@ -15,6 +14,7 @@ SHELL         := bash
 
 PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/.installed
+READY_TO_TEST := $(VENV)/.installed-test
 
 # nbgrader looks for alembic on PATH; without it the first gradebook stays half made.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -28,7 +28,15 @@ help:  ## list the targets (this text)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 $(READY): pyproject.toml constraints.txt
-	@PYTHON3="$(PYTHON3)" scripts/install.sh "$(VENV)"
+	@scripts/install.sh "$(VENV)"
+
+# Kernels run in Triton's interpreter, Lightning trains, Dask grades; mypy reads the code that uses them.
+# slapo, with which schedules are compared, lies beside the environment: its wheel brings a package `tests`.
+$(READY_TO_TEST): pyproject.toml constraints.txt
+	@scripts/install.sh "$(VENV)" triton lightning cluster
+	@[ -d work/slapo/slapo-0.0.3.dist-info ] || \
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target work/slapo slapo==0.0.3
+	@touch "$@"
 
 .PHONY: system-packages
 system-packages:
@@ -42,7 +50,8 @@ demo: system-packages $(READY)  ## an instructor's whole grading cycle on a smal
 test: lint  ## lint, types and all tests (those for a GPU excepted)
 	@echo "==> Tests"
 	@# worksteal: neighbours stay together, so that what a file sets up once is set up once
-	@$(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not gpu"
+	@# without bytecode, each of hundreds of processes would compile the same modules
+	@env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not gpu"
 
 .PHONY: lab
 lab: release  ## open the released notebooks in JupyterLab, as a student sees them
@@ -51,7 +60,7 @@ lab: release  ## open the released notebooks in JupyterLab, as a student sees th
 .PHONY: release
 release: system-packages $(READY)  ## build the students' notebooks, without solutions, into work/release
 	@echo "==> Releasing notebooks/ to work/release"
-	@$(PYTHON) -m autograder.classroom.nbgrader.release
+	@$(PYTHON) -m autograder release
 
 .PHONY: grade
 grade: system-packages $(READY)  ## grade every collected submission in work/submitted
@@ -111,7 +120,7 @@ image-check:  ## build the student image and fail if a solution or a hidden case
 	@DOCKER="$(DOCKER)" scripts/image.sh image-check
 
 .PHONY: lint
-lint: system-packages $(READY)  ## ruff and mypy; changes nothing
+lint: system-packages $(READY_TO_TEST)  ## ruff and mypy; changes nothing
 	@echo "==> Lint and types"
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .

@@ -1,4 +1,4 @@
-"""`python -m autograder` is the command line of the host."""
+"""Run the command line: `python -m autograder`."""
 
 import sys
 

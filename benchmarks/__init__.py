@@ -1,1 +1,1 @@
-"""Measurements: each file is one, and says in its docstring how to run it and what it prints."""
+"""Measurements, one in each file, whose docstring says how to run it and what it prints."""

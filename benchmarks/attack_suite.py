@@ -1,13 +1,11 @@
-"""How long the attack suite takes, and whether every attack in it was stopped.
+"""Run the attack suite: measure its time, and check that every attack is stopped.
 
     python -m benchmarks.attack_suite [--quick]
 
-These are the tests that `autograder/README.md` speaks of: hostile answers, notebooks and programs, each first against
-a naive grader or an unprotected process, then at the levels that promise to stop it. All of what `make test` draws a
-part of is tried. Exit status: that of the tests.
+These are the tests that `autograder/README.md` describes: hostile answers, notebooks and programs, each first against
+a naive grader or an unprotected process, then at the levels that promise to stop it. `make test` draws a part of them;
+here all are run. Exit status: that of the tests.
 """
-
-from __future__ import annotations
 
 import argparse
 import os

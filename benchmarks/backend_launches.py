@@ -1,6 +1,6 @@
-"""What a backend for the toy machine saves: launches and bytes of whole models, and what few registers cost.
+"""Count what a backend for the toy machine saves: launches and bytes of whole models, and the cost of few registers.
 
-Counts, not times: they are the same on every machine. The last column, what lowering takes, is CPU time of this one.
+Counts are the same on every machine. The last column, the time of lowering, is CPU time of this machine.
 """
 
 import time
@@ -44,7 +44,7 @@ def print_training() -> None:
 
 
 def print_line(name: str, lowered: Lowered, took_s: float | None = None) -> None:
-    """Print what one graph costs before and after."""
+    """Print the cost of one graph before and after."""
     before, after = lowered.before, lowered.after
     assert before is not None, "sizes are known"
     assert after is not None, "sizes are known"

@@ -1,4 +1,4 @@
-"""Kill the grading of a class again and again, at random moments, and count what was lost and what was done twice.
+"""Kill the grading of a class repeatedly at random times, and count records that are lost or written twice.
 
     python -m benchmarks.batch_kills [--submissions 200] [--kills 20] [--quick]
 
@@ -6,8 +6,6 @@ The batch runs as a process of its own, as on an instructor's machine, and is en
 the journal. At the end every submission must stand in it once, with the marks that an undisturbed grading gives, and
 the table is printed. Exit status 1 if anything was lost, doubled or graded again though it was written down.
 """
-
-from __future__ import annotations
 
 import argparse
 import os
@@ -21,9 +19,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.classroom.batch import Journal, LocalEngine, grade_class, handed_in, records_in, secret_seed
+from autograder.classroom.batch import Journal, LocalEngine, grade_class, records_in, secret_seed
+from autograder.classroom.hand_in import handed_in
 from autograder.host.sandbox import open_sandbox
-from benchmarks.made_class import make_class
+from benchmarks.batch_throughput import make_class
 
 EXERCISE = "04_read_a_graph"
 MOST_RECORDS_A_START = 15  # a kill comes after 0 to this many new records, and up to JITTER_S later
@@ -32,7 +31,7 @@ JITTER_S = 0.3
 
 @dataclass
 class Outcome:
-    """What the kills did."""
+    """Hold the effects of the kills."""
 
     submissions: int
     kills: int = 0
@@ -43,7 +42,7 @@ class Outcome:
 
 
 def grade(folder: Path, journal: Path, seed_file: Path) -> None:
-    """Grade what lies in ``folder``, printing a line when a record is on disk: what the killed process runs."""
+    """Grade the submissions in `folder`, and print a line when a record is on disk; this runs in the killed process."""
     hand_ins = handed_in(folder, [path.name for path in next(folder.iterdir()).iterdir()])
     with Journal(journal) as opened:
         print("start", flush=True)
@@ -58,7 +57,7 @@ def grade(folder: Path, journal: Path, seed_file: Path) -> None:
 
 
 def run(work: Path, submissions: int, kills: int, generator: random.Random) -> Outcome:
-    """Grade a class of ``submissions`` with ``kills`` kills on the way."""
+    """Grade a class of `submissions`, with `kills` kills during the run."""
     outcome, started = Outcome(submissions), time.monotonic()
     hand_ins = make_class(work / "submitted", EXERCISE, submissions)
     journal, seed_file = work / "journal.jsonl", work / "secret_seed"
@@ -79,7 +78,7 @@ def run(work: Path, submissions: int, kills: int, generator: random.Random) -> O
 
 
 def _start(work: Path, count: int | None, generator: random.Random) -> list[str]:
-    """Run the batch once; killed after ``count`` new records, or to its end if that is None."""
+    """Run the batch once; killed after `count` new records, or to its end if that is None."""
     command = [sys.executable, "-m", "benchmarks.batch_kills", "--grade", str(work)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None

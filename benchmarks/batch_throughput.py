@@ -1,11 +1,10 @@
-"""How long a class takes: graph submissions a minute on all cores, and what writing a record down costs.
+"""Measure the grading of a class: graph submissions in a minute on all cores, and the cost of writing a record.
 
 python -m benchmarks.batch_throughput [--submissions 300] [--quick]
 """
 
-from __future__ import annotations
-
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -16,9 +15,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograder.classroom.batch import Journal, LocalEngine, grade_class, secret_seed
+from autograder.classroom.hand_in import HandedIn, read_hand_in
+from autograder.exercises.quality.controls import controls
 from autograder.host.records import SubmissionRecord
 from autograder.host.sandbox import open_sandbox
-from benchmarks.made_class import make_class
+
+ROOT = Path(__file__).parents[1]
+
+
+def make_class(folder: Path, exercise: str, count: int) -> list[HandedIn]:
+    """Write `count` submissions of `exercise` below `folder`; the answers are its controls, in turn."""
+    (notebook,) = (ROOT / "notebooks").glob(f"{exercise.split('_')[0]}_*/*.ipynb")
+    assignment, answers = notebook.stem, [control.answer for control in controls(exercise)]
+    made = []
+    for number in range(count):
+        path = folder / f"student_{number:04d}" / assignment / f"{assignment}.ipynb"
+        path.parent.mkdir(parents=True)
+        # a different text for each, since no two students hand in the same file
+        path.write_text(json.dumps(_notebook(exercise, f"{answers[number % len(answers)]}\n# {number}\n")))
+        made.append(read_hand_in(assignment, path.parts[-3], path).without_notebook())
+    return made
+
+
+def _notebook(exercise: str, answer: str) -> dict[str, object]:
+    marks = {"schema_version": 3, "grade_id": exercise, "grade": False, "solution": True, "locked": False}
+    cell: dict[str, object] = {"cell_type": "code", "id": "answer", "metadata": {"nbgrader": marks}, "source": answer}
+    cell |= {"outputs": [], "execution_count": None}
+    return {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
 
 EXERCISE = "05_bias_silu_pass"
 APPENDS = 200
@@ -42,7 +66,7 @@ def _dot(record: SubmissionRecord) -> None:
 
 
 def append_ms(work: Path, record: SubmissionRecord) -> tuple[float, int]:
-    """Median time of one durable append in ms, and the line's bytes."""
+    """Return the median time of one durable append in ms, and the bytes of its line."""
     times = []
     with Journal(work / "appends.jsonl") as journal:
         for number in range(APPENDS):

@@ -1,12 +1,10 @@
-"""Which capture mode takes which program: the gallery, our models and Hugging Face's BERT, tried live.
+"""Compare the capture modes on the gallery, on our models and on Hugging Face's BERT.
 
     python -m benchmarks.capture_comparison [--quick]
 
-Nothing is timed. ``--quick`` tries three programs of the gallery and the smallest model. `benchmarks.record` keeps what
+Nothing is timed. `--quick` tries three programs of the gallery and the smallest model. `benchmarks.record` keeps what
 is printed in benchmarks/results.
 """
-
-from __future__ import annotations
 
 import argparse
 import platform
@@ -17,9 +15,10 @@ from typing import Any
 
 import torch
 
-from course_lib.capture import Comparison, compare_modes, overview
+from course_lib.capture.comparison import MARKS, Comparison, compare_modes
 from course_lib.models import workload
 from course_lib.models.gallery import GALLERY
+from course_lib.show import Table
 
 QUICK_PROGRAMS = 3
 MODELS = ("perceptron", "bert_layer", "masked_language_model", "rnn", "lstm", "residual_network")
@@ -66,6 +65,13 @@ def bert(*, return_dict: bool) -> torch.nn.Module:
     config = BertConfig(vocab_size=50, is_decoder=True, use_cache=False, return_dict=return_dict, **sizes)
     model: torch.nn.Module = BertLMHeadModel(config)
     return model
+
+
+def overview(comparisons: Sequence[Comparison]) -> str:
+    """Return a row for each program and a column for each mode, with what the marks mean."""
+    rows = ((each.name, *(MARKS[verdict] for verdict in each.verdicts.values())) for each in comparisons)
+    legend = "  ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+    return f"{Table(('program', *comparisons[0].verdicts), tuple(rows))}\n\n{legend}"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What every reference solution earns when it is handed in for every other exercise.
+"""Grade every reference solution as an answer to every other exercise.
 
     python -m benchmarks.exchanged_answers [--exercises ID ...] [--quick]
 
@@ -20,15 +20,15 @@ from autograder.host.judge import judge
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
 
-PASSED = 0.25  # of the points: none is to come near
+PASSED = 0.25  # of the points, which none may reach
 SEED = 20
-WALL_S = 10.0  # for one answer: some run for ever on what they were not made for
+WALL_S = 10.0  # for one answer: some never end on inputs of another exercise
 QUICK = ("00_read_a_table", "05_bias_silu_pass", "08_decompose")
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What the solution of `other` earned as an answer to `asked`."""
+    """Hold the points of the solution of `other` as an answer to `asked`."""
 
     asked: str
     other: str
@@ -37,7 +37,7 @@ class Exchange:
 
     @property
     def share(self) -> float:
-        """Of the exercise's points."""
+        """Return the share of the exercise's points."""
         return self.points / self.of
 
 
@@ -60,7 +60,7 @@ def exchanged(asked: Exercise, other: Exercise, reference: str) -> Mapping[str, 
 
 
 def exchanges(asked: Iterable[str], others: Iterable[str]) -> Iterator[Exchange]:
-    """Every exchange of two different exercises, two at a time."""
+    """Yield every exchange of two different exercises, two at a time."""
     pairs = [(a, o) for a in asked for o in others if a != o]
     sandbox = open_sandbox()
     with ThreadPoolExecutor(max_workers=2) as pool:

@@ -1,12 +1,10 @@
-"""Whether answers that are right get full marks whatever the seed: each control with all points, with many seeds.
+"""Check that right answers get full marks with every seed: each control that has all points, with many seeds.
 
     python -m benchmarks.full_marks [--exercises ID ...] [--seeds N] [--quick]
 
 A control gets full marks if it answers rightly: the reference solution, and other ways to write it. Exit status 1 if
 one of them lost points with a seed; the line says with which.
 """
-
-from __future__ import annotations
 
 import argparse
 import sys
@@ -28,7 +26,7 @@ QUICK = ("00_read_a_table", "05_bias_silu_pass", "08_decompose")
 
 @dataclass(frozen=True)
 class Marked:
-    """What a right answer got with one seed, and what it was told where points were lost."""
+    """Hold the points of a right answer with one seed, and the messages where points were lost."""
 
     exercise: str
     control: str
@@ -39,7 +37,7 @@ class Marked:
 
 
 def right_answers(exercise_id: str) -> list[Control]:
-    """The controls of an exercise that are to get all its points."""
+    """Return the controls of an exercise that must get all its points."""
     part = hidden_part(exercise_id)
     if part is None:
         raise SystemExit("The hidden cases are not installed: without them nothing says which answers are right.")
@@ -48,7 +46,7 @@ def right_answers(exercise_id: str) -> list[Control]:
 
 
 def marked(exercise_id: str, control: Control, seed: int, sandbox: Sandbox) -> Marked:
-    """Grade ``control`` as a student's answer."""
+    """Grade `control` as a student's answer."""
     exercise = find(exercise_id, hidden=True)
     parts = {"setup": exercise.setup, f"answer {exercise_id}": control.answer}
     record = judge(exercise, parts, sandbox=sandbox, seed=seed)
@@ -59,7 +57,7 @@ def marked(exercise_id: str, control: Control, seed: int, sandbox: Sandbox) -> M
 
 
 def all_marked(exercises: Iterable[str], seeds: int) -> Iterator[Marked]:
-    """Every right answer with seeds 0 to ``seeds`` - 1, two at a time."""
+    """Yield the marks of every right answer with seeds 0 to `seeds` - 1, two at a time."""
     work = [(each, control, seed) for each in exercises for control in right_answers(each) for seed in range(seeds)]
     sandbox = open_sandbox()
     with ThreadPoolExecutor(max_workers=2) as pool:

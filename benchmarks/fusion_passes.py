@@ -1,15 +1,13 @@
-"""What each pass saves, counted, and how long the passes take on graphs of 12, 24 and 48 layers.
+"""Count what each pass saves, and measure the time of the passes on graphs of 12, 24 and 48 layers.
 
     python -m benchmarks.fusion_passes [--quick]
 
 The counted cost is that of one forward run of eager operators, see `course_lib.graph.cost`: launches and bytes moved.
 Times are those of `fuse` on an encoder that was captured before, with all default passes: by torch.fx, where a module
-of torch.nn is one node, and exported and decomposed, where 12 layers are about 1,000 nodes. If the time per node stays
-what it is from 12 layers to 48, the time is linear. CPU time is that of this process; other work on the machine adds
-to it. At last comes the CPU time that importing all public packages of the library takes beyond importing torch.
+of torch.nn is one node, and exported and decomposed, where 12 layers are about 1,000 nodes. If the time for a node is
+the same from 12 layers to 48, the time is linear. CPU time is that of this process; other work on the machine adds to
+it. The last line is the CPU time of importing all public packages of the library beyond importing torch.
 """
-
-from __future__ import annotations
 
 import argparse
 import pkgutil
@@ -119,7 +117,7 @@ def _decomposed(model: TransformerEncoder, tokens: Tensor) -> fx.GraphModule:
 
 
 def print_import_time() -> None:
-    """Print what importing the library takes beyond torch, the least of several runs of each."""
+    """Print the time of importing the library beyond torch, the least of several runs of each."""
     alone, together = (min(import_seconds(names) for _ in range(3)) for names in (("torch",), public_packages()))
     print(f"\nimporting course_lib: {together - alone:.2f} CPU s beyond torch ({alone:.2f})")
 

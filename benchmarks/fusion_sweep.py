@@ -3,16 +3,14 @@
     python -m benchmarks.fusion_sweep [--programs COUNT] [--formulas COUNT] [--first NUMBER] [--quick]
 
 Each program is captured, fused by all default passes and the one that its seed is for, and compared with itself by
-`course_lib.fusion.verify` in fp64: values, gradients, strides, aliasing, mutation, masks of dropout, state. Where
-LayerNorm became BatchNorm, it is compared with the program whose LayerNorm was exchanged by hand. What the programs are
-is said in `tests/course_lib/fusion/generated_programs.py`. A program that PyTorch itself refuses to run is counted
-apart. Then the same for formulas that are written out by hand, in an order and spelling that is drawn anew, see
-`tests/course_lib/fusion/formula_programs.py`.
+`course_lib.verify` in fp64: values, gradients, strides, aliasing, mutation, masks of dropout, state. Where
+LayerNorm became BatchNorm, it is compared with the program whose LayerNorm was exchanged by hand. The programs are
+described in `benchmarks/fusion_trials/generated_programs.py`. A program that PyTorch itself refuses to run is counted
+separately. The same is done for formulas that are written out, in random order and spelling, see
+`benchmarks/fusion_trials/formula_programs.py`.
 
 Exit status: 0 if no result was wrong and at least 95 % of the programs that must fuse did; 1 otherwise.
 """
-
-from __future__ import annotations
 
 import argparse
 import collections
@@ -23,8 +21,8 @@ from collections.abc import Callable, Iterable
 
 import torch
 
-from tests.course_lib.fusion.formula_trials import FormulaOutcome, try_formula
-from tests.course_lib.fusion.program_trials import Outcome, try_out
+from benchmarks.fusion_trials.formula_trials import FormulaOutcome, try_formula
+from benchmarks.fusion_trials.program_trials import Outcome, try_out
 
 MUST_FUSE_SHARE = 0.95
 
@@ -75,7 +73,7 @@ def main() -> int:
 
 
 def _sweep(what: str, trial: Callable[[int], Outcome | FormulaOutcome], numbers: range) -> bool:
-    """Run one sweep, print what came of it, and return whether it failed."""
+    """Run one sweep, print its result, and return whether it failed."""
     start, busy = time.perf_counter(), time.process_time()
     outcomes = [trial(number) for number in numbers]
     wrong = [outcome for outcome in outcomes if outcome.wrong]

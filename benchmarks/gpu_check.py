@@ -9,12 +9,10 @@ nothing, and what it had found by then is kept.
 Exit status: 0 nothing failed, 1 a test, the timer's check or a section failed, 3 no CUDA device is here. A target of
 speed that is missed is in the table, and changes no exit status.
 
-``--dry-run`` tries everything out on the CPU, on tiny tensors: nothing is measured. Where Triton is installed, the
+`--dry-run` tries everything out on the CPU, on tiny tensors: nothing is measured. Where Triton is installed, the
 operators run as kernels in its interpreter; with TRITON_INTERPRET=0 in the environment, as PyTorch's own operators.
 Not yet run on CUDA.
 """
-
-from __future__ import annotations
 
 import argparse
 import sys
@@ -26,8 +24,7 @@ sys.path.insert(0, str(ROOT))  # a GPU machine has this folder, but did not inst
 
 import torch  # noqa: E402  # beside the next two
 
-from benchmarks.gpu import report  # noqa: E402  # found by the line above
-from benchmarks.gpu.running import run_all  # noqa: E402
+from benchmarks.gpu import running  # noqa: E402  # found by the line above
 from benchmarks.gpu.section import sections  # noqa: E402
 
 BUDGET_S = 460.0  # of all sections together: under eight minutes, start and report included
@@ -47,16 +44,16 @@ def main() -> int:
         print("torch finds no CUDA device here; run this on a machine with an NVIDIA GPU.", file=sys.stderr)
         return 3
     if arguments.dry_run:
-        print(report.DRY.strip("*"))
+        print(running.DRY.strip("*"))
     budget_s = arguments.budget or (DRY_BUDGET_S if arguments.dry_run else BUDGET_S)
     chosen = {name: one for name, one in sections().items() if not arguments.only or name in arguments.only}
     start_s, results = time.monotonic(), []
-    for result in run_all(chosen, device, budget_s):
+    for result in running.run_all(chosen, device, budget_s):
         print(f"==> {result.section.title}: {result.ending} in {result.elapsed_s:.0f} s", flush=True)
         results.append(result)
-    record = report.as_record(results, device, time.monotonic() - start_s)
-    table = report.as_markdown(results, record)
-    print(f"{table}\n==> Written to {report.write(record, table, arguments.results)}")
+    record = running.as_record(results, device, time.monotonic() - start_s)
+    table = running.as_markdown(results, record)
+    print(f"{table}\n==> Written to {running.write(record, table, arguments.results)}")
     return 1 if any(result.failures for result in results) else 0
 
 

@@ -1,4 +1,4 @@
-"""What is measured of the fused operators: each beside the separate operators, and beside a peer's way to fuse them.
+"""Define the cases that are measured: each fused operator, the separate operators, and a peer's way to fuse them.
 
 A case is one operator with the tensors of one size. Its programs compute the same real function:
 
@@ -8,8 +8,6 @@ A case is one operator with the tensors of one size. Its programs compute the sa
   formula written by hand for GELU, and LayerNorm left to PyTorch's own kernel;
 - `kernel`: the operator of `course_lib.kernels`.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -32,7 +30,7 @@ Program = Callable[..., torch.Tensor]
 
 @dataclasses.dataclass(frozen=True)
 class Operator:
-    """An operator to measure: its programs, its tensors, and the least that they must move."""
+    """Describe an operator to measure: its programs, its tensors, and the least traffic."""
 
     name: str
     arguments: str  # one letter a tensor: r for one of shape (rows, columns), c for one of shape (columns,)
@@ -69,7 +67,7 @@ def _gelu_tanh_gradient(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor)
 
 
 def bias_dropout_add(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor, p: float) -> torch.Tensor:
-    """Return the branch with its bias, dropped out, plus the residual; without dropout where p is 0."""
+    """Return `dropout(branch + bias) + residual`; without dropout where p is 0."""
     return residual + F.dropout(x + bias, p, training=p > 0)
 
 

@@ -1,7 +1,5 @@
 """Measure the fused operators as fractions of the speed at which this machine copies memory. Not yet run on CUDA."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +9,8 @@ import torch
 import torch._functorch.config
 
 from benchmarks.kernel_cases import Operator, Program, operators
-from course_lib.timing import Timing, time_callable
+from course_lib.timing import time_callable
+from course_lib.timing.clocks import Timing
 
 FORWARD_TARGET, BACKWARD_TARGET = 0.85, 0.70  # of copy bandwidth, at 35,000 rows and more
 ENOUGH_ROWS = 35_000
@@ -20,7 +19,7 @@ COPY_BYTES = 2**29  # more than any cache, and small beside the memory
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """On what to measure, and for how long."""
+    """Hold the sizes to measure and the time to spend."""
 
     device: str
     sizes: tuple[tuple[int, int], ...]  # rows, columns
@@ -47,7 +46,7 @@ def dry_plan() -> Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One program, one way: how long it took, and how that compares with a copy of as many bytes."""
+    """Hold the time of one program in one direction, compared with a copy of as many bytes."""
 
     operator: str
     rows: int
@@ -65,7 +64,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """All that was measured, and what was left out for lack of time or failed."""
+    """Hold all measurements, and the cases that failed or did not fit into the budget."""
 
     device: str
     copy_gb_per_s: float
@@ -77,7 +76,7 @@ class Report:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Report:
+    def from_json(cls, data: Mapping[str, Any]) -> "Report":
         """Return the report that `to_json` gave."""
         measured = tuple(Measured(**{**one, "notes": tuple(one["notes"])}) for one in data["measured"])
         return cls(data["device"], data["copy_gb_per_s"], measured, tuple(data["left_out"]))

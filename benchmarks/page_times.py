@@ -1,13 +1,11 @@
-"""How long the pages take that an instructor of sixty opens: Formgrader's, feedback, the class report.
+"""Measure how long pages take that an instructor of sixty students opens: Formgrader, feedback, the class report.
 
 python -m benchmarks.page_times [--students 60] [--quick] [--work FOLDER]
 
-A made-up class is graded first (`demo.afternoon`), unless FOLDER holds one. Each page is opened in
+A made-up class is graded first (`python -m demo afternoon`), unless FOLDER holds one. Each page is opened in
 Chromium, once unmeasured and three times measured, until it is loaded and holds its rows. Exit status: 0 each median is
 below 2 s · 1 one is not · 2 there is no Chromium.
 """
-
-from __future__ import annotations
 
 import argparse
 import asyncio
@@ -18,8 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.browser import NoBrowserError, browser, find
-from benchmarks.jupyter_server import jupyter_server
+from scripts.browser import NoBrowserError, browser, find, jupyter_server
 
 ROOT = Path(__file__).parents[1]
 NAME = "00_start_here"
@@ -29,7 +26,7 @@ ROWS = "document.querySelectorAll('tbody tr').length >= {} && !document.body.inn
 
 
 def addresses(server: str, work: Path, rows: int) -> dict[str, tuple[str, str]]:
-    """Each page's name, with its address and what tells that it is there; the submission's is found on the way."""
+    """Return the name of each page with its address and an expression that tells that it is loaded."""
     grader, most = f"{server}/formgrader", work / "feedback" / "outputs_01" / NAME / f"{NAME}.html"
     return {
         "Formgrader: assignments": (grader, ROWS.format(1)),
@@ -43,7 +40,7 @@ def addresses(server: str, work: Path, rows: int) -> dict[str, tuple[str, str]]:
 
 
 async def times_s(server: str, work: Path, rows: int) -> dict[str, float]:
-    """The median seconds of each page."""
+    """Return the median seconds of each page."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as profile:
         async with browser(Path(profile)) as tab:
@@ -73,7 +70,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         work = (options.work or Path(folder) / "work").resolve()
         if not options.work:
-            command = ["-m", "demo.afternoon", "--students", str(size), "--work", str(work)]
+            command = ["-m", "demo", "afternoon", "--students", str(size), "--work", str(work)]
             if (status := subprocess.run([sys.executable, *command], cwd=ROOT, stdout=sys.stderr).returncode) > 1:
                 return status
         rows = sum(1 for _ in work.glob(f"autograded/*/{NAME}"))

@@ -1,4 +1,4 @@
-"""How long a student waits for `check`: the reference solution of each exercise, checked again and again.
+"""Measure how long a student waits for `check`, with the reference solution of each exercise.
 
     python -m benchmarks.practice_checks [--exercises ID ...] [--quick]
 
@@ -6,8 +6,6 @@ All checks are made in one process, as in one notebook, so only the very first o
 process from which workers are forked. Exit status 1 if a check took longer than the target after the first, or if a
 solution missed a point.
 """
-
-from __future__ import annotations
 
 import argparse
 import linecache
@@ -30,7 +28,7 @@ QUICK = ("01_scaled_dot_product", "04_read_a_graph", "05_bias_silu_pass")
 
 
 def answer_of(exercise_id: str) -> Callable[..., Any]:
-    """The function of the reference solution, which is ours, defined as a notebook's cell would define it."""
+    """Return the function of our reference solution, defined as a cell of a notebook defines it."""
     exercise = find(exercise_id)
     text = next(control.answer for control in controls(exercise_id) if control.name == REFERENCE)
     name = f"<cell {exercise_id}>"
@@ -44,7 +42,7 @@ def answer_of(exercise_id: str) -> Callable[..., Any]:
 
 
 def times_of(exercise_id: str) -> tuple[list[float], bool]:
-    """Seconds of each check, and whether all of them gave every point."""
+    """Return the seconds of each check, and whether all of them gave all points."""
     answer, taken, right = answer_of(exercise_id), [], True
     for _ in range(1 + REPEATS):
         started = time.monotonic()

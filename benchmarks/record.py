@@ -2,11 +2,9 @@
 
     python -m benchmarks.record NAME [--results FOLDER] [arguments of benchmarks/NAME.py]
 
-A run with ``--quick`` only shows that all of it works, so it is kept only where ``--results`` says. Exit status: that
+A run with `--quick` only shows that all of it works, so it is kept only where `--results` says. Exit status: that
 of the measurement.
 """
-
-from __future__ import annotations
 
 import argparse
 import datetime
@@ -36,7 +34,7 @@ def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def as_markdown(name: str, arguments: Sequence[str], machine: str, status: int, printed: str) -> str:
-    """Return what is kept: how to repeat it, on what machine it was run and how busy that was, and what it printed."""
+    """Return the record: the command, the machine and its load, and the output."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     command = " ".join(["python -m benchmarks.record", name, *arguments])
     facts = "\n".join(f"- {line}" for line in machine.splitlines())

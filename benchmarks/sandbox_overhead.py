@@ -1,4 +1,4 @@
-"""What isolation costs: from the request for a worker to its first answer, by level, cold and forked from the zygote.
+"""Measure what isolation costs: from the request for a worker to its first answer, by level, cold and from the zygote.
 
     python -m benchmarks.sandbox_overhead            # levels of this machine, about a minute each
     python -m benchmarks.sandbox_overhead --quick    # a few workers of each kind
@@ -7,8 +7,6 @@ A submission here is the smallest there is: start, load an answer, call it once,
 that may be busy, so the best is printed beside the median, and processor time, which a busy machine changes less. The
 latter is not known of cold workers, since bubblewrap does not wait for its grandchildren.
 """
-
-from __future__ import annotations
 
 import argparse
 import os
@@ -24,14 +22,13 @@ from pathlib import Path
 from autograder.host.channel import Channel
 from autograder.host.sandbox import Level, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox
 from autograder.host.sandbox.sandbox import WORKER
-from autograder.protocol import Kind
+from autograder.protocol import FrameKind
+from autograder.protocol.contract import request_body
+from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.protocol.requests.value import Ask
 
 LIMITS = Limits(wall_s=120.0)
-LOAD = {
-    "mode": "value",
-    "parts": [{"name": "answer", "text": "def entry(question):\n    return question"}],
-    "entry_point": "entry",
-}
+LOAD = LoadAnswer("value", "entry", (Part("answer", "def entry(question):\n    return question"),))
 PATIENCE_S = 120.0
 PATH = re.compile(r"/[\w./-]+")  # a table is read elsewhere, where this machine's paths say nothing
 TARGET_MS, TARGET_A_MINUTE = 150, 400
@@ -39,7 +36,7 @@ TARGET_MS, TARGET_A_MINUTE = 150, 400
 
 @dataclass
 class Series:
-    """Submissions one after another, all started in the same way."""
+    """Hold the times of submissions that were all started in the same way."""
 
     level: int
     way: str
@@ -72,8 +69,8 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
         deadline = time.monotonic() + PATIENCE_S
         channel = Channel(worker.socket)
         channel.wait_ready(deadline)
-        channel.request(Kind.LOAD, LOAD, deadline_s=deadline)
-        reply = channel.request(Kind.CALL, {"question": 42}, deadline_s=deadline)
+        channel.request(FrameKind.LOAD, request_body(LOAD), deadline_s=deadline)
+        reply = channel.request(FrameKind.CALL, request_body(Ask(42)), deadline_s=deadline)
         answered = time.perf_counter()
         assert reply.body["value"] == 42, "a worker that echoes"
         ending = worker.end(grace_s=PATIENCE_S)
@@ -82,7 +79,7 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
 
 
 def measure(sandbox: Sandbox, way: str, count: int) -> Series:
-    """Submit ``count`` times, the start of a zygote not included."""
+    """Submit `count` times, the start of a zygote not included."""
     series = Series(sandbox.level, way)
     zygotes = sandbox.zygotes
     if way == "zygote":

@@ -1,16 +1,14 @@
-"""How often the judge's verdict on a speedup is right, with real workers and its own clock, where the truth is known.
+"""Measure how often the judge's verdict on a known speedup is right, with real workers and the judge's own clock.
 
     python -m benchmarks.speed_verdicts [--quick] [--runs N] [--results FOLDER]
 
 A graph that calls an operator n times is judged against one that calls it m times and gives the same output, so the
 true ratio is m / n. First the baseline against itself: the ratio must be 1.00 within 2 %. Then a known ratio of 1.5,
 which must PASS where 1.2 is asked for and FAIL where 2.0 is, idle and while another process keeps every other core
-busy. ``--quick`` makes three runs of each, for CI, and judges only that no verdict is wrong.
+busy. `--quick` makes three runs of each, for CI, and judges only that no verdict is wrong.
 
 Exit status: 0 if all of it holds, 1 otherwise.
 """
-
-from __future__ import annotations
 
 import argparse
 import datetime
@@ -37,6 +35,7 @@ from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Program, TensorSpec, traced
 from benchmarks.timing_decisions import idle, loaded, upper_bound
+from course_lib.show import Table
 from course_lib.timing import Verdict, environment
 
 SCHEMA = "fusion-course/speed-verdicts/1"
@@ -49,7 +48,7 @@ SAME_TRIALS = 3
 
 @dataclass
 class Cell:
-    """What came out for one question under one condition."""
+    """Hold the verdicts on one question under one condition."""
 
     condition: str
     question: str
@@ -62,17 +61,17 @@ class Cell:
 
     @property
     def runs(self) -> int:
-        """How many verdicts there are."""
+        """Return the number of verdicts."""
         return self.verdicts.total()
 
     @property
     def wrong(self) -> int:
-        """How many are not the wanted one."""
+        """Return the number of verdicts that are not the wanted one."""
         return self.runs - self.verdicts[self.wanted]
 
 
 def repeated(count: int) -> Program:
-    """A program that computes tanh ``count`` times and returns it once; tracing keeps calls that nobody reads."""
+    """Return a program that computes tanh `count` times and returns one result; tracing keeps calls without users."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         results = [torch.tanh(x) for _ in range(count)]
@@ -82,7 +81,7 @@ def repeated(count: int) -> Program:
 
 
 def known(sandbox: Sandbox, candidate: int, baseline: int) -> Contest:
-    """A contest of which the outcome is known."""
+    """Return a contest with a known outcome."""
     draw = Draw(int.from_bytes(os.urandom(7), "little"), "speed verdicts")
     answer = traced(repeated(candidate), draw)
     speed = Speed(repeated(baseline), ideal_ratio=IDEAL)
@@ -91,7 +90,7 @@ def known(sandbox: Sandbox, candidate: int, baseline: int) -> Contest:
 
 @dataclass(frozen=True)
 class Asked(Thresholds):
-    """The two ratios of the experiment, in the place of an exercise's."""
+    """Hold the two ratios of the experiment, in place of those of an exercise."""
 
     passing: float = 1.2
     full: float = 2.0
@@ -144,7 +143,7 @@ def against_itself(cell: Cell, of: Contest) -> None:
 
 
 def row(cell: Cell) -> dict[str, str]:
-    """Return what is shown of a cell."""
+    """Return the row of a cell in the table."""
     return {
         "condition": cell.condition,
         "load before": f"{cell.load_before:.1f}",
@@ -163,13 +162,11 @@ def row(cell: Cell) -> dict[str, str]:
 def table(cells: Sequence[Cell]) -> str:
     """Return a line for each cell."""
     rows = [row(cell) for cell in cells]
-    lines = [list(rows[0]), *(list(one.values()) for one in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    return str(Table(tuple(rows[0]), tuple(tuple(one.values()) for one in rows), rule="none"))
 
 
 def write(cells: Sequence[Cell], folder: Path) -> Path:
-    """Write everything as JSON into ``folder`` and return where it lies."""
+    """Write everything as JSON into `folder` and return where it lies."""
     folder.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     record: dict[str, Any] = {"schema": SCHEMA, "date": date, "machine": environment().to_json()}

@@ -1,4 +1,4 @@
-"""How often the rule that decides on a speedup is wrong, measured where the true ratio is known.
+"""Measure how often the rule that decides on a speedup is wrong, where the true ratio is known.
 
     python -m benchmarks.timing_decisions [--minutes MINUTES] [--seed SEED] [--results FOLDER] [--quick]
 
@@ -9,10 +9,8 @@ below the cut, and a FAIL at 4 % or more above it. Beside it stand two rules on 
 ratio of the means, or of the fastest times, above the cut?
 
 Exit status: 0 if at most 1 % of the verdicts on each side are wrong, idle and loaded; 1 otherwise. A run with
-``--quick`` takes one verdict of each kind on few pairs, which proves nothing about the rule, so its status is 0.
+`--quick` takes one verdict of each kind on few pairs, which proves nothing about the rule, so its status is 0.
 """
-
-from __future__ import annotations
 
 import argparse
 import dataclasses
@@ -32,7 +30,8 @@ from pathlib import Path
 
 import torch
 
-from course_lib.timing import Comparison, Verdict, compare, decide_speedup, environment
+from course_lib.timing import Verdict, compare, decide_speedup, environment
+from course_lib.timing.paired_runs import Comparison
 
 SCHEMA = "fusion-course/timing-decisions/1"
 THRESHOLD, CUT = 1.2, 1.152
@@ -48,7 +47,7 @@ Step = Callable[[], object]
 
 @dataclasses.dataclass
 class Cell:
-    """What came out for one operation, under one condition, at one true ratio."""
+    """Hold the verdicts on one operation, under one condition, at one true ratio."""
 
     condition: str
     operation: str
@@ -63,22 +62,22 @@ class Cell:
 
     @property
     def is_below(self) -> bool:
-        """Whether the candidate should fail."""
+        """Tell whether the candidate should fail."""
         return self.ratio < CUT
 
     @property
     def trials(self) -> int:
-        """How many verdicts there are."""
+        """Return the number of verdicts."""
         return self.verdicts.total()
 
     @property
     def wrong(self) -> int:
-        """How many verdicts say the opposite of the truth."""
+        """Return the number of verdicts that are the opposite of the truth."""
         return self.verdicts[Verdict.PASS if self.is_below else Verdict.FAIL]
 
     @property
     def undecided(self) -> int:
-        """How many verdicts say neither."""
+        """Return the number of verdicts that are neither PASS nor FAIL."""
         return self.verdicts[Verdict.INCONCLUSIVE] + self.verdicts[Verdict.ENVIRONMENT]
 
     def add(self, comparison: Comparison) -> None:
@@ -130,7 +129,7 @@ OPERATIONS: dict[str, Callable[[], Step]] = {"compute": compute, "memory": memor
 
 @contextmanager
 def loaded() -> Iterator[None]:
-    """Keep every core but one busy meanwhile."""
+    """Keep every core but one busy within the block."""
     command = [sys.executable, "-S", "-c", "print(flush=True)\nwhile True: sum(range(100_000))"]
     hogs = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(max(1, (os.cpu_count() or 2) - 1))]
     try:
@@ -146,7 +145,7 @@ def loaded() -> Iterator[None]:
 
 @contextmanager
 def idle() -> Iterator[None]:
-    """Add nothing to what the machine does anyway."""
+    """Add no load to the machine."""
     yield
 
 
@@ -176,7 +175,7 @@ def run(condition: str, budget_s: float, lot: random.Random, max_pairs: int) -> 
 
 
 def upper_bound(wrong: int, trials: int) -> float:
-    """Return the rate that the true rate lies below, with 95 % confidence (Clopper and Pearson, 1934)."""
+    """Return the upper bound of the true rate with 95 % confidence (Clopper and Pearson, 1934)."""
     low, high = wrong / trials, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -185,7 +184,7 @@ def upper_bound(wrong: int, trials: int) -> float:
 
 
 def at_most(wrong: int, trials: int, rate: float) -> float:
-    """Return how likely at most so many wrong verdicts are at this rate."""
+    """Return the probability of at most so many wrong verdicts at this rate."""
     term = total = (1 - rate) ** trials
     for k in range(wrong):
         if rate == 1.0:
@@ -196,7 +195,7 @@ def at_most(wrong: int, trials: int, rate: float) -> float:
 
 
 def row(cell: Cell) -> dict[str, str]:
-    """Return what is shown of a cell."""
+    """Return the row of a cell in the table."""
     return {
         "condition": cell.condition,
         "load before": f"{cell.load_before:.1f}",

@@ -1,18 +1,19 @@
-"""What the notebooks import: models to capture, graphs to read, passes that fuse, operators to fuse onto.
+"""The library of the notebooks: models to capture, graphs to read, passes that fuse, fused operators.
 
-The packages are imported one by one (``from course_lib.graph import table``), so that each costs only what
-it needs. In the order in which one needs them:
+Import the packages one by one (`from course_lib.graph import table`), since each loads only what it needs. In the
+order of the lessons:
 
-    doctor      doctor() looks whether this machine has what the course needs
+    doctor      doctor() checks whether this machine has what the course needs
     models      workload("bert_layer").build() gives a model with inputs
     capture     capture(model, inputs, mode="fx") gives its graph; compare_modes tries all modes
-    graph       table(captured.graph_module), draw(...), cost(model, inputs): look, and count
-    fusion      fuse(model, inputs) gives a cheaper graph and says what it left alone; verify compares both
+    graph       table(captured.graph_module), draw(...), cost(model, inputs): show and count
+    fusion      fuse(model, inputs) gives a cheaper graph and reports refusals; verify compares both
     kernels     the fused operators themselves, such as bias_gelu(x, bias)
-    schedule    create_schedule(model): say beside the model how it is to be computed
+    schedule    create_schedule(model): optimise a model without changing its definition
     backends    a backend of your own for torch.compile; machine is a toy to compile for
     timing      time_callable, compare, decide_speedup: is it faster?
     profiling   profile_operators, inference_report: where does the time go?
-    training    train a small language model on what is on every machine
+    training    train a small language model on docstrings of the standard library
+    show        tables with a text and an HTML face, quantities with their units
     errors      every error that is raised on purpose
 """

@@ -1,4 +1,4 @@
-"""Every error that the library raises on purpose.
+"""Define every error that the library raises on purpose.
 
     CourseError
     ├── CaptureError    a program could not be turned into a graph
@@ -9,7 +9,7 @@
     ├── KernelError     a fused operator was called with tensors that it is not written for
     ├── ModelError      a model was configured in a way that cannot work
     ├── TrainingError   a training run was configured, fed or resumed in a way that cannot work
-    ├── TimingError     something could not be measured, or numbers that were handed over mean nothing
+    ├── TimingError     something could not be measured, or the given times are invalid
     └── ProfilingError  a profile or a report was asked for in a way that cannot work
 
 Each message says what was given, what was expected, and what to do next. A pass that meets a graph which it
@@ -54,7 +54,7 @@ class TrainingError(CourseError):
 
 
 class TimingError(CourseError):
-    """Something could not be measured, or numbers that were handed over mean nothing."""
+    """Something could not be measured, or the given times are invalid."""
 
 
 class ProfilingError(CourseError):

@@ -1,16 +1,9 @@
-"""An instructor's afternoon: a class of sixty hands in by exchange and upload, is graded, and gets its feedback back.
-
-    python -m demo.afternoon [--students 60] [--assignment 00_start_here] [--work FOLDER]
+"""Run an instructor's afternoon: a class of sixty hands in by exchange and upload, is graded, and gets its feedback.
 
 Every step is the one that the guide for instructors (docs/instructor.md) names, and its seconds are printed.
-Exit status: 0 every mark and every page of feedback is as it should be · 1 something differs · 4 a failure of ours.
 """
 
-from __future__ import annotations
-
-import argparse
 import contextlib
-import logging
 import os
 import shutil
 import subprocess
@@ -20,27 +13,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.classroom.batch import JournalError, LocalEngine
+from autograder.classroom.batch import LocalEngine
 from autograder.classroom.nbgrader.course import Course, NbgraderError, open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
-from autograder.classroom.nbgrader.release import ReleaseError, release
+from autograder.classroom.nbgrader.release import release
 from autograder.classroom.roster import import_roster
-from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
+from autograder.host.sandbox import Sandbox
 from demo import students
 from demo.class_file import Member
-from demo.feedback_back import feedback_back
-from demo.generated import FIRST_LMS_ID, TooSmallError, generated_class, write_roster
+from demo.generated import FIRST_LMS_ID, generated_class, write_roster
 from demo.hand_in import hand_in
-from demo.stated_marks import differences, read_marks
+from demo.outcome import differences, feedback_back, read_marks
 
-AS_STATED, DIFFERENT, OUR_FAILURE = 0, 1, 4
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 UPLOADED = ("full", "partial", "split")  # every other one of these kinds hands in by the learning platform
 
 
 @dataclass(frozen=True)
 class Afternoon:
-    """What an afternoon came to."""
+    """The result of an afternoon."""
 
     graded: Graded
     differences: tuple[str, ...]
@@ -49,7 +40,7 @@ class Afternoon:
 
 
 def run_afternoon(work: Path, assignment: str, size: int, *, sandbox: Sandbox, answers: Path) -> Afternoon:
-    """Run the whole cycle below ``work``, which is made anew."""
+    """Run the whole cycle below `work`, which is emptied first."""
     started = time.monotonic()
     shutil.rmtree(work, ignore_errors=True)
     os.environ |= {"COURSE_WORK": str(work), "COURSE_EXCHANGE": str(work / "exchange")}  # for nbgrader_config.py
@@ -107,36 +98,3 @@ def _step(name: str) -> Iterator[None]:
     started = time.monotonic()
     yield
     print(f"    {name}: {time.monotonic() - started:.1f} s", flush=True)
-
-
-def main() -> int:
-    """Run the afternoon in this checkout."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--students", type=int, default=60)
-    parser.add_argument("--assignment", default="00_start_here")
-    parser.add_argument("--work", type=Path, default=ROOT / "work" / "afternoon", help="folder for all that is made")
-    parser.add_argument("--answers", type=Path, default=ROOT / "tests" / "submissions", metavar="FOLDER")
-    options = parser.parse_args()
-    logging.getLogger("traitlets").setLevel(logging.ERROR)  # nbgrader tells each step of each student
-    try:
-        done = run_afternoon(
-            options.work.resolve(),
-            options.assignment,
-            options.students,
-            sandbox=open_sandbox(),
-            answers=options.answers,
-        )
-    except (ReleaseError, SandboxError, JournalError, NbgraderError, TooSmallError, OSError) as error:
-        print(f"afternoon: {error}", file=sys.stderr)
-        return OUR_FAILURE
-    for sentence in done.differences:
-        print(f"DIFFERENT {sentence}")
-    print(f"report    {done.graded.page}\nmarks     {done.graded.csv}")
-    verdict = f"{len(done.differences)} differences" if done.differences else "every mark is as stated"
-    print(f"{len(done.graded.records)} of {options.students} students handed in, {done.pages} fetched feedback")
-    print(f"{done.seconds:.0f} s: {verdict}")
-    return DIFFERENT if done.differences else AS_STATED
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,26 +1,29 @@
 """Read one member of the demonstration's class: a Python file with answers and the marks they must get.
 
-The file is text, divided by lines that begin with ``# %%``; nothing in it is run here.
+The file is text, divided by lines that begin with `# %%`; nothing in it is run here.
 
     # %% answer EXERCISE = MARKS          the text below is the answer cell, and must get these marks
     # %% split                            the answer goes on in a second cell, as after splitting a cell in JupyterLab
     # %% solution EXERCISE = MARKS        the answer cell is that of the notebook with solutions
     # %% mistake EXERCISE = MARKS: NAME   the answer cell is that of the exercise's control of this name
     # %% unanswered EXERCISE              the answer cell stays as it was released
-    # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `damage`
+    # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `hand_in`
 
 What stands below a solution, a mistake or an unanswered cell is for people.
 """
 
-from __future__ import annotations
-
 import ast
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo.known_answers import control, solution
+from autograder.classroom.nbgrader.markers import with_solutions
+from autograder.classroom.status import CommandError
+from autograder.exercises.registry import hidden_part
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 _MARK = "# %%"
 _MARKS = r"(?P<exercise>\d\d_\w+) = (?P<marks>\d+(\.\d+)?)"
@@ -30,7 +33,7 @@ _UNANSWERED = re.compile(r"unanswered (?P<exercise>\d\d_\w+)")
 _DO = re.compile(r"do (?P<assignment>\d\d_\w+) (?P<what>\w+)")
 
 
-class ClassFileError(ValueError):
+class ClassFileError(CommandError):
     """A file of the class is not written as it should be."""
 
 
@@ -47,12 +50,12 @@ class Member:
 
 
 def read_class(folder: Path) -> tuple[Member, ...]:
-    """All members, from ``folder/KIND/NAME.py``."""
+    """Return all members, from `folder/KIND/NAME.py`."""
     return tuple(read_member(path) for path in sorted(folder.glob("*/*.py")))
 
 
 def read_member(path: Path) -> Member:
-    """One member; raises `ClassFileError` naming the line that is wrong."""
+    """Return one member; raises `ClassFileError` naming the line that is wrong."""
     text = path.read_text(encoding="utf-8")
     answers: dict[str, list[str]] = {}
     marks: dict[str, float] = {}
@@ -90,6 +93,24 @@ def _frozen(lists: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """The head and the text of each part; what stands before the first belongs to people."""
+    """Return the head and the text of each part; what stands before the first is for people."""
     parts = re.split(rf"^{_MARK} *(.*)\n?", text, flags=re.MULTILINE)
     return [(head.strip(), body.strip("\n")) for head, body in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def solution(exercise: str, notebooks: Path = NOTEBOOKS) -> str:
+    """Return the answer cell of `exercise` in the notebook with solutions; raises `LookupError` if there is none."""
+    for path in sorted(notebooks.glob(f"{exercise[:2]}_*/*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise:
+                return with_solutions("".join(cell["source"]))
+    raise LookupError(f"no notebook has an answer cell of {exercise}.")
+
+
+def control(exercise: str, name: str) -> str:
+    """Return the answer of the exercise's own control of that name; raises `LookupError` if it has none."""
+    part = hidden_part(exercise)
+    known = {one.name: one.answer for one in part.controls} if part else {}
+    if name not in known:
+        raise LookupError(f"{exercise} has no control {name!r}; there are {', '.join(known) or 'none'}.")
+    return known[name].strip("\n")

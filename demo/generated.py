@@ -1,11 +1,9 @@
-"""A class of any size, made up of what students hand in: right, half right, mistaken, hostile, damaged, nothing at all.
+"""Make up a class of any size that hands in what students do: right, half right, mistaken, hostile, damaged, nothing.
 
-Nobody in it is a person: a student's id says what is handed in, ``full_07`` or ``damaged_02``. Answers are taken from
+Nobody in it is a person: a student's id says what is handed in, `full_07` or `damaged_02`. Answers are taken from
 where their marks are stated already, so that every member states its own: the controls of an exercise, and the class
 kept in tests/submissions. The same seed makes the same class.
 """
-
-from __future__ import annotations
 
 import ast
 import csv
@@ -14,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from autograder.classroom.status import CommandError
 from autograder.exercises import find, of_assignment
 from autograder.exercises.quality.controls import controls
 from autograder.exercises.registry import hidden_part
@@ -26,7 +25,7 @@ OF_SIXTY = {
     "mistaken": 8,
     "damaged": 7,
     "hostile": 6,
-    "absent": 3,  # in the roster, and never heard of
+    "absent": 3,  # in the roster, but hands in nothing
     "split": 3,
     "copied": 2,  # from each other
     "linked": 2,
@@ -50,12 +49,12 @@ HOSTILE = (
 Answer = tuple[str, float]  # the text of an answer cell and its marks
 
 
-class TooSmallError(ValueError):
+class TooSmallError(CommandError):
     """A class that cannot have one of each kind."""
 
 
 def generated_class(assignment: str, students: int, *, answers: Path, seed: int = 1) -> tuple[Member, ...]:
-    """Make the members of a class that was given one ``assignment``; ``answers`` is tests/submissions.
+    """Make the members of a class that was given one `assignment`; `answers` is tests/submissions.
 
     Raises `TooSmallError` for fewer than `SMALLEST` students.
     """
@@ -95,7 +94,7 @@ class _Pool:
         known = [(c.answer, float(c.marks)) for c in controls(exercise) if not c.below]
         known += [(text, marks) for kind, text, marks in stated if kind != "hostile"]
         self.right = next((c.answer, self.most) for c in part.controls if c.name == REFERENCE)
-        # an endless loop is worth a test of its own, but not a minute of every class
+        # an endless loop has a test of its own, and would take a minute of every class
         self.wrong = [(text, marks) for text, marks in known if marks < self.most and "while True" not in text]
         self.half = [answer for answer in self.wrong if answer[1] > 0]
         self.hostile = [(text, marks) for kind, text, marks in stated if kind == "hostile"]
@@ -107,6 +106,12 @@ class _Pool:
 
 
 Pools = Mapping[str, _Pool]
+
+
+def _right(pool: _Pool, place: int, random: Random) -> Answer:
+    return pool.right
+
+
 _TAKE: dict[str, Callable[[_Pool, int, Random], Answer]] = {
     "partial": lambda pool, place, random: (
         random.choice(pool.half) if pool.half else pool.right if place % 2 else (STUB, 0.0)
@@ -122,12 +127,12 @@ def _member(kind: str, number: int, assignment: str, pools: Pools, random: Rando
     if kind == "absent":
         return Member(name, kind, "Hands in nothing.", {}, {}, {})
     damage = _damage(kind, number)
-    take = _TAKE.get(kind, lambda pool, place, random: pool.right)
+    take = _TAKE.get(kind, _right)
     texts: dict[str, tuple[str, ...]] = {}
     marks: dict[str, float] = {}
     for place, (exercise, pool) in enumerate(pools.items()):
         text, earned = take(pool, place + number, random)
-        # two people do not hand in the same file, unless one has it from the other
+        # no two students hand in the same file, unless one copied it
         own = text if kind in ("copied", "untouched") else f"{text.rstrip()}\n\n# handed in by {name}\n"
         texts[exercise] = _halves(own) if kind == "split" else (own,)
         marks[exercise] = 0.0 if set(damage) & set(COSTS_ALL) else earned
@@ -142,6 +147,6 @@ def _damage(kind: str, number: int) -> tuple[str, ...]:
 
 
 def _halves(text: str) -> tuple[str, ...]:
-    """The text in two parts, which joined with a line break are the text again."""
+    """Return the text in two parts, which joined with a line break are the text again."""
     lines = text.split("\n")
     return "\n".join(lines[: len(lines) // 2]), "\n".join(lines[len(lines) // 2 :])

@@ -1,21 +1,23 @@
-"""Make a member's hand-in: the released notebooks with the answers filled in, as JupyterLab would save them."""
+"""Make a member's hand-in: the released notebooks with the answers filled in, as JupyterLab would save them.
 
-from __future__ import annotations
+Each thing that happens to a notebook on its way, by accident or on purpose, is one function of the handed-in folder.
+"""
 
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from autograder.exercises import of_assignment
 from demo.class_file import ClassFileError, Member
-from demo.damage import damaged
 
 TIMESTAMP = "2026-01-15 12:00:00 UTC"
+SCRIPT = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
 
 
 def hand_in(member: Member, release: Path, submitted: Path) -> None:
-    """Write every assignment that ``member`` answered below ``submitted/NAME``.
+    """Write every assignment that `member` answered below `submitted/NAME`.
 
     Raises `ClassFileError` if an answer belongs to no released notebook.
     """
@@ -33,7 +35,7 @@ def hand_in(member: Member, release: Path, submitted: Path) -> None:
         (target / f"{folder.name}.ipynb").write_text(json.dumps(notebook, indent=1), encoding="utf-8")
         (target / "timestamp.txt").write_text(TIMESTAMP)
         for what in member.damage.get(folder.name, ()):
-            damaged(target, what)
+            damage(target, what)
     if left:
         raise ClassFileError(f"{member.name}: no released notebook has {', '.join(sorted(left))}.")
 
@@ -48,3 +50,122 @@ def _fill(notebook: dict[str, Any], exercise: str, parts: tuple[str, ...]) -> No
         if "id" in cell and number:
             cell["id"] = f"{cell['id'][:50]}-{number}"
         cells[at + number : at + number + (number == 0)] = [cell]
+
+
+def damage(folder: Path, what: str) -> None:
+    """Do `what` to the hand-in in `folder`; raises `ClassFileError` if nothing is called so."""
+    if what not in _KINDS:
+        raise ClassFileError(f"no damage is called {what!r}; there are {', '.join(sorted(_KINDS))}.")
+    _KINDS[what](folder)
+
+
+def _notebook(folder: Path) -> Path:
+    return folder / f"{folder.name}.ipynb"
+
+
+def _cut_off(folder: Path) -> None:
+    content = _notebook(folder).read_bytes()
+    _notebook(folder).write_bytes(content[: len(content) // 2])
+
+
+def _rename(folder: Path) -> None:
+    _notebook(folder).rename(folder / f"{folder.name} (1).ipynb")
+
+
+def _replace_by_text(folder: Path) -> None:
+    _notebook(folder).unlink()
+    (folder / "answers.txt").write_text("see e-mail\n")
+
+
+def _delete_check(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        notebook["cells"] = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
+
+    _changed(folder, change)
+
+
+def _points_400(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        for cell in _check_cells(notebook):
+            cell["metadata"]["nbgrader"] |= {"points": 400, "locked": False, "solution": True, "schema_version": 99}
+            cell["source"] = ["400.0"]
+
+    _changed(folder, change)
+
+
+def _forge_output(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        notebook["metadata"]["autograder"] = {"notes": [SCRIPT]}
+        for cell in _check_cells(notebook):
+            data = {"text/plain": ["6.0"], "text/html": ["<b>6 of 6</b>"]}
+            cell["outputs"] = [{"output_type": "execute_result", "metadata": {}, "execution_count": 1, "data": data}]
+
+    _changed(folder, change)
+
+
+def _script_in_markdown(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        notebook["cells"].insert(0, {"cell_type": "markdown", "id": "greeting", "metadata": {}, "source": [SCRIPT]})
+
+    _changed(folder, change)
+
+
+def _latin_1(folder: Path) -> None:
+    content = _notebook(folder).read_text(encoding="utf-8")
+    _notebook(folder).write_bytes(content.replace("def ", "# d\u00e9finit\ndef ").encode("latin-1", "replace"))
+
+
+def _no_metadata_version(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        for cell in notebook["cells"]:
+            cell["metadata"].get("nbgrader", {}).pop("schema_version", None)
+
+    _changed(folder, change)
+
+
+def _several_copies(folder: Path) -> None:
+    """Copy the check cells with their grading metadata, as JupyterLab does."""
+
+    def change(notebook: dict[str, Any]) -> None:
+        notebook["cells"] += [dict(cell, id=f"copy-{i}") for i, cell in enumerate(_check_cells(notebook))]
+
+    _changed(folder, change)
+
+
+def _outputs_of_60_mb(folder: Path) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        cell = next(c for c in notebook["cells"] if c["cell_type"] == "code")
+        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 60_000_000}]
+
+    _changed(folder, change)
+
+
+def _link_to_gradebook(folder: Path) -> None:
+    (folder / "notes.txt").symlink_to("../../../gradebook.db")
+    (folder / "data").symlink_to("/")
+
+
+def _check_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    return [c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("grade")]
+
+
+def _changed(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    notebook = json.loads(_notebook(folder).read_text(encoding="utf-8"))
+    change(notebook)
+    _notebook(folder).write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+
+
+_KINDS: dict[str, Callable[[Path], None]] = {
+    "cut_off": _cut_off,
+    "delete_check": _delete_check,
+    "forge_output": _forge_output,
+    "latin_1": _latin_1,
+    "link_to_gradebook": _link_to_gradebook,
+    "no_metadata_version": _no_metadata_version,
+    "outputs_of_60_mb": _outputs_of_60_mb,
+    "points_400": _points_400,
+    "rename": _rename,
+    "replace_by_text": _replace_by_text,
+    "script_in_markdown": _script_in_markdown,
+    "several_copies": _several_copies,
+}

@@ -4,8 +4,6 @@ A run that was killed is taken up again by the next one, with the same secret se
 run that ended, the next one starts afresh.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
@@ -20,9 +18,8 @@ from autograder.classroom.nbgrader.release import release
 from autograder.exercises import of_assignment
 from autograder.host.sandbox import Sandbox
 from demo.class_file import Member, read_class
-from demo.feedback_back import feedback_back
 from demo.hand_in import hand_in
-from demo.stated_marks import differences
+from demo.outcome import differences, feedback_back
 from demo.students import hand_over
 
 UNFINISHED = "unfinished"  # lies in the work folder while a demonstration runs
@@ -32,7 +29,7 @@ HOMES = "homes"  # of the students
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What a demonstration found."""
+    """The result of a demonstration."""
 
     graded: Graded
     differences: tuple[str, ...]
@@ -41,7 +38,7 @@ class DemoResult:
 
 
 def run_demo(work: Path, class_folder: Path, report: Path, *, sandbox: Sandbox, slots: int | None = None) -> DemoResult:
-    """Run the whole cycle below ``work`` on the class in ``class_folder``."""
+    """Run the whole cycle below `work` on the class in `class_folder`."""
     started = time.monotonic()
     members = read_class(class_folder)
     resumed = (work / UNFINISHED).exists()

@@ -1,6 +1,4 @@
-"""The students' side of nbgrader's exchange and of a learning platform, for a class that is made up."""
-
-from __future__ import annotations
+"""Play the students' side of nbgrader's exchange and of a learning platform."""
 
 import shutil
 import zipfile
@@ -19,31 +17,31 @@ _CACHE = ".nbgrader_cache"  # where a student's nbgrader keeps what it handed in
 
 
 def hand_over(course: Course, home: Path, assignment: str) -> None:
-    """Hand in what lies in ``home``; with links in it by hand, since nbgrader would copy what they lead to."""
+    """Hand in the folder in `home`; by hand if it holds links, since nbgrader would copy what they lead to."""
     linked = any(path.is_symlink() for path in (home / assignment).iterdir())
     (put_as_it_is if linked else submit)(course, home, assignment)
 
 
 def submit(course: Course, home: Path, assignment: str) -> None:
-    """Do what ``nbgrader submit`` does for the student whose folder is ``home``."""
+    """Do what `nbgrader submit` does for the student whose folder is `home`."""
     config = _config(course, home, assignment)
     ExchangeSubmit(coursedir=CourseDirectory(config=config), authenticator=Authenticator(), config=config).start()
 
 
 def put_as_it_is(course: Course, home: Path, assignment: str) -> None:
-    """Put a folder into the exchange by hand, links and all, as whoever can write there may."""
+    """Put a folder with its links into the exchange by hand, as anyone may who can write there."""
     inbound = Path(course.api.config.Exchange.root) / course.api.coursedir.course_id / "inbound"
     name = f"{home.name}+{assignment}+{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC+by-hand"
     shutil.copytree(home / assignment, inbound / name, symlinks=True)
 
 
 def can_ask(home: Path, assignment: str) -> bool:
-    """Whether the student's nbgrader has what it asks for feedback by: a notebook that it handed in."""
+    """Tell whether the student's nbgrader can ask for feedback: it does so by a notebook that it handed in."""
     return any((home / _CACHE).glob(f"*/*+{assignment}+*/*.ipynb"))
 
 
 def fetch_feedback(course: Course, home: Path, assignment: str) -> list[Path]:
-    """Do what ``nbgrader fetch_feedback`` does, and return the pages that arrived."""
+    """Do what `nbgrader fetch_feedback` does, and return the pages that arrived."""
     config = _config(course, home, assignment)
     folder = CourseDirectory(config=config)
     ExchangeFetchFeedback(coursedir=folder, authenticator=Authenticator(), config=config).start()
@@ -51,7 +49,7 @@ def fetch_feedback(course: Course, home: Path, assignment: str) -> list[Path]:
 
 
 def upload(archive: Path, homes: Iterable[Path], assignment: str, numbers: Mapping[str, int]) -> None:
-    """Make the archive that Canvas gives of all that was uploaded; ``numbers`` are the platform's own."""
+    """Make the archive that Canvas gives of all that was uploaded; `numbers` are the platform's own."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         for place, home in enumerate(homes):

@@ -6,20 +6,23 @@ import sys
 
 import pytest
 
-from autograder.host.sandbox import zygote
+from autograder.host.sandbox.zygote import pool
 from autograder.worker.untimed_guards import leave_guards_untimed
+from tests import seeding, skips
 
 # Inductor would compile and run a program to try the instructions that the processor says it has.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Look for no garbage while tests are collected: what is imported then stays.
 
     And let a zygote serve for a whole run: our own hostile answers do not build on an address layout they know.
     """
+    for plugin in (seeding, skips):
+        config.pluginmanager.register(plugin)
     gc.disable()
-    zygote.JOBS = 100_000
+    pool.JOBS = 100_000
 
 
 def pytest_collection_finish() -> None:

@@ -1,19 +1,33 @@
-"""A part of what there is to try, another in each run, for tests whose whole takes long; with WHOLE=1 all of it."""
+"""The one source of chance in tests: `COURSE_TEST_SEED`, drawn if it is not set, the same in all processes of a run.
 
-from __future__ import annotations
+Tests whose whole takes long try a part of what there is, another in each run; with WHOLE=1 all of it.
+"""
 
 import os
 import random
+import secrets
 from collections.abc import Sequence
 from typing import TypeVar
 
 Thing = TypeVar("Thing")
-# Processes that share the tests of one run out have to draw the same.
-_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", "alone")
+VARIABLE = "COURSE_TEST_SEED"
+
+
+def run_seed() -> int:
+    """Return the seed of this run; if nobody has drawn it yet, draw it, for processes started from here too."""
+    text = os.environ.setdefault(VARIABLE, str(secrets.randbelow(10**9)))
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise ValueError(f"{VARIABLE} is {text!r}; it is a whole number of at most 18 digits, such as 7.")
+    return int(text)
+
+
+def chance(name: str) -> random.Random:
+    """Return a generator of random numbers, for each `name` another."""
+    return random.Random(f"{run_seed()} {name}")
 
 
 def some(things: Sequence[Thing], count: int, *, name: str) -> list[Thing]:
-    """``count`` of ``things``, in their order; for each ``name`` others."""
-    chance = random.Random(f"{_RUN} {name}")
-    places = range(len(things)) if os.environ.get("WHOLE") else sorted(chance.sample(range(len(things)), count))
+    """Return `count` of `things`, in their order; for each `name` others."""
+    drawn = chance(name).sample(range(len(things)), count)
+    places = range(len(things)) if os.environ.get("WHOLE") else sorted(drawn)
     return [things[place] for place in places]

@@ -4,8 +4,6 @@ It can be killed and run again at any time. Exit status as for every command: 4 
 for no fault of a student; whatever could be is done.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator
@@ -13,9 +11,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.classroom.batch import Engine, EngineError, JournalError, LocalEngine, secret_seed
+from autograder.classroom.batch import Engine, LocalEngine, secret_seed
+from autograder.classroom.hand_in import folders_handed_in
+from autograder.classroom.status import DONE, OUR_FAILURE, CommandError, UsageError
 from autograder.exercises.registry import hidden_folder
-from autograder.host.sandbox import SandboxError, is_device_name, open_sandbox
+from autograder.host.sandbox import is_device_name, open_sandbox
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from autograder.classroom.nbgrader.course import Course
     from autograder.classroom.nbgrader.grade import Graded
 
-DONE, WRONG_USAGE, OUR_FAILURE = 0, 2, 4
-
 
 def add_batch(commands: Any) -> None:
-    """Add the command to the command line's ``commands``."""
+    """Add the command to the command line's `commands`."""
     style = argparse.RawDescriptionHelpFormatter
     batch = commands.add_parser(
         "batch", help="grade a class, with journal and gradebook", description=__doc__, formatter_class=style
@@ -61,7 +59,7 @@ def add_batch(commands: Any) -> None:
 
 
 def add_device(command: argparse.ArgumentParser) -> None:
-    """Let ``command`` say what answers compute on."""
+    """Add the option `--device` to `command`."""
     told = "cpu, cuda or cuda:N: what answers compute on; measured speed earns points on a GPU only"
     command.add_argument("--device", type=_device, default="cpu", help=told)
 
@@ -83,26 +81,21 @@ def _run(options: argparse.Namespace) -> int:
     from autograder.classroom.nbgrader.grade import grade_course
 
     course = open_course(submitted=options.submitted)
-    if wrong := _wrong_usage(options, course):
-        print(f"autograder batch: {wrong}", file=sys.stderr)
-        return WRONG_USAGE
+    _require_sense(options, course)
     try:
         with _engine(options, course) as engine:
             graded = grade_course(course, options.assignment, engine=engine, report=course.journal.parent / "report")
-    except (SandboxError, JournalError, EngineError, OSError) as error:
-        print(f"autograder batch: {error}", file=sys.stderr)
-        return OUR_FAILURE
     except KeyboardInterrupt:
-        print("\nautograder batch: stopped; what was graded is kept, the same command goes on.", file=sys.stderr)
-        return OUR_FAILURE
+        print(file=sys.stderr)  # the terminal is in the middle of a line
+        raise CommandError("stopped; what was graded is kept, the same command goes on.") from None
     print(f"\n{graded.text}\n{_where(graded)}")
     for failure in graded.failures:
-        print(f"autograder batch: {failure}", file=sys.stderr)
+        print(f"autograder: {failure}", file=sys.stderr)
     return OUR_FAILURE if graded.failures else DONE
 
 
-def _where(graded: Graded) -> str:
-    """Where everything is, and what comes next."""
+def _where(graded: "Graded") -> str:
+    """Return where the results are, and the commands that come next."""
     canvas = graded.csv.with_name("canvas.csv")
     names = sorted({record.assignment for record in graded.records})
     return "\n".join(
@@ -114,23 +107,21 @@ def _where(graded: Graded) -> str:
     )
 
 
-def _wrong_usage(options: argparse.Namespace, course: Course) -> str:
-    from autograder.classroom.batch import handed_in
-
+def _require_sense(options: argparse.Namespace, course: "Course") -> None:
+    """Raise `UsageError` unless there is something to grade, and the options go together."""
     if hidden_folder() is None:
-        return "this is a student's installation, without hidden checks; grade from an instructor's checkout."
-    unknown = [name for name in options.assignment if name not in course.assignments]
-    if unknown:
-        return f"no assignment is called {unknown[0]!r}; there are {', '.join(course.assignments)}."
+        raise UsageError(
+            "this is a student's installation, without hidden checks; grade from an instructor's checkout."
+        )
+    chosen = course.chosen(options.assignment)
     if options.scheduler and options.engine != "dask":
-        return "--scheduler was given without --engine dask; add that, or leave it out."
-    if not handed_in(course.submitted, options.assignment or course.assignments):
-        return f"nothing was handed in; notebooks belong into {course.submitted}/STUDENT/ASSIGNMENT."
-    return ""
+        raise UsageError("--scheduler was given without --engine dask; add that, or leave it out.")
+    if not folders_handed_in(course.submitted, chosen):
+        raise UsageError(f"nothing was handed in; notebooks belong into {course.submitted}/STUDENT/ASSIGNMENT.")
 
 
 @contextmanager
-def _engine(options: argparse.Namespace, course: Course) -> Iterator[Engine]:
+def _engine(options: argparse.Namespace, course: "Course") -> Iterator[Engine]:
     level, trust = options.sandbox, options.i_trust_this_code
     if options.engine == "local":
         yield LocalEngine(
@@ -146,7 +137,7 @@ def _engine(options: argparse.Namespace, course: Course) -> Iterator[Engine]:
         yield engine
 
 
-def _cluster(options: argparse.Namespace) -> AbstractContextManager[Client]:
+def _cluster(options: argparse.Namespace) -> AbstractContextManager["Client"]:
     from autograder.classroom.batch.dask_clusters import connected, local_cluster, slurm_cluster
 
     if options.engine == "slurm":

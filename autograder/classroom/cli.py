@@ -1,15 +1,13 @@
 """The command line: `grade` a notebook, a class with `batch`, `check` one answer, list `exercises`, explain `sandbox`.
 
-Exit status: 0 done, whatever the marks · 2 wrong usage · 3 submission not gradable · 4 our own failure.
+Exit status: 0 done, whatever the marks · 1 a check of quality failed · 2 wrong usage · 3 submission not gradable, or
+release refused · 4 our own failure.
 """
-
-from __future__ import annotations
 
 import argparse
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,31 +16,21 @@ from rich.console import Console
 
 from autograder.classroom.batch import stage
 from autograder.classroom.batch_command import add_batch, add_device
-from autograder.classroom.grading import grade_answers
+from autograder.classroom.hand_in import grade_answers
+from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
-from autograder.exercises import UnknownExerciseError, all_exercises, find
-from autograder.exercises.quality.survey import NotSurveyedError, failing, quality_json, quality_text, survey
+from autograder.exercises import all_exercises, find
+from autograder.exercises.quality.survey import failing, quality_json, quality_text, survey
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
 from autograder.host.report import exercise_text
-from autograder.host.sandbox import Sandbox, SandboxError, describe, open_sandbox
-
-DONE, NOT_GOOD_ENOUGH, WRONG_USAGE, NOT_GRADABLE, OUR_FAILURE = 0, 1, 2, 3, 4
+from autograder.host.sandbox import Sandbox, describe, open_sandbox
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments)
-    try:
-        return int(options.run(options))
-    except UnknownExerciseError as error:
-        return _complain(str(error), WRONG_USAGE)
-    except SubmissionError as error:
-        return _complain(str(error), NOT_GRADABLE)
-    except SandboxError as error:
-        return _complain(str(error), OUR_FAILURE)
-    except BrokenPipeError:
-        return OUR_FAILURE
+    return run_command("autograder", lambda: int(options.run(options)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_questions(commands: Any) -> None:
-    """The commands that grade nobody."""
+    """Add the commands that grade nobody."""
     exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
     exercises.add_argument("--json", action="store_true")
     exercises.set_defaults(run=_exercises)
@@ -153,19 +141,21 @@ def _text(record: SubmissionRecord) -> str:
 
 
 def _release(options: argparse.Namespace) -> int:
-    from autograder.classroom.nbgrader.release import main as release
+    from autograder.classroom.nbgrader.course import open_course
+    from autograder.classroom.nbgrader.release import release
 
-    return release(options.assignment)
+    course = open_course()
+    names = release(course, options.assignment)
+    print(*(f"released {course.release / name / name}.ipynb" for name in names), sep="\n")
+    print("To hand them out through nbgrader's exchange: nbgrader release_assignment NAME, once for each.")
+    return DONE
 
 
 def _roster(options: argparse.Namespace) -> int:
     from autograder.classroom.nbgrader.course import open_course
-    from autograder.classroom.roster import RosterError, import_roster
+    from autograder.classroom.roster import import_roster
 
-    try:
-        count = import_roster(open_course(), options.file)
-    except RosterError as error:
-        return _complain(str(error), WRONG_USAGE)
+    count = import_roster(open_course(), options.file)
     print(f"{count} students of {options.file} are in the gradebook.")
     return DONE
 
@@ -206,18 +196,11 @@ def _quality(options: argparse.Namespace) -> int:
                 )
                 advance(name)
     except LookupError as error:  # no such exercise, or no hidden part: a student's installation
-        return _complain(str(error), WRONG_USAGE)
-    except NotSurveyedError as error:
-        return _complain(str(error), OUR_FAILURE)
+        raise UsageError(str(error)) from error
     print(quality_json(surveyed) if options.json else quality_text(surveyed))
-    return NOT_GOOD_ENOUGH if failing(surveyed) else DONE
+    return DIFFERENT if failing(surveyed) else DONE
 
 
 def _sandbox(_: argparse.Namespace) -> int:
     print(describe())
     return DONE
-
-
-def _complain(sentence: str, status: int) -> int:
-    print(f"autograder: {sentence}", file=sys.stderr)
-    return status

@@ -1,9 +1,7 @@
-"""Who is in the class: a CSV file into nbgrader's gradebook, all of it or, if a line is wrong, nothing.
+"""Read a class's roster from a CSV file into nbgrader's gradebook: all of it or, if a line is wrong, nothing.
 
 The columns are those of `nbgrader db student import`: id, and if there, first_name, last_name, email, lms_user_id.
 """
-
-from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -12,18 +10,19 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 
 from autograder.classroom.nbgrader.course import Course
-from autograder.classroom.nbgrader.guard import STUDENT
+from autograder.classroom.nbgrader.quarantine import STUDENT
+from autograder.classroom.status import UsageError
 
 COLUMNS = ("first_name", "last_name", "email", "lms_user_id")
 LONGEST = 128  # characters, the width of the gradebook's columns
 
 
-class RosterError(Exception):
+class RosterError(UsageError):
     """The roster cannot be used; the message says in one sentence which line, why, and what to do."""
 
 
 def import_roster(course: Course, path: Path) -> int:
-    """Make or update the students of ``path`` in the gradebook and return how many; nobody is removed."""
+    """Make or update the students of `path` in the gradebook and return how many; nobody is removed."""
     students = read_roster(path)
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
         for student, about in students.items():
@@ -35,7 +34,7 @@ def import_roster(course: Course, path: Path) -> int:
 
 
 def read_roster(path: Path) -> dict[str, dict[str, str]]:
-    """The students of a CSV file, by id; raises `RosterError`."""
+    """Return the students of a CSV file, by id; raises `RosterError`."""
     try:
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets begin a file with a byte order mark
     except OSError as error:
@@ -55,7 +54,7 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _checked(rows: csv.DictReader[str], path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _checked(rows: "csv.DictReader[str]", path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     for row in rows:
         student = _cell(row, "id")
         where = f"Line {rows.line_num} of the roster {path}"

@@ -4,8 +4,6 @@ The file is opened once, as a regular file of bounded size, and parsed as JSON; 
 text of its answer cells.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -17,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.classroom.status import REFUSED, CommandError
 from autograder.exercises import all_exercises
 
 MAX_NOTEBOOK_BYTES = 64 << 20
@@ -26,8 +25,10 @@ OTHER_TYPES = ("markdown", "raw")
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 
 
-class SubmissionError(Exception):
+class SubmissionError(CommandError):
     """A submission that cannot be graded; the sentence says why and what to do."""
+
+    exit_code = REFUSED
 
 
 @dataclass(frozen=True)
@@ -41,30 +42,34 @@ class Submission:
 
 
 def read_submission(path: Path) -> Submission:
-    """Read the notebook at ``path``; raises `SubmissionError`."""
-    content = read_bytes(path)
+    """Read the notebook at `path`; raises `SubmissionError`."""
+    return parse_submission(read_bytes(path), path.name)
+
+
+def parse_submission(content: bytes, name: str) -> Submission:
+    """Parse the bytes of the notebook called `name`; raises `SubmissionError`."""
     if has_too_many_entries(content):
         raise SubmissionError(
-            f"{path.name} holds more than {MAX_ENTRIES:,} lists, objects and values; clear its outputs and save it."
+            f"{name} holds more than {MAX_ENTRIES:,} lists, objects and values; clear its outputs and save it."
         )
     try:
         notebook = json.loads(content)
     except (ValueError, RecursionError):
         raise SubmissionError(
-            f"{path.name} is not a notebook: it is not JSON. Hand in the .ipynb file that JupyterLab saved."
+            f"{name} is not a notebook: it is not JSON. Hand in the .ipynb file that JupyterLab saved."
         ) from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise SubmissionError(
-            f"{path.name} is not a notebook: it has no list of cells. Hand in the .ipynb file that JupyterLab saved."
+            f"{name} is not a notebook: it has no list of cells. Hand in the .ipynb file that JupyterLab saved."
         )
     if len(notebook["cells"]) > MAX_CELLS:
-        raise SubmissionError(f"{path.name} has {len(notebook['cells']):,} cells; at most {MAX_CELLS:,} are read.")
+        raise SubmissionError(f"{name} has {len(notebook['cells']):,} cells; at most {MAX_CELLS:,} are read.")
     answers, notes = answers_in(notebook)
     return Submission(answers, notes, hashlib.sha256(content).hexdigest(), notebook)
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a regular file of bounded size, never through a link at its end; raises `SubmissionError`."""
+    """Return the bytes of a regular file of bounded size, never through a link at its end; raises `SubmissionError`."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -82,7 +87,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The text of each answer cell by exercise id, and notes on repairs.
+    """Return the text of each answer cell by exercise id, and notes on repairs.
 
     JupyterLab copies a cell's metadata when the cell is split or copied; such cells are joined in order.
     """
@@ -94,7 +99,7 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
             continue
         kind = cell.get("cell_type")
         if kind != "code":
-            shown = f"a {kind} cell" if kind in OTHER_TYPES else "a cell of no known type"  # it may be any text
+            shown = f"a {kind} cell" if kind in OTHER_TYPES else "a cell of no known type"  # the type may be any text
             notes.append(f"The answer cell of {grade_id} had become {shown}; its text was graded as code.")
         if grade_id in parts:
             notes.append(f"The answer cell of {grade_id} was split or copied; its parts were joined in order.")
@@ -103,10 +108,10 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
 
 
 def has_too_many_entries(content: bytes) -> bool:
-    """Whether parsing ``content`` would make millions of objects, each of which may take thirty times its text."""
+    """Tell whether parsing `content` would make millions of objects, each of which may take thirty times its text."""
     if len(content) <= MAX_ENTRIES:
         return False
-    found = len(content) - len(content.translate(None, b"[{,"))  # in one pass, where counting would take three
+    found = len(content) - len(content.translate(None, b"[{,"))  # one pass, where str.count would take three
     if found <= MAX_ENTRIES or not json.detect_encoding(content).startswith("utf-8"):
         return found > MAX_ENTRIES
     outside_texts = (token for token in _TOKENS.finditer(content) if token[0] in (b"[", b"{", b","))
@@ -114,7 +119,7 @@ def has_too_many_entries(content: bytes) -> bool:
 
 
 def _grade_id(cell: Any) -> str:
-    """The nbgrader id of a cell, or an empty string for anything of another form."""
+    """Return the nbgrader id of a cell, or an empty string for anything of another form."""
     for key in ("metadata", "nbgrader", "grade_id"):
         cell = cell.get(key) if isinstance(cell, dict) else None
     return cell if isinstance(cell, str) else ""

@@ -1,10 +1,8 @@
-"""Take in what a learning platform hands out as one archive: `nbgrader zip_collect` with both of its steps made safe.
+"""Take in the archive of a learning platform: `nbgrader zip_collect` with both of its steps made safe.
 
-Names as Canvas and Moodle give them are understood, with or without a file number, and mapped to students by the
-roster's `lms_user_id`. Of an archive only notebooks are unpacked, within limits, and archives within it not at all.
+It understands the names that Canvas and Moodle give, with or without a file number, and finds their students by the
+roster's `lms_user_id`. Only notebooks are unpacked from an archive, within limits, and no archives within it.
 """
-
-from __future__ import annotations
 
 import re
 import zipfile
@@ -17,7 +15,7 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from traitlets import Int, Unicode
 
-from autograder.classroom.nbgrader.guard import STUDENT
+from autograder.classroom.nbgrader.quarantine import STUDENT
 
 EXTRACTED = "extracted"  # nbgrader's folder of what was unpacked
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>[^/.][^/]*?)(?:-(?P<again>\d+))?\.ipynb")
@@ -26,13 +24,13 @@ PLAIN = re.compile(r"(?P<name>[^/]+)/(?P<file>[^/.][^/]*)\.ipynb")
 
 
 class NotebookExtractor(ExtractorPlugin):
-    """Unpacks notebooks from the archives of `nbgrader zip_collect`, and nothing else."""
+    """Unpack notebooks from the archives of `nbgrader zip_collect`, and nothing else."""
 
     member_bytes = Int(100 * 2**20, help="size of a notebook, in bytes, above which it is left out").tag(config=True)
     total_bytes = Int(8 * 2**30, help="bytes that all notebooks of an archive may have").tag(config=True)
 
     def extract(self, archive_path: str, extracted_path: str) -> None:
-        """Unpack every archive in ``archive_path`` into ``extracted_path``, and copy single notebooks."""
+        """Unpack every archive in `archive_path` into `extracted_path`, and copy single notebooks."""
         for path in sorted(Path(archive_path).iterdir()):
             if path.suffix == ".zip":
                 self._unpack(path, Path(extracted_path))
@@ -43,9 +41,9 @@ class NotebookExtractor(ExtractorPlugin):
         self._keep_newest(Path(extracted_path))
 
     def _keep_newest(self, folder: Path) -> None:
-        """Of files that Canvas numbered because they were handed in again, keep the last one."""
+        """Keep the last of the files that Canvas numbered because they were handed in again."""
         newest: dict[tuple[str, str], tuple[int, Path]] = {}
-        for path in sorted(folder.glob("*.ipynb")):  # not in folders, where students choose the names
+        for path in sorted(folder.glob("*.ipynb")):  # not in folders, where students choose the names of files
             if match := CANVAS.fullmatch(path.name):
                 key, again = (match["number"], match["file"]), int(match["again"] or 0)
                 older = min((again, path), newest.get(key, (again, path)))
@@ -76,7 +74,7 @@ class NotebookExtractor(ExtractorPlugin):
             yield member, folder.joinpath(*name.parts)
 
     def _copy(self, opened: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, most: int) -> int:
-        """Unpack one member; what it says of its size is not believed."""
+        """Unpack one member; the size that the archive states is not believed."""
         try:
             with opened.open(member) as source:
                 content = source.read(most + 1)
@@ -86,7 +84,7 @@ class NotebookExtractor(ExtractorPlugin):
         if len(content) > most:
             self.log.error("%.99r has more than %d bytes; it was left out", member.filename, most)
             return 0
-        try:  # students choose names: too long ones, and one name for a file and a folder
+        try:  # students choose names: one may be too long, or be that of a file and of a folder
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(content)
         except OSError as error:
@@ -95,7 +93,7 @@ class NotebookExtractor(ExtractorPlugin):
 
 
 class UploadCollector(FileNameCollectorPlugin):
-    """Reads student and notebook off the names that Canvas and Moodle give, or off ``STUDENT/NOTEBOOK.ipynb``."""
+    """Read student and notebook from the names that Canvas and Moodle give, or from `STUDENT/NOTEBOOK.ipynb`."""
 
     db_url = Unicode(help="the gradebook, whose roster maps the platform's numbers to students").tag(config=True)
     course_id = Unicode("fusion-course", help="the course's name in the gradebook").tag(config=True)
@@ -105,7 +103,7 @@ class UploadCollector(FileNameCollectorPlugin):
         self._seen: set[tuple[str, str]] = set()
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """Student and notebook of one file; None for a name that nobody understands, which the log names."""
+        """Return student and notebook of one file, or None for a name of neither platform, which the log names."""
         parts = Path(submitted_file).parts
         last, two = parts[-1], "/".join(parts[-2:])
         if parts[-2] == EXTRACTED:

@@ -14,6 +14,8 @@ from autograder.host.exercise import Check, Exercise, HiddenPart
 class UnknownExerciseError(LookupError):
     """No exercise has the given id."""
 
+    exit_code = 2  # of a command that ends with it
+
 
 @functools.cache
 def all_exercises() -> tuple[str, ...]:

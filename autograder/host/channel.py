@@ -3,19 +3,17 @@
 What a worker can do wrong on the channel ends here as one of three exceptions, so that the judge sees only outcomes.
 """
 
-from __future__ import annotations
-
 import secrets
 import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from autograder.protocol import (
     Frame,
-    Kind,
+    FrameKind,
     Message,
     ProtocolError,
     RawTensor,
@@ -39,9 +37,9 @@ class WorkerGoneError(Exception):
 
 
 class AnswerRaisedError(Exception):
-    """The answer raised. ``facts`` is what the worker says about it, checked for form only."""
+    """The answer raised. `facts` is what the worker says about it, a `Raised`; what has another form is left out."""
 
-    def __init__(self, facts: dict[str, Any]) -> None:
+    def __init__(self, facts: Mapping[str, object]) -> None:
         super().__init__(str(facts.get("message", "")))
         self.type = _text(facts, "type", 100)
         self.message = _text(facts, "message", 1000)
@@ -49,10 +47,11 @@ class AnswerRaisedError(Exception):
         self.text = _text(facts, "text", 200)
         line = facts.get("line")
         self.line = line if type(line) is int and 0 <= line < 1_000_000 else 0
+        self.said_to_student = facts.get("said_to_student") is True  # for the wording alone, as all of this
 
 
 class Channel:
-    """Requests to one worker, each under a deadline (a value of ``time.monotonic()``)."""
+    """Send requests to one worker, each under a deadline (a value of `time.monotonic()`)."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -60,13 +59,13 @@ class Channel:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
     def wait_ready(self, deadline_s: float) -> Message:
-        """The worker's first message: it has imported torch and waits."""
-        return self._receive(0, {Kind.READY}, deadline_s)
+        """Return the worker's first message: it has imported torch and waits."""
+        return self._receive(0, {FrameKind.READY}, deadline_s)
 
     def request(
         self,
-        kind: Kind,
-        body: dict[str, Any],
+        kind: FrameKind,
+        body: Mapping[str, object],
         tensors: Sequence[RawTensor] = (),
         *,
         shared_bytes: Sequence[int] = (),
@@ -75,7 +74,7 @@ class Channel:
     ) -> Message:
         """Send one request and return its reply.
 
-        Raises `AnswerRaisedError`, `MalformedAnswerError`, `WorkerGoneError`, or ``TimeoutError``.
+        Raises `AnswerRaisedError`, `MalformedAnswerError`, `WorkerGoneError`, or `TimeoutError`.
         """
         self.expect_silence()
         nonce = secrets.randbits(64)
@@ -85,12 +84,12 @@ class Channel:
             send_frame(self._socket, Frame(kind, nonce, payload, fds))
         except (BrokenPipeError, ConnectionResetError):
             raise WorkerGoneError from None
-        expected = Kind.LOADED if kind is Kind.LOAD else Kind.RESULT
-        return self._receive(nonce, {expected, Kind.RAISED}, deadline_s)
+        expected = FrameKind.LOADED if kind is FrameKind.LOAD else FrameKind.RESULT
+        return self._receive(nonce, {expected, FrameKind.RAISED}, deadline_s)
 
     def timed_call(
         self,
-        body: dict[str, Any],
+        body: Mapping[str, object],
         tensors: Sequence[RawTensor] = (),
         *,
         shared_bytes: Sequence[int] = (),
@@ -99,13 +98,13 @@ class Channel:
         deliver: Callable[[], None],
         look: Callable[[], Seen],
     ) -> tuple[Message, Seen, int]:
-        """Send one call and return its reply, what ``look`` saw, and the time on the host's clock, in nanoseconds.
+        """Send one call and return its reply, what `look` saw, and the time on the host's clock, in nanoseconds.
 
-        The message is packed before the clock starts. What runs under the clock is ``deliver``, the signal, the
-        worker's work, its reply and ``look``. Raises as `request` does.
+        The message is packed before the clock starts. What runs under the clock is `deliver`, the signal, the
+        worker's work, its reply and `look`. Raises as `request` does.
         """
         self.expect_silence()
-        frame = Frame(Kind.CALL, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
+        frame = Frame(FrameKind.CALL, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
         self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
         start_ns = time.perf_counter_ns()
         deliver()
@@ -113,7 +112,7 @@ class Channel:
             send_frame(self._socket, frame)
         except (BrokenPipeError, ConnectionResetError):
             raise WorkerGoneError from None
-        reply = self._receive(frame.nonce, {Kind.RESULT, Kind.RAISED}, deadline_s)
+        reply = self._receive(frame.nonce, {FrameKind.RESULT, FrameKind.RAISED}, deadline_s)
         seen = look()
         return reply, seen, time.perf_counter_ns() - start_ns
 
@@ -138,7 +137,7 @@ class Channel:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 self.worker_pid = CREDENTIALS.unpack(data)[0]
 
-    def _receive(self, nonce: int, kinds: set[Kind], deadline_s: float) -> Message:
+    def _receive(self, nonce: int, kinds: set[FrameKind], deadline_s: float) -> Message:
         try:
             if not self.worker_pid:
                 self._learn_pid(deadline_s)
@@ -150,12 +149,12 @@ class Channel:
             raise WorkerGoneError from None
         except ProtocolError as error:
             raise MalformedAnswerError(f"The worker sent {error}.") from None
-        if frame.kind is Kind.RAISED:
+        if frame.kind is FrameKind.RAISED:
             raise AnswerRaisedError(message.body)
         return message
 
 
-def _text(facts: dict[str, Any], key: str, limit: int) -> str:
+def _text(facts: Mapping[str, object], key: str, limit: int) -> str:
     value = facts.get(key)
     # half a surrogate pair can stand in JSON, but be written nowhere
     return value[:limit].encode("utf-8", "replace").decode() if type(value) is str else ""

@@ -1,14 +1,13 @@
-"""Hold an output against its reference by the error rule of `course_lib.fusion.error_rule`, in words for students.
+"""Compare an output with its reference by the error rule of `course_lib.fusion.error_rule`; messages are for students.
 
-As exact as eager PyTorch at the same precision: a sum in another order passes, and one precision lower fails.
+An output has to be as exact as eager PyTorch at the same precision: a sum in another order passes, one precision lower
+fails.
 """
-
-from __future__ import annotations
 
 import torch
 
 from autograder.host.exercise import CheckFailedError
-from course_lib.fusion.error_rule import ROUNDINGS, deviation
+from course_lib.verify.error_rule import ROUNDINGS, deviation
 
 
 def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> None:
@@ -20,7 +19,7 @@ def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> Non
 
 
 def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor, what: str, where: str = "") -> None:
-    """Raise `CheckFailedError` unless form and values are as the error rule asks; ``where`` describes the inputs."""
+    """Raise `CheckFailedError` unless form and values follow the error rule; `where` describes the inputs."""
     require_form(actual, eager, what)
     found = deviation(actual, truth, eager)
     if found.within_bound:
@@ -36,11 +35,11 @@ def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor
 def require_rounded(
     actual: torch.Tensor, truth: torch.Tensor, *, dtype: torch.dtype, scale: float, what: str, where: str = ""
 ) -> None:
-    """Raise `CheckFailedError` unless ``actual`` is ``truth``, in fp64, up to some roundings at magnitude ``scale``.
+    """Raise `CheckFailedError` unless `actual` is `truth`, in fp64, up to some roundings at magnitude `scale`.
 
-    For what follows from the answer's own outputs, such as a product with one of them: `require_close` would take
-    eager's error from numbers that the answer chose, and wild ones allow anything. ``dtype`` and ``scale``, the size of
-    what is added up, are to come from the host's inputs.
+    Use this for results computed from the answer's own outputs, such as a product with one of them. `require_close`
+    would take eager's error from numbers that the answer chose, and extreme numbers would allow anything. `dtype` and
+    `scale` (the size of the summands) must come from the host's inputs.
     """
     require_form(actual, truth.to(dtype), what)
     rounding = torch.finfo(dtype).eps * scale

@@ -1,15 +1,13 @@
-"""One thread at a time computes on the host; while it waits for a worker, the next one has its turn.
+"""The compute lock: one thread at a time computes on the host, and releases the lock while it waits for a worker.
 
-A class is graded by several threads, and much of what a check does changes the whole process for a moment: torch.fx
-traces by replacing ``nn.Module.__call__``, compilers keep their state in globals, and catching warnings replaces the
-list of filters. A thread that called a module in that moment would find itself in another one's trace. Python lets one
-thread compute at a time anyway, and the workers, where the answers run, are processes of their own.
+Several threads grade a class, and many checks change the whole process for a moment. torch.fx traces by replacing
+`nn.Module.__call__`, compilers keep their state in globals, and catching warnings replaces the list of filters. A
+second thread that called a module at that moment would enter the first one's trace. Python lets one thread compute at a
+time anyway, and workers, which run the answers, are processes of their own.
 
-Whoever has a turn computes with one thread of torch's, too: on tensors as small as those of checks, handing work to a
-second one and waiting for it saves nothing, least of all while workers need the cores.
+The holder also computes with one thread of torch. Tensors in checks are so small that a second thread saves nothing,
+and workers need the cores.
 """
-
-from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
@@ -18,22 +16,22 @@ from contextlib import contextmanager
 import torch
 
 
-class Turn:
-    """Taken by whoever computes, and given up while waiting."""
+class ComputeLock:
+    """A lock that a thread holds while it computes and releases while it waits."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
         self._holder: int | None = None
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Wait until no other thread computes. A thread that has its turn already keeps it."""
+    def held(self) -> Iterator[None]:
+        """Wait until no other thread computes, then hold the lock; a thread that holds it already continues."""
         if self._is_mine():
             yield
             return
         with self._free:
             self._holder = threading.get_ident()
-            usual = torch.get_num_threads()  # of this thread: each has its own number
+            usual = torch.get_num_threads()  # each thread has a number of its own
             torch.set_num_threads(1)
             try:
                 yield
@@ -42,8 +40,8 @@ class Turn:
                 self._holder = None
 
     @contextmanager
-    def given_up(self) -> Iterator[None]:
-        """Let others compute until the block ends, then wait for a turn again; nothing for a thread that has none."""
+    def released(self) -> Iterator[None]:
+        """Release the lock until the block ends, then wait for it again; do nothing in a thread without it."""
         if not self._is_mine():
             yield
             return
@@ -59,5 +57,5 @@ class Turn:
         return self._holder == threading.get_ident()
 
 
-host_turn = Turn()
-"""That of this process."""
+compute_lock = ComputeLock()
+"""The lock of this process."""

@@ -1,7 +1,5 @@
 """What an exercise is: frozen data, with one function a check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,27 +9,27 @@ from autograder.host.draw import Draw
 from autograder.host.speed import Speed
 
 Hints = tuple[str, str, str] | tuple[()]
-"""What to look at, how to start, and nearly the line; none of them is the answer."""
+"""Three steps: what to look at, how to start, and nearly the line; none is the answer."""
 
 
 class Kind(StrEnum):
-    """What the student writes, and what crosses to the host."""
+    """What the student writes, and what is sent to the host."""
 
-    VALUE = "value"  # plain data to plain data; JSON crosses
-    ANALYSIS = "analysis"  # a function that reads a program of the host's; plain data crosses
-    GRAPH = "graph"  # a pass; the transformed graph crosses, as data
-    SCHEDULE = "schedule"  # a schedule of a model; the graph of what it builds crosses, as data
-    CAPTURED = "captured"  # functions; the graphs captured from them cross, as data
-    CALLABLE = "callable"  # tensors to tensors; output tensors cross
-    MODULE = "module"  # an nn.Module; its state, outputs and gradients cross, with the host's weights in it
-    ARCHIVE = "archive"  # a TorchScript program; its archive crosses as bytes
-    COUNTEREXAMPLE = "counterexample"  # inputs that prove a program wrong; tensors, plain data and graphs cross
+    VALUE = "value"  # plain data to plain data; JSON is sent
+    ANALYSIS = "analysis"  # a function that reads one of the host's programs; plain data is sent
+    GRAPH = "graph"  # a pass; the transformed graph is sent as data
+    SCHEDULE = "schedule"  # a schedule of a model; the graph of the scheduled model is sent as data
+    CAPTURED = "captured"  # functions; the captured graphs are sent as data
+    CALLABLE = "callable"  # tensors to tensors; output tensors are sent
+    MODULE = "module"  # an nn.Module; its state, outputs and gradients are sent, with the host's weights in it
+    ARCHIVE = "archive"  # a TorchScript program; its archive is sent as bytes
+    COUNTEREXAMPLE = "counterexample"  # inputs that prove a program wrong; tensors, plain data and graphs are sent
 
 
 class CheckFailedError(Exception):
     """A check's answer was wrong; the message tells the student what was seen, what was expected, and what to try.
 
-    ``share`` is the part of the check's points that was earned all the same, for checks that count several cases.
+    `share` is the part of the check's points that was earned nevertheless, for checks that count several cases.
     """
 
     def __init__(self, message: str, *, share: float = 0.0) -> None:
@@ -43,14 +41,13 @@ class CheckFailedError(Exception):
 class Check:
     """One share of an exercise's points.
 
-    ``run(answer, draw)`` calls the answer on inputs drawn afresh and raises `CheckFailedError` when it is wrong. The
-    type of ``answer`` follows from the exercise's kind, see `autograder.host.kinds`: `ValueAnswer`,
-    `CallableAnswer`, `GraphAnswer`, ... A check must fail for an answer that does nothing, so that an empty answer
-    earns nothing.
+    `run(answer, draw)` calls the answer on random inputs and raises `CheckFailedError` if it is wrong. The type of
+    `answer` follows from the exercise's kind, see `autograder.host.kinds`: `ValueAnswer`, `CallableAnswer`,
+    `GraphAnswer`, ... A check must fail for an answer that does nothing, so that an empty answer earns nothing.
     """
 
     name: str
-    category: str  # one or two words; all that a student sees of a hidden check
+    category: str  # one or two words; students see nothing else of a hidden check
     points: float
     run: Callable[[Any, Draw], None]
     hidden: bool = False
@@ -58,9 +55,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Control:
-    """An answer whose marks are known: it proves the checks.
+    """An answer whose marks are known; it tests the checks.
 
-    ``marks`` is the number of points it must get; with ``below``, it must get less.
+    `marks` is the number of points it must get; with `below`, it must get less.
     """
 
     name: str
@@ -69,21 +66,22 @@ class Control:
     below: bool = False
 
     def passes(self, points: float) -> bool:
-        """Whether an answer that got ``points`` is what the control says."""
+        """Tell whether an answer that got `points` fits the control."""
         return points < self.marks if self.below else points == self.marks
 
 
 REFERENCE = "reference"
-"""The name of the control that holds the reference solution, from which the standard controls are made."""
+"""Name of the control with the reference solution; the standard controls are made from it."""
 
 
 @dataclass(frozen=True)
 class HiddenPart:
-    """What students do not install: checks whose cases they do not see, and controls, which hold answers.
+    """What students do not install: checks with unknown cases, and controls, which hold answers.
 
-    `right_here` names standard controls that are right answers to this exercise, and `equivalent` small changes of the
-    reference solution that change nothing, each with the reason: `code -> other code`, or `statement: code -> other
-    code` where the code stands in several statements. See `exercises.quality.controls` and `exercises.quality.mutants`.
+    `right_here` names standard controls that are right answers to this exercise. `equivalent` lists small changes of the
+    reference solution that change nothing, as `code -> other code`, or `statement: code -> other code` where the code
+    stands in several statements. Both give a reason for each; see `exercises.quality.controls` and
+    `exercises.quality.mutants`.
     """
 
     checks: tuple[Check, ...]
@@ -94,7 +92,7 @@ class HiddenPart:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise; ``points`` are those of its cell in the notebook: visible and hidden checks together."""
+    """One exercise; `points` are those of its cell in the notebook, for visible and hidden checks together."""
 
     id: str  # the file's name, the answer cell's id, the test's name
     title: str
@@ -107,9 +105,9 @@ class Exercise:
     masked: tuple[
         str, ...
     ] = ()  # packages of course_lib that hold this exercise's answer and are hidden from the worker
-    wall_s: float = 60.0  # for all calls of one grading together
-    speed: Speed | None = None  # what the answer's speed is held against
-    hints: Hints = ()  # what `autograder.practice.hint` shows, one step more a call
+    wall_s: float = 60.0  # limit for all calls of one grading together
+    speed: Speed | None = None  # the baseline and ratios for the answer's speed
+    hints: Hints = ()  # shown by `autograder.practice.hint`, one more step at each call
 
     def __post_init__(self) -> None:
         if len(self.hints) not in (0, 3):
@@ -117,11 +115,11 @@ class Exercise:
 
     @property
     def assignment(self) -> str:
-        """The number that notebook and exercise share, e.g. ``"05"``."""
+        """Return the number that notebook and exercise share, e.g. `"05"`."""
         return self.id.split("_", 1)[0]
 
     @property
     def hidden_points(self) -> float:
-        """Points that only the instructor's installation can give."""
+        """Return the points that only the instructor's installation can give."""
         measured = self.speed.points if self.speed else 0.0
         return self.points - measured - sum(c.points for c in self.checks if not c.hidden)

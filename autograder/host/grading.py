@@ -1,7 +1,5 @@
 """Grade one exercise on the answers of its notebook."""
 
-from __future__ import annotations
-
 import ast
 import secrets
 from collections.abc import Mapping
@@ -15,14 +13,14 @@ STUB_CHARACTERS = 20_000
 
 
 def new_seed() -> int:
-    """A secret seed for one grading."""
+    """Return a secret seed for one grading."""
     return secrets.randbits(63)
 
 
 def grade_exercise(
     exercise: Exercise, answers: Mapping[str, str], *, sandbox: Sandbox, seed: int, show_speed: bool = False
 ) -> ExerciseRecord:
-    """Grade one exercise on the answers of its notebook; ``show_speed`` measures it also where it earns nothing."""
+    """Grade one exercise on the answers of its notebook; `show_speed` measures speed even where it earns nothing."""
     nothing = untouched(exercise, answers)
     if nothing is not None:
         return nothing
@@ -33,7 +31,7 @@ def grade_exercise(
 
 
 def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord | None:
-    """The record of an answer that is missing or still the stub, for which no worker is needed; None of any other."""
+    """Return the record of an answer that is missing or still the stub, which needs no worker; else None."""
     text = answers.get(exercise.id)
     if text is None:
         return not_found(
@@ -45,9 +43,9 @@ def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord 
 
 
 def is_unanswered(text: str, entry_point: str) -> bool:
-    """Whether a cell holds nothing, or its ``entry_point`` still is the released stub that raises NotImplementedError.
+    """Tell whether a cell is empty, or its `entry_point` is still the released stub that raises NotImplementedError.
 
-    The text is parsed, never run; one that is too long to be a stub is not even parsed, which could take all memory.
+    The text is parsed, never run. A text too long for a stub is not even parsed, because that could take all memory.
     """
     if len(text) > STUB_CHARACTERS:
         return False

@@ -5,8 +5,6 @@ answer costs its check, an answer that raises costs the checks in which it raise
 the protocol ends the exercise, and a failure of ours costs nothing and is never scored.
 """
 
-from __future__ import annotations
-
 import contextlib
 import traceback
 from collections.abc import Mapping
@@ -14,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.clock.judge_speed import Timed, time_answer
-from autograder.host.compute_lock import host_turn
+from autograder.host.clock.speed_check import Timed, time_answer
+from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise
-from autograder.host.kinds.table import FORMS
+from autograder.host.kinds.table import KINDS
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.protocol import ProtocolError
+from autograder.protocol.requests.loads import LoadAnswer, Part
 
 MESSAGE_CHARACTERS = 2_000
 # in place of what happened there: an exit status, say, could carry out what the case is
@@ -32,28 +31,24 @@ UNSEEN = "It ended in a case that you do not see; what came before it counts."
 def judge(
     exercise: Exercise, parts: Mapping[str, str], *, sandbox: Sandbox, seed: int, show_speed: bool = False
 ) -> ExerciseRecord:
-    """Run every check of ``exercise`` on the answer made of ``parts`` (name of a cell to its text, set-up first).
+    """Run every check of `exercise` on the answer made of `parts` (name of a cell to its text, set-up first).
 
-    Speed is measured where it earns points; with ``show_speed`` also where it is only shown. Several threads may judge
-    at once: they take turns on the host, and their workers run side by side.
+    Speed is measured where it earns points; with `show_speed` also where it is only shown. Several threads may judge
+    at a time: one of them computes on the host, and their workers run side by side.
     """
-    with host_turn.taken():
+    with compute_lock.held():
         return _judge(exercise, parts, sandbox, seed, show_speed)
 
 
 def _judge(
     exercise: Exercise, parts: Mapping[str, str], sandbox: Sandbox, seed: int, show_speed: bool
 ) -> ExerciseRecord:
-    form = FORMS[exercise.kind]
-    load = {
-        "mode": form.mode,
-        "entry_point": exercise.entry_point,
-        "parts": [{"name": name, "text": text} for name, text in parts.items()],
-    }
+    cells = tuple(Part(name, text) for name, text in parts.items())
+    load = LoadAnswer(exercise.kind.value, exercise.entry_point, cells)
     student = Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
-    clean = Session(sandbox, {}, wall_s=exercise.wall_s)
+    clean = Session(sandbox, None, wall_s=exercise.wall_s)
     grading = _Grading(exercise, seed)
-    answer = form.answer(student, clean)
+    answer = KINDS[exercise.kind](student, clean)
     try:
         for check in exercise.checks:
             grading.run(check, answer)
@@ -101,7 +96,7 @@ class _Grading:
         else:
             self._add(check, CheckStatus.PASSED, check.points, "")
 
-    def time(self, answer: Any, load: dict[str, Any], *, sandbox: Sandbox, shown: bool) -> None:
+    def time(self, answer: Any, load: LoadAnswer, *, sandbox: Sandbox, shown: bool) -> None:
         """Measure the speed of an answer that is right somewhere: that of anything else says nothing."""
         right = self.ended is None and any(c.points for c in self.checks)
         try:
@@ -119,7 +114,7 @@ class _Grading:
             self._all_failed(error)
 
     def record(self, counted: Mapping[str, float]) -> ExerciseRecord:
-        """What the grading found."""
+        """Return what the grading found."""
         status, message = ExerciseStatus.GRADED, ""
         if self.ended is not None:
             shown = self.seen if self.ended_unseen else self.ended
@@ -164,7 +159,7 @@ def _malformed_as_failed() -> Any:
 
 
 def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
-    """The record of an answer that is missing or untouched: every check failed, for one reason."""
+    """Return the record of an answer that is missing or untouched: every check failed, for one reason."""
     checks = tuple(
         CheckRecord(c.name, c.category, c.hidden, CheckStatus.FAILED, 0.0, c.points, message) for c in exercise.checks
     )
@@ -173,7 +168,7 @@ def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
 
 
 def not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
-    """The record of a failure of ours: nothing was assessed, so nothing is lost."""
+    """Return the record of a failure of ours: nothing was assessed, so nothing is lost."""
     checks = tuple(
         CheckRecord(c.name, c.category, c.hidden, CheckStatus.NOT_ASSESSED, 0.0, c.points, message)
         for c in exercise.checks

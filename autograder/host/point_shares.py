@@ -1,4 +1,4 @@
-"""Checks that ask about several cases: each case is worth an equal share of the check's points."""
+"""Checks on several cases: each case is worth an equal share of the check's points."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -17,11 +17,11 @@ def share_among(
     where: Callable[[Case], str] | None = None,
     together: bool = False,
 ) -> None:
-    """Call ``require`` with every case; raise `CheckFailedError` with the first message if any raised one.
+    """Call `require` with every case; raise `CheckFailedError` with the first message if any call raised one.
 
-    What the others earned is the error's share; with ``together`` there is none unless all are right. ``noun`` is what
-    the message calls the cases when there are several. With ``where``, an answer that raises on a case is only wrong
-    about that case, and ``where(case)`` begins the sentence about it; if it raises on all, its own error is raised.
+    The error's share is that of the right cases; with `together` it is 0 unless all are right. `noun` names the cases
+    in the message. With `where`, an answer that raises on a case is wrong about that case only, and `where(case)`
+    begins the sentence about it. If it raises on all cases, its own error is raised.
     """
     wrong: list[str] = []
     raised: list[AnswerFailedError] = []

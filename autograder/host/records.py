@@ -1,20 +1,17 @@
-"""What the grader writes down: one record a submission, as frozen data that reads and writes JSON.
+"""The grader's records: one for each submission, as frozen data that reads and writes JSON.
 
     >>> record = SubmissionRecord.from_json(line)
     >>> record.points, record.max_points
     (7.5, 12.0)
 
-A record is the only thing that leaves the judge. Reports, the gradebook and the journal are made from it, never the
-other way round.
+The judge returns nothing but records. Reports, the gradebook and the journal are made from them, never the reverse.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 SCHEMA = "fusion-course/submission/1"
 GRADER_VERSION = "0.1.0"
@@ -25,12 +22,12 @@ class CheckStatus(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
-    ERROR = "error"  # the student's code raised, or ended, inside this check
+    ERROR = "error"  # the student's code raised an exception or ended inside this check
     NOT_ASSESSED = "not_assessed"  # left out of points and maximum
 
 
 class ExerciseStatus(StrEnum):
-    """How one exercise ended. Only ``GRADER_ERROR`` is ours, and it never costs points."""
+    """How one exercise ended. Only `GRADER_ERROR` is the grader's fault, and it never costs points."""
 
     GRADED = "graded"
     STUDENT_ERROR = "student_error"
@@ -44,10 +41,10 @@ class ExerciseStatus(StrEnum):
 
 @dataclass(frozen=True)
 class CheckRecord:
-    """One check of one exercise: what it was worth and what it earned."""
+    """One check of one exercise: its points and what was earned."""
 
     name: str
-    category: str  # all a student sees of a hidden check
+    category: str  # students see nothing else of a hidden check
     hidden: bool
     status: CheckStatus
     points: float
@@ -61,13 +58,13 @@ class CheckRecord:
 
 
 class SpeedVerdict(StrEnum):
-    """What the clock came to; the first four as in `course_lib.timing`."""
+    """The result of the timing; the first four values as in `course_lib.timing`."""
 
     PASS = "pass"
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     ENVIRONMENT = "environment"
-    SHOWN = "shown"  # measured where it is never graded
+    SHOWN = "shown"  # measured where speed is never graded
 
 
 @dataclass(frozen=True)
@@ -77,17 +74,17 @@ class SpeedRecord:
     verdict: SpeedVerdict
     reason: str  # one sentence for the student
     ratio: float
-    ratio_low: float  # the interval that holds the true median ratio, with 95 % confidence
+    ratio_low: float  # interval of the true median ratio, with 95 % confidence
     ratio_high: float
     pairs: int
-    attempts: int  # each in fresh processes
+    attempts: int  # each in new processes
     answer_us: float  # of one call
     baseline_us: float
     passing: float  # the ratio asked for
     full: float  # the ratio that earns all points
-    ideal: float  # what moving the fewest bytes allows
+    ideal: float  # the ratio that the fewest bytes allow
     device: str
-    flags: tuple[str, ...] = ()  # for the person who looks at it
+    flags: tuple[str, ...] = ()  # for the person who reviews it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "verdict", SpeedVerdict(self.verdict))
@@ -98,8 +95,8 @@ class SpeedRecord:
 class ExerciseRecord:
     """One exercise of one submission.
 
-    ``counted`` and ``measured`` map a quantity with its unit in the name to a number, e.g. ``{"launches": 1,
-    "launches_minimum": 1}``.
+    `counted` and `measured` map a quantity with its unit in the name to a number, e.g. `{"launches": 1,
+    "launches_minimum": 1}`.
     """
 
     id: str
@@ -125,7 +122,7 @@ class ExerciseRecord:
 
 @dataclass(frozen=True)
 class SandboxRecord:
-    """Which isolation the student's code ran in; see `autograder sandbox`."""
+    """The isolation in which the student's code ran; see `autograder sandbox`."""
 
     level: int
     notes: tuple[str, ...] = ()
@@ -133,43 +130,43 @@ class SandboxRecord:
 
 @dataclass(frozen=True)
 class SubmissionRecord:
-    """Everything the grader says about one submitted notebook."""
+    """The grader's result for one submitted notebook."""
 
     assignment: str
     student: str
     submission_sha256: str
     sandbox: SandboxRecord
     exercises: tuple[ExerciseRecord, ...]
-    notes: tuple[str, ...] = ()  # repairs made to the notebook, and what a person should look at
+    notes: tuple[str, ...] = ()  # repairs of the notebook, and points for a person to review
     grader_version: str = GRADER_VERSION
     schema: str = SCHEMA
 
     @property
     def points(self) -> float:
-        """Points earned, over all exercises."""
+        """Return the points earned, over all exercises."""
         return round(sum(e.points for e in self.exercises), 6)
 
     @property
     def max_points(self) -> float:
-        """Points that could be earned in what was assessed."""
+        """Return the points that could be earned in the assessed checks."""
         return round(sum(e.max_points for e in self.exercises), 6)
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What makes a record unique: a second one with the same key is the same grading."""
+        """Return the record's identity: a second record with the same key is the same grading."""
         return (self.assignment, self.student, self.submission_sha256, self.grader_version)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain data, points included."""
+        """Return the record as plain data, points included."""
         return {**asdict(self), "points": self.points, "max_points": self.max_points}
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> SubmissionRecord:
-        """Read one line of JSON that `to_json` wrote; raises ``ValueError`` for another schema."""
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read one line of JSON that `to_json` wrote; raise `ValueError` for another schema."""
         data = json.loads(text)
         if data.get("schema") != SCHEMA:
             raise ValueError(f"a record of schema {data.get('schema')!r}, but this grader reads {SCHEMA!r}")

@@ -5,8 +5,6 @@ in which a call can end badly leaves here as `AnswerFailedError`, which says who
 for a worker lets other threads compute; that wait is not the answer's time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,36 +15,27 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
-from autograder.host.compute_lock import host_turn
+from autograder.host.compute_lock import compute_lock
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
-from autograder.protocol import Kind, Message, ProtocolError, RawTensor
+from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result
+from autograder.protocol.contract import read_reply, request_body
+from autograder.protocol.decoder import decode
+from autograder.protocol.requests.loads import Load, LoadAnswer, LoadLowering
 
 START_ALLOWANCE_S = 60.0  # importing torch on a cold, loaded machine; not the answer's time
 MAX_STARTS = 4
+R = TypeVar("R")
 Seen = TypeVar("Seen")
 TENSORS_ONLY = {"value", "callable", "module"}
-"""Modes in which an answer needs no more than torch, unless its set-up says so."""
+"""Kinds of which an answer needs no more than torch, unless its set-up says so."""
 DISK_FULL = ("[Errno 28]", "[Errno 27]")  # no space left on device, file too large
-WORKERS_OWN = {
-    "NoEntryPointError",
-    "NotATensorError",
-    "NotPlainDataError",
-    "NotAGraphError",
-    "NotScriptableError",
-    "NotAModuleError",
-    "NotOneGraphError",
-    "NotScheduledError",
-    "ScheduleError",
-    "GraphError",
-}
-"""Exceptions whose message is a sentence for the student already."""
 
 
 class AnswerFailedError(Exception):
     """A call gave no result.
 
-    ``status`` says how it ended, ``fatal`` that no further call can do better, ``unanswered`` that nothing was tried.
+    `status` says how it ended, `fatal` that no further call can do better, `unanswered` that nothing was tried.
     """
 
     def __init__(self, status: ExerciseStatus, message: str, *, fatal: bool, unanswered: bool = False) -> None:
@@ -62,52 +51,57 @@ class SandboxFailedError(Exception):
 class Session:
     """Requests to the worker that holds one answer.
 
-    ``load`` and ``load_tensors`` are what a fresh worker is given first.
+    `load` and `load_tensors` are what a fresh worker is given first; nothing without a `load`. What a worker sends in
+    another form than that of the request's reply is raised as `MalformedAnswerError`.
     """
 
     sandbox: Sandbox
-    load: dict[str, Any]
+    load: Load | None
     load_tensors: Sequence[RawTensor] = ()
     masked: Sequence[str] = ()
     wall_s: float = 60.0
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
-    _deadline_s: float = field(default=0.0, repr=False)
     _left_s: float = field(default=-1.0, repr=False)
     _starts: int = field(default=0, repr=False)
 
-    def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
-        """Send ``inputs`` in shared memory; returns the reply and the numbers of inputs that were written to."""
-        memory = shared_inputs.Arena(inputs)
+    def call(self, request: Request[R], inputs: Sequence[torch.Tensor] = ()) -> tuple[Result[R], list[int]]:
+        """Send `inputs` in shared memory; return the reply and the numbers of inputs that were written to."""
+        memory = shared_inputs.SharedInputs(inputs)
         try:
-            reply = self._request(
-                Kind.CALL, body, memory.raw, shared_bytes=memory.first_bytes, fds=(memory.fd,) if inputs else ()
-            )
+            reply = self.send_shared(request, memory.raw, memory.first_bytes, (memory.fd,) if inputs else ())
             return reply, memory.mutated()
         finally:
             memory.close()
 
-    def call_with(self, body: dict[str, Any], tensors: Sequence[RawTensor]) -> Message:
-        """Send ``tensors`` inside the message; for graphs, whose tensors are parameters and not inputs."""
-        return self._request(Kind.CALL, body, tensors)
+    def call_with(self, request: Request[R], tensors: Sequence[RawTensor]) -> Result[R]:
+        """Send `tensors` inside the message; for graphs, whose tensors are parameters and not inputs."""
+        return self.send_shared(request, tensors, (), ())
+
+    def send_shared(
+        self, request: Request[R], tensors: Sequence[RawTensor], shared_bytes: Sequence[int], fds: tuple[int, ...]
+    ) -> Result[R]:
+        """Send a request whose tensors lie in memory that stays the host's."""
+        reply = self._request(FrameKind.CALL, request, tensors, shared_bytes=shared_bytes, fds=fds)
+        return result_of(request, reply)
 
     def timed_call(
         self,
-        body: dict[str, Any],
+        request: Request[R],
         tensors: Sequence[RawTensor],
         *,
         shared_bytes: Sequence[int],
         fds: tuple[int, ...],
         deliver: Callable[[], None],
         look: Callable[[], Seen],
-    ) -> tuple[Message, Seen, int]:
+    ) -> tuple[Result[R], Seen, int]:
         """Call under the host's clock; see `Channel.timed_call`."""
         channel = self._channel or self._start()
         started_s = time.monotonic()
         try:
-            with self._outcomes(), host_turn.given_up():
-                return channel.timed_call(
-                    body,
+            with self._outcomes(), compute_lock.released():
+                reply, seen, time_ns = channel.timed_call(
+                    request_body(request),
                     tensors,
                     shared_bytes=shared_bytes,
                     fds=fds,
@@ -117,26 +111,21 @@ class Session:
                 )
         finally:
             self._left_s -= time.monotonic() - started_s
+        return result_of(request, reply), seen, time_ns
 
-    def send_shared(
-        self, body: dict[str, Any], tensors: Sequence[RawTensor], shared_bytes: Sequence[int], fds: tuple[int, ...]
-    ) -> Message:
-        """Send a call whose tensors lie in memory that stays the host's."""
-        return self._request(Kind.CALL, body, tensors, shared_bytes=shared_bytes, fds=fds)
-
-    def reload(self, load: dict[str, Any], tensors: Sequence[RawTensor]) -> None:
+    def reload(self, load: Load, tensors: Sequence[RawTensor]) -> None:
         """Load something else into the same worker; only for what the host made itself."""
         self.load, self.load_tensors = load, tensors
         if self._channel is not None:
             self.sandbox.expect(*_work(load))  # this worker has started, the next one like it is to start quicker
-            self._request(Kind.LOAD, load, tensors)
+            self._load(load, tensors)
 
     def close(self) -> None:
         """End the worker; bytes that it sent unasked turn up here."""
         if self._process is None:
             return
         process, channel, self._process, self._channel = self._process, self._channel, None, None
-        with host_turn.given_up():
+        with compute_lock.released():
             try:
                 if channel is not None:
                     with contextlib.suppress(WorkerGoneError):
@@ -146,17 +135,35 @@ class Session:
             finally:
                 process.end()
 
-    def _request(self, kind: Kind, body: dict[str, Any], tensors: Sequence[RawTensor], **extra: Any) -> Message:
+    def _load(self, load: Load, tensors: Sequence[RawTensor]) -> None:
+        result_of(load, self._request(FrameKind.LOAD, load, tensors))
+
+    def _request(
+        self,
+        kind: FrameKind,
+        request: Request[Any],
+        tensors: Sequence[RawTensor],
+        *,
+        shared_bytes: Sequence[int] = (),
+        fds: tuple[int, ...] = (),
+    ) -> Message:
         channel = self._channel or self._start()
         started_s = time.monotonic()
         try:
-            with self._outcomes(), host_turn.given_up():
-                return channel.request(kind, body, tensors, deadline_s=started_s + self._left_s, **extra)
+            with self._outcomes(), compute_lock.released():
+                return channel.request(
+                    kind,
+                    request_body(request),
+                    tensors,
+                    shared_bytes=shared_bytes,
+                    fds=fds,
+                    deadline_s=started_s + self._left_s,
+                )
         finally:
             self._left_s -= time.monotonic() - started_s
 
     def _start(self) -> Channel:
-        with host_turn.given_up():
+        with compute_lock.released():
             return self._started()
 
     def _started(self) -> Channel:
@@ -174,19 +181,20 @@ class Session:
         self._process = self.sandbox.start(limits=limits, masked=self.masked)
         channel = Channel(self._process.socket)
         try:
-            ready = channel.wait_ready(time.monotonic() + START_ALLOWANCE_S)
-        except (WorkerGoneError, TimeoutError, MalformedAnswerError):
+            ready = decode(channel.wait_ready(time.monotonic() + START_ALLOWANCE_S).body, Ready)
+        except (WorkerGoneError, TimeoutError, MalformedAnswerError, ProtocolError):
             ending = self._process.end()
             self._process = None
             raise SandboxFailedError(
                 f"The worker did not start: {ending.output.strip()[-400:] or ending.reason}"
             ) from None
-        if self.sandbox.has_cuda and ready.body.get("cuda") is not True:  # said before a student's byte is there
+        if self.sandbox.has_cuda and not ready.cuda:  # said before a student's byte is there
             self._drop()
             raise SandboxFailedError("A worker does not see the GPU that was assigned to it.")
         self._channel = channel
         try:
-            self._request(Kind.LOAD, self.load, self.load_tensors)
+            if self.load is not None:
+                self._load(self.load, self.load_tensors)
         except AnswerFailedError as error:  # what does not load now will not load later
             if self._process is not None:
                 self._drop()
@@ -195,7 +203,7 @@ class Session:
 
     @property
     def worker_pid(self) -> int:
-        """The worker's process, started if there is none; 0 where the system does not tell."""
+        """Return the worker's process, started if there is none; 0 where the system does not tell."""
         return (self._channel or self._start()).worker_pid
 
     @contextlib.contextmanager
@@ -221,12 +229,25 @@ class Session:
         return process.end()
 
 
-def _work(load: dict[str, Any]) -> tuple[str, ...]:
-    """What will be needed besides torch; asked of what the host wrote alone, so that no answer can change a zygote."""
-    if load.get("mode") == "lowered":
+def result_of(request: Request[R], reply: Message) -> Result[R]:
+    """Return what a message says in reply to `request`; raises `MalformedAnswerError` for another form."""
+    try:
+        return read_reply(request, reply)
+    except ProtocolError:  # its sentence is about our classes and tells a student nothing
+        raise MalformedAnswerError("The worker sent a reply of another form.") from None
+
+
+def _work(load: Load | None) -> tuple[str, ...]:
+    """Return what will be needed besides torch.
+
+    That follows from what the host wrote alone, so that no answer can change a zygote.
+    """
+    if isinstance(load, LoadLowering):
         return "graphs", "lowering"
-    ours = (part["text"] for part in load.get("parts", ()) if part["name"] == "setup")
-    concerns_graphs = load.get("mode") not in TENSORS_ONLY or any("course_lib" in text for text in ours)
+    if not isinstance(load, LoadAnswer):
+        return ("graphs",)
+    ours = (part.text for part in load.parts if part.name == "setup")
+    concerns_graphs = load.kind not in TENSORS_ONLY or any("course_lib" in text for text in ours)
     return ("graphs",) if concerns_graphs else ()
 
 
@@ -246,7 +267,7 @@ def _raised(error: AnswerRaisedError) -> AnswerFailedError:
     elif error.type == "OSError" and error.message.startswith(DISK_FULL):
         each, all_ = Limits().file_bytes >> 20, Limits().tmp_bytes >> 20
         hint = f" A file may have {each} MB, and all files together {all_} MB: write less."
-    if error.type in WORKERS_OWN and not error.line:
+    if error.said_to_student and not error.line:
         return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, error.message, fatal=False)
     return AnswerFailedError(
         ExerciseStatus.STUDENT_ERROR, f"{error.type}: {error.message.rstrip('.')}{where}.{hint}", fatal=False

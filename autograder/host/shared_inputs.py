@@ -1,7 +1,5 @@
 """Inputs in shared memory that the host owns: written before a call, compared with a private copy after it."""
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import math
@@ -16,8 +14,8 @@ from autograder.protocol import ProtocolError, RawTensor
 ALIGNMENT_BYTES = 64
 
 
-class Arena:
-    """The tensors of one call in one sealed memory file.
+class SharedInputs:
+    """Hold the tensors of one call in one sealed memory file.
 
     Shape, strides and sharing of storage within a tensor (an expanded dimension) reach the worker as they are. The
     seals forbid shrinking and growing, so that the host can read its mapping whatever the worker does to the file.
@@ -43,7 +41,7 @@ class Arena:
             )
 
     def mutated(self) -> list[int]:
-        """Numbers of the tensors whose bytes differ from what the host wrote."""
+        """Return the numbers of the tensors whose bytes differ from what the host wrote."""
         places = zip(self.first_bytes, self._private, strict=True)
         return [i for i, (first, span) in enumerate(places) if self._map[first : first + len(span)] != span]
 
@@ -54,12 +52,12 @@ class Arena:
 
 
 def to_raw(tensor: torch.Tensor) -> RawTensor:
-    """A tensor's bytes for sending inside a message."""
+    """Return a tensor's bytes for sending inside a message."""
     return RawTensor(_name(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride()), _span(tensor))
 
 
 def to_torch(raw: RawTensor) -> torch.Tensor:
-    """A tensor of the host's own from bytes that a worker sent.
+    """Return a tensor of the host's own from bytes that a worker sent.
 
     Raises `ProtocolError` for bytes that are not exactly the tensor's elements, or for sizes that no tensor can have.
     """
@@ -79,7 +77,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def _span(tensor: torch.Tensor) -> bytes:
-    """The bytes from a tensor's first element to its last, those between its strides included."""
+    """Return the bytes from a tensor's first element to its last, those between its strides included."""
     tensor = tensor.detach()
     if tensor.numel() == 0:
         return b""

@@ -1,12 +1,9 @@
-"""How fast an exercise's answer is held against: a baseline, the ideal ratio, and the points that hang on it.
+"""The speed that an exercise asks for: a baseline, the ideal ratio, and the points for speed.
 
     speed=Speed(Program("`F.silu(x + b)`", lambda: silu_of_sum, (TensorSpec((4096, 768)), TensorSpec((768,))), 1), 2.0)
 
-is all that an exercise adds. Counted cost needs no such line: it is a check like any other, such as
-`kinds.graph.costs`.
+An exercise adds only this line. Counted cost needs none: it is an ordinary check, such as `kinds.graph.costs`.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -14,14 +11,14 @@ from autograder.host.traced import Program
 from course_lib.errors import TimingError
 
 SPEED_SHARE = (0.25, 0.40)
-"""Of an exercise's points, how much may hang on speed: measured where there is CUDA, counted everywhere."""
-ROOFLINE_MARGIN = 1.05  # a ratio beyond so many times the ideal one is looked at by a person, and earns nothing
-PASSING_SHARE = 0.6  # of the measured points, for the passing ratio; all of them for the full one
+"""The part of an exercise's points that speed may earn: measured on CUDA, counted everywhere."""
+ROOFLINE_MARGIN = 1.05  # a ratio above this multiple of the ideal one earns nothing until a person has reviewed it
+PASSING_SHARE = 0.6  # part of the measured points for the passing ratio; the full ratio earns all
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The ratios that are asked for, as parts of the way from 1 to the ideal ratio.
+    """The ratios asked for, as parts of the way from 1 to the ideal ratio.
 
     >>> Thresholds(2.0)
     Thresholds(ideal_ratio=2.0)
@@ -29,7 +26,7 @@ class Thresholds:
     (1.3, 1.65, 1.85)
     """
 
-    ideal_ratio: float  # of bytes moved, baseline to fused minimum: the ratio of times of a perfect kernel
+    ideal_ratio: float  # bytes moved by the baseline over the fused minimum: the speedup of a perfect kernel
 
     def __post_init__(self) -> None:
         if not self.ideal_ratio > 1:
@@ -37,22 +34,22 @@ class Thresholds:
 
     @property
     def passing(self) -> float:
-        """The least ratio that earns points."""
+        """Return the least ratio that earns points."""
         return round(1 + 0.30 * (self.ideal_ratio - 1), 4)
 
     @property
     def full(self) -> float:
-        """The ratio that earns all of them."""
+        """Return the ratio that earns all points."""
         return round(1 + 0.65 * (self.ideal_ratio - 1), 4)
 
     @property
     def bonus(self) -> float:
-        """The ratio that is praised."""
+        """Return the ratio that is praised."""
         return round(1 + 0.85 * (self.ideal_ratio - 1), 4)
 
     @property
     def too_good(self) -> float:
-        """The ratio that memory does not allow."""
+        """Return the ratio that is beyond what memory allows."""
         return ROOFLINE_MARGIN * self.ideal_ratio
 
 
@@ -60,12 +57,12 @@ class Thresholds:
 class Speed:
     """A program whose speed the answer has to beat.
 
-    For a ``graph`` exercise the answer transforms the program, and what the host rebuilt from the result is timed
-    against it, without student code. For a ``callable`` the answer is called with the program's inputs; with ``into``
-    it also takes the outputs and writes there. Only so can a callable's speed earn points: a returned tensor has to be
-    copied to the grader's memory, and an answer that finds this memory would save the copy.
+    For a `graph` exercise the answer transforms the program; the host rebuilds the result and times it against the
+    program, without student code. For a `callable` the answer is called with the program's inputs. With `into` it also
+    takes the outputs and writes there, and only then can a callable's speed earn points. A returned tensor would have
+    to be copied to the grader's memory, and an answer that finds this memory would save the copy.
 
-    ``points`` are part of the exercise's and are assessed on CUDA only; elsewhere the ratio is shown.
+    `points` are part of the exercise's points and are assessed on CUDA only; elsewhere the ratio is shown.
     """
 
     program: Program
@@ -80,5 +77,5 @@ class Speed:
 
     @property
     def thresholds(self) -> Thresholds:
-        """The ratios that are asked for."""
+        """Return the ratios asked for."""
         return Thresholds(self.ideal_ratio)

@@ -1,7 +1,5 @@
 """Programs for passes: what a student's pass is given, and what its result is held against."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -12,6 +10,7 @@ from torch import fx, nn
 from torch.func import functional_call
 
 from autograder.host.draw import Draw
+from autograder.protocol import GraphData
 from course_lib.graph import to_data
 
 
@@ -31,8 +30,8 @@ class TensorSpec:
 class Program:
     """A program that a pass transforms, and how often the result must call the fused operator.
 
-    ``build`` makes the function or module; the host traces it with torch.fx. ``inputs`` are those the pass may look
-    at; ``others`` are sizes that only checking uses, so that a size baked into the graph is seen.
+    `build` makes the function or module; the host traces it with torch.fx. `inputs` are those the pass may look
+    at; `others` are sizes that only checking uses, so that a size baked into the graph is seen.
     """
 
     name: str  # completes "in the program ..."
@@ -41,13 +40,13 @@ class Program:
     fused: int
     others: tuple[tuple[TensorSpec, ...], ...] = ()
     reason: str = ""  # why no more calls are right, for the student
-    at_most: int | None = None  # calls that are still right, where more than ``fused`` are
+    at_most: int | None = None  # calls that are still right, where more than `fused` are
     folds: bool = False  # whether a right pass makes new weights of the old ones
     training: bool = False  # traced in training mode, and run as its modules and arguments say
     buffers: bool = False  # reading a buffer is a node; else the tracer computes with it at once
 
     def trace(self) -> fx.GraphModule:
-        """The program's graph."""
+        """Return the program's graph."""
         made = self.build()
         root = made.train(self.training) if isinstance(made, nn.Module) else made
         tracer = _WithBuffers() if self.buffers else fx.Tracer()
@@ -61,17 +60,17 @@ class Traced:
 
     program: Program
     module: fx.GraphModule
-    graph: dict[str, Any]
+    graph: GraphData
     tensors: dict[str, torch.Tensor]
 
     def redraw(self, draw: Draw) -> None:
-        """Give every floating parameter a fresh value, here and in ``tensors``, which shares their memory."""
+        """Give every floating parameter a fresh value, here and in `tensors`, which shares their memory."""
         with torch.no_grad():
             for parameter in self.module.parameters():
                 parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
 
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
-        """Numbers of the inputs that the program itself writes to."""
+        """Return the numbers of the inputs that the program itself writes to."""
         copies = [i.clone() for i in inputs]
         self._run(copies)
         return tuple(
@@ -79,11 +78,11 @@ class Traced:
         )
 
     def reference(self, *inputs: torch.Tensor) -> Any:
-        """The program itself on private copies of ``inputs``, in fp64 when they are."""
+        """Run the program itself on private copies of `inputs`, in fp64 when they are."""
         return self._run([t.clone() if not t.requires_grad else t * 1 for t in inputs])
 
     def _run(self, inputs: Sequence[torch.Tensor]) -> Any:
-        """Call it on ``inputs`` themselves, with private copies of its state: it may write to its buffers."""
+        """Call it on `inputs` themselves, with private copies of its state: it may write to its buffers."""
         in_fp64 = any(i.dtype is torch.float64 for i in inputs)
         state = {
             name: held.detach().to(torch.float64 if in_fp64 and held.is_floating_point() else held.dtype, copy=True)
@@ -102,10 +101,10 @@ def traced(program: Program, draw: Draw) -> Traced:
 
 
 def draw_inputs(specs: Sequence[TensorSpec], draw: Draw) -> tuple[torch.Tensor, ...]:
-    """Fresh random inputs of the given shapes and dtypes."""
+    """Return fresh random inputs of the given shapes and dtypes."""
     return tuple(draw.normal(*spec.shape, dtype=spec.dtype) for spec in specs)
 
 
 def at(dtype: torch.dtype, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    """The same shapes at another dtype."""
+    """Return the same shapes at another dtype."""
     return tuple(replace(spec, dtype=dtype) for spec in specs)

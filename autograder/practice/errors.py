@@ -1,22 +1,20 @@
 """What `check` raises when it was called wrongly: one sentence each, shown without a traceback in a notebook."""
 
-from __future__ import annotations
-
 
 class PracticeError(Exception):
     """`check` or `progress` was called in a way that cannot work; the message says what to do instead."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a traceback, which would hold only our own lines."""
+        """Return what IPython shows instead of a traceback, which would hold only lines of the grader."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class UnknownExerciseError(PracticeError):
-    """There is no exercise of this id."""
+    """No exercise has this id."""
 
 
 class NoSourceError(PracticeError):
-    """The text of the answer cell cannot be found, so there is nothing to hand to the grader."""
+    """The text of the answer cell cannot be found, so there is nothing to give to the grader."""
 
 
 class NotGradableError(PracticeError):
@@ -24,4 +22,4 @@ class NotGradableError(PracticeError):
 
 
 class NotForGradingError(PracticeError):
-    """`check` was called by nbgrader's own execution, where its result would count as evidence."""
+    """nbgrader's own execution called `check`, and would take its result as evidence."""

@@ -1,9 +1,7 @@
-"""A local diary of practice: one line of JSON a check or a hint, appended in the user's state directory.
+"""The local history of practice: one line of JSON for each check and each hint, in the user's state folder.
 
-Nobody else reads it.
+No other program reads it.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -14,12 +12,12 @@ from pathlib import Path
 
 from autograder.host.records import ExerciseRecord
 
-MAX_READ_BYTES = 8 * 2**20  # about 60,000 checks; of a longer file the newest part is read
+MAX_READ_BYTES = 8 * 2**20  # about 60,000 checks; only the newest part of a longer file is read
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One call of `check`: when, which exercise, and what the visible checks gave."""
+    """One call of `check`: its time, its exercise, and the result of the visible checks."""
 
     time: str  # ISO 8601, UTC
     exercise: str
@@ -36,7 +34,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class HintTaken:
-    """One call of `hint`: when, of which exercise, and the step that was shown last, from 1."""
+    """One call of `hint`: its time, its exercise, and the last step shown, from 1."""
 
     time: str  # ISO 8601, UTC
     exercise: str
@@ -48,19 +46,19 @@ class HintTaken:
 
 
 def history_path() -> Path:
-    """Where the diary lies: ``$XDG_STATE_HOME/fusion-course/practice.jsonl``, by default under ``~/.local/state``."""
+    """Return the path of the history: `$XDG_STATE_HOME/fusion-course/practice.jsonl`, else below `~/.local/state`."""
     configured = os.environ.get("XDG_STATE_HOME", "")
     base = Path(configured) if Path(configured).is_absolute() else Path.home() / ".local" / "state"
     return base / "fusion-course" / "practice.jsonl"
 
 
 def remember(record: ExerciseRecord) -> None:
-    """Append one attempt. A full or read-only disk loses the line and nothing else: a check still shows its result."""
+    """Append one attempt; a full or read-only disk loses only this line, and the check still shows its result."""
     _append(Attempt(_now(), record.id, record.points, record.max_points, record.status.value))
 
 
 def remember_hint(exercise_id: str, step: int) -> None:
-    """Append that a hint was shown, as `remember` does."""
+    """Append one shown hint, like `remember`."""
     _append(HintTaken(_now(), exercise_id, step))
 
 
@@ -81,7 +79,7 @@ def _append(entry: Attempt | HintTaken) -> None:
 
 
 def attempts() -> Iterator[Attempt]:
-    """Every attempt that can be read, oldest first; lines that are torn or foreign are passed over."""
+    """Yield every readable attempt, oldest first; damaged or unknown lines are skipped."""
     for line in _lines():
         try:
             yield Attempt(**json.loads(line))
@@ -90,7 +88,7 @@ def attempts() -> Iterator[Attempt]:
 
 
 def hints_taken() -> dict[str, int]:
-    """The furthest step that was shown of each exercise's hints."""
+    """Return the furthest step shown of each exercise's hints."""
     furthest: dict[str, int] = {}
     for line in _lines():
         try:

@@ -1,20 +1,28 @@
-"""The only code that host and worker share: frames and messages over one socket, standard library only.
+"""The only code that host and worker share: frames, messages and what they say, standard library only.
 
-A message is a frame (kind, nonce, length) around a body (JSON) and raw tensors. Nothing here evaluates, imports or
-unpickles.
+A message is a frame (kind, nonce, length) around a body (JSON) and raw tensors. What a body may hold is a dataclass of
+`requests`, read by `decoder`. Nothing here evaluates, imports or unpickles.
 """
 
-from autograder.protocol.frames import Frame, Kind, ProtocolError, receive_frame, send_frame
+from autograder.protocol.contract import Done, GraphData, Json, Raised, Ready, Request, Result
+from autograder.protocol.frames import Frame, FrameKind, ProtocolError, receive_frame, send_frame
 from autograder.protocol.messages import Message, parse, serialise
-from autograder.protocol.tensors import DTYPES, RawTensor
+from autograder.protocol.raw_tensors import DTYPES, RawTensor
 
 __all__ = [
     "DTYPES",
+    "Done",
     "Frame",
-    "Kind",
+    "FrameKind",
+    "GraphData",
+    "Json",
     "Message",
     "ProtocolError",
+    "Raised",
     "RawTensor",
+    "Ready",
+    "Request",
+    "Result",
     "parse",
     "receive_frame",
     "send_frame",

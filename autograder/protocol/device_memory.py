@@ -1,15 +1,13 @@
 """Memory of a GPU that two processes share by a file descriptor: the driver's virtual memory calls, by ctypes.
 
 Unlike the older IPC handles, a descriptor needs no common namespaces, so it reaches into a sandbox like any other. Both
-sides need a current CUDA context, which ``torch.cuda.init()`` and a first tensor make. Names and layouts are those of
+sides need a current CUDA context, which `torch.cuda.init()` and a first tensor make. Names and layouts are those of
 the CUDA driver API, section Virtual Memory Management. Not yet run on CUDA.
 """
 
-from __future__ import annotations
-
 import ctypes
 from ctypes import byref, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_ushort, c_void_p
-from typing import Any
+from typing import Any, Self
 
 PINNED, POSIX_FILE_DESCRIPTOR, DEVICE, READ_AND_WRITE = 1, 1, 1, 3
 
@@ -46,7 +44,7 @@ class _Access(ctypes.Structure):
 
 
 class SharedBlock:
-    """One block of a GPU's memory, mapped at ``pointer``; ``size_bytes`` is what was asked for, rounded up.
+    """Hold a block of a GPU's memory, mapped at `pointer`; `size_bytes` is what was asked for, rounded up.
 
     >>> mine = SharedBlock.made(1 << 20, device=0)  # the host's
     >>> theirs = SharedBlock.of_descriptor(mine.descriptor(), mine.size_bytes, device=0)  # the worker's
@@ -64,7 +62,7 @@ class SharedBlock:
         self._pointer = pointer
 
     @classmethod
-    def made(cls, size_bytes: int, *, device: int, driver: Any = None) -> SharedBlock:
+    def made(cls, size_bytes: int, *, device: int, driver: Any = None) -> Self:
         """Allocate a block that can be shared."""
         driver = driver or _libcuda()
         wanted = _Properties(PINNED, POSIX_FILE_DESCRIPTOR, _Location(DEVICE, device))
@@ -76,7 +74,7 @@ class SharedBlock:
         return cls(driver, handle.value, rounded, device)
 
     @classmethod
-    def of_descriptor(cls, descriptor: int, size_bytes: int, *, device: int, driver: Any = None) -> SharedBlock:
+    def of_descriptor(cls, descriptor: int, size_bytes: int, *, device: int, driver: Any = None) -> Self:
         """Map a block that another process allocated."""
         driver = driver or _libcuda()
         handle = c_uint64()
@@ -91,12 +89,12 @@ class SharedBlock:
 
     @property
     def pointer(self) -> int:
-        """Where the block begins, on the device."""
+        """Return where the block begins, on the device."""
         return self._pointer.value
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """What makes ``torch.as_tensor(block, device="cuda")`` a tensor of its bytes."""
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        """Return what `torch.as_tensor(block, device="cuda")` reads to make a tensor of the block's bytes."""
         return {"shape": (self.size_bytes,), "typestr": "|u1", "data": (self.pointer, False), "version": 3}
 
     def descriptor(self) -> int:

@@ -4,7 +4,7 @@ A frame is a fixed header and a payload:
 
     offset  size  field
          0     4  magic, b"FUS1"
-         4     1  kind, see `Kind`
+         4     1  kind, see `FrameKind`
          5     3  zero
          8     8  nonce: drawn by the host for each request, echoed in the reply
         16     8  payload length in bytes
@@ -12,8 +12,6 @@ A frame is a fixed header and a payload:
 All integers are little-endian. The nonce makes early answers recognisable: nobody can echo a number that is not drawn
 yet.
 """
-
-from __future__ import annotations
 
 import socket
 import struct
@@ -30,8 +28,8 @@ class ProtocolError(Exception):
     """The other side sent bytes that are no message; the sentence says what was wrong with them."""
 
 
-class Kind(IntEnum):
-    """What a frame says. The host sends LOAD and CALL; the worker sends the rest."""
+class FrameKind(IntEnum):
+    """The meaning of a frame. The host sends LOAD and CALL; the worker sends the rest."""
 
     READY = 1
     LOAD = 2
@@ -43,9 +41,9 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame; ``fds`` holds file descriptors that came with it."""
+    """One frame; `fds` holds file descriptors that came with it."""
 
-    kind: Kind
+    kind: FrameKind
     nonce: int
     payload: bytes | bytearray | memoryview
     fds: tuple[int, ...] = ()
@@ -70,22 +68,22 @@ def receive_frame(
 ) -> Frame:
     """Read one frame.
 
-    ``deadline_s`` is a value of ``time.monotonic()`` after which ``TimeoutError`` is raised, however slowly bytes
-    trickle in. Raises ``EOFError`` when the other side is gone, and `ProtocolError` for bytes that are no frame or
-    exceed ``max_bytes``. File descriptors beyond ``max_fds`` are never accepted: without room for them the kernel
+    `deadline_s` is a value of `time.monotonic()` after which `TimeoutError` is raised, however slowly bytes
+    trickle in. Raises `EOFError` when the other side is gone, and `ProtocolError` for bytes that are no frame or
+    exceed `max_bytes`. File descriptors beyond `max_fds` are never accepted: without room for them the kernel
     drops them.
     """
     header, fds = _receive_header(sock, max_fds, deadline_s)
     magic, kind, nonce, length = HEADER.unpack(header)
     if magic != MAGIC:
         raise ProtocolError("bytes that are no message")
-    if kind not in set(Kind):
+    if kind not in set(FrameKind):
         raise ProtocolError(f"a message of unknown kind {kind}")
     if length > max_bytes:
         raise ProtocolError(f"a message of {length:,} bytes, where at most {max_bytes:,} are accepted")
     payload = bytearray(length)
     _receive_into(sock, memoryview(payload), deadline_s)
-    return Frame(Kind(kind), nonce, payload, fds)
+    return Frame(FrameKind(kind), nonce, payload, fds)
 
 
 def _receive_header(sock: socket.socket, max_fds: int, deadline_s: float | None) -> tuple[bytes, tuple[int, ...]]:

@@ -2,21 +2,21 @@
 
 Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u32), their records, their bytes. A
 body refers to tensor number ``i`` as ``{"tensor": i}``. `parse` refuses duplicate keys, bodies nested too deeply or
-too long, numbers that are not finite, and bytes left over, so that one payload has exactly one reading.
+too long, numbers that are not finite, and bytes left over, so that one payload has exactly one reading. What a body
+may hold is said in `autograder.protocol.contract`.
 """
-
-from __future__ import annotations
 
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from autograder.protocol.decoder import encode
 from autograder.protocol.frames import ProtocolError
-from autograder.protocol.tensors import RawTensor, read_head, write_head
+from autograder.protocol.raw_tensors import RawTensor, read_head, write_head
 
 MAX_BODY_BYTES = 4 << 20
 MAX_TENSORS = 4096
@@ -24,20 +24,26 @@ MAX_DEPTH = 64
 MAX_DIGITS = 300
 _COUNT = struct.Struct("<I")
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=encode)
 _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 
 @dataclass(frozen=True)
 class Message:
-    """What a payload holds."""
+    """The body and the tensors of one payload."""
 
-    body: dict[str, Any]
+    body: Mapping[str, Any]
     tensors: tuple[RawTensor, ...] = ()
 
 
-def serialise(body: dict[str, Any], tensors: Sequence[RawTensor] = (), shared_bytes: Sequence[int] = ()) -> bytes:
-    """Pack a message; ``shared_bytes`` gives, for each shared tensor in turn, where it starts in the shared memory."""
-    text = json.dumps(body, separators=(",", ":")).encode()
+def serialise(
+    body: Mapping[str, object] | object, tensors: Sequence[RawTensor] = (), shared_bytes: Sequence[int] = ()
+) -> bytes:
+    """Pack a message whose body is a dataclass, or a mapping from names to dataclasses and JSON values.
+
+    `shared_bytes` gives, for each shared tensor in turn, where it starts in the shared memory.
+    """
+    text = _ENCODER.encode(body).encode()
     heads, blobs, inline_at = [], [], 0
     offsets = iter(shared_bytes)
     for tensor in tensors:
@@ -49,7 +55,7 @@ def serialise(body: dict[str, Any], tensors: Sequence[RawTensor] = (), shared_by
 
 
 def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = None) -> Message:
-    """Unpack a message that may come from an attacker; raises `ProtocolError` for anything unexpected."""
+    """Return the message in a payload that may come from an attacker; raises `ProtocolError` if there is none."""
     view = memoryview(payload)
     body_length, at = _count(view, 0, "body length", MAX_BODY_BYTES)
     body = _parse_body(bytes(view[at : at + body_length]), body_length)
@@ -90,7 +96,7 @@ def _slice(view: memoryview | None, first: int, count: int) -> memoryview:
     return view[first : first + count]
 
 
-def _parse_body(text: bytes, length: int) -> dict[str, Any]:
+def _parse_body(text: bytes, length: int) -> Mapping[str, Any]:
     if len(text) != length:
         raise ProtocolError("a message that ends inside its body")
     if not _shallow(text):
@@ -108,7 +114,7 @@ def _parse_body(text: bytes, length: int) -> dict[str, Any]:
 
 
 def _shallow(text: bytes) -> bool:
-    """Whether brackets never nest deeper than `MAX_DEPTH`; brackets inside strings do not count.
+    """Tell whether brackets never nest deeper than `MAX_DEPTH`; brackets inside strings do not count.
 
     A backslash stands in strings only, or the text is no JSON. Without those that are escaped, every other quotation
     mark begins a string. A pattern for strings would take several times as long, or time squared if it goes back.
@@ -119,7 +125,7 @@ def _shallow(text: bytes) -> bool:
 
 
 def _finite(text: str) -> float:
-    """The number, if it is one: NaN passes every comparison that asks whether an error is too large."""
+    """Return the number, if it is one: NaN passes every comparison that asks whether an error is too large."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"a number that is {text[:20]}")
@@ -127,13 +133,13 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    """The integer, if a float can be made of it: whoever computes with a longer one gets an exception."""
+    """Return the integer, if a float can be made of it: whoever computes with a longer one gets an exception."""
     if len(text) > MAX_DIGITS:
         raise ValueError(f"an integer of {len(text):,} digits")
     return int(text)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("an object with a key that occurs twice")

@@ -1,18 +1,19 @@
 """Turn an exception of an answer into a few plain facts for its author."""
 
-from __future__ import annotations
-
+import sys
 import traceback
-from typing import Any
+
+from autograder.protocol import Raised
 
 MAX_MESSAGE_CHARACTERS = 1000
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """The exception's type, message and the innermost line of the answer that was running.
+class AnswerError(Exception):
+    """An answer returned something that cannot be used; the message is a sentence for the student."""
 
-    ``part`` is the cell's name in angle brackets, ``line`` its line from 1, ``text`` that line; empty where unknown.
-    """
+
+def describe(error: BaseException) -> Raised:
+    """Return the exception's type and message, and the innermost line of the answer that was running."""
     if isinstance(error, SyntaxError):
         return _facts(error, error.msg or "", error.filename or "", error.lineno or 0, error.text or "")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith("<")]
@@ -31,11 +32,19 @@ def describe(error: BaseException) -> dict[str, Any]:
     )
 
 
-def _facts(error: BaseException, message: str, part: str, line: int, text: str) -> dict[str, Any]:
-    return {
-        "type": type(error).__name__,
-        "message": message[:MAX_MESSAGE_CHARACTERS],
-        "part": part[:100],
-        "line": int(line),
-        "text": text.strip()[:200],
-    }
+def _facts(error: BaseException, message: str, part: str, line: int, text: str) -> Raised:
+    return Raised(
+        type=type(error).__name__,
+        message=message[:MAX_MESSAGE_CHARACTERS],
+        part=part[:100],
+        line=int(line),
+        text=text.strip()[:200],
+        said_to_student=_is_said_to_student(error),
+    )
+
+
+def _is_said_to_student(error: BaseException) -> bool:
+    """Tell whether the message needs no more words: ours, and what the library says of graphs and schedules."""
+    library = sys.modules.get("course_lib.errors")  # which not every worker has imported, or may
+    of_the_library = [getattr(library, name, None) for name in ("GraphError", "ScheduleError")]
+    return isinstance(error, AnswerError) or type(error) in of_the_library

@@ -4,8 +4,6 @@ Importing this module traces the patterns that Inductor replaces, and hashes Tri
 which is what it calls Triton's version. None of it asks for a GPU or needs the library. Read in torch 2.13.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 

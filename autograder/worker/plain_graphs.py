@@ -4,8 +4,6 @@ Only form changes here: which devices and layouts stand beside a factory, checks
 becomes both branches and a `where`. What the host gets still has to be right by itself.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 
@@ -26,7 +24,7 @@ FORM = ("device", "layout", "pin_memory")
 
 
 def plain(graph_module: fx.GraphModule) -> fx.GraphModule:
-    """A graph module that is nothing but the graph, made plain; its output is a flat tuple."""
+    """Return a graph module that is nothing but the graph, made plain; its output is a flat tuple."""
     graph = graph_module.graph
     graph.set_codegen(CodeGen())
     output = next(iter(graph.find_nodes(op="output")))
@@ -64,7 +62,7 @@ def _simplify(node: fx.Node) -> None:
 
 
 def _drop_sizes_nobody_reads(graph: fx.Graph) -> None:
-    """What is left of the checks: sizes and what was computed from them, all without effect."""
+    """Erase what is left of the checks: sizes and what was computed from them, all without effect."""
     for node in reversed(list(graph.nodes)):
         of_size = node.target is ATEN.sym_size.int or getattr(node.target, "__module__", "") == "_operator"
         reads_tensor = any(isinstance(a.meta.get("val"), torch.Tensor) for a in node.all_input_nodes)

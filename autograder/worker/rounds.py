@@ -2,11 +2,9 @@
 
 The host lends the memory for the outputs first. Where student code is loaded, a round's inputs come with the signal to
 go, so that nothing can be begun before it, and its outputs lie in the host's memory before the reply: the host looks
-at places of them, drawn by lot, before it stops the clock. A process that holds only a graph which the host made needs
+at random places of them before it stops the clock. A process that holds only a graph which the host made needs
 neither, so there the clock sees nothing but the work.
 """
-
-from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -16,91 +14,71 @@ from typing import Any
 
 import torch
 
-from autograder.protocol import Message
-from autograder.protocol.tensors import RawTensor
+from autograder.protocol import Done, Result
+from autograder.protocol.requests.rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
 from autograder.worker import shared_memory
 from autograder.worker.devices import device_tensors
+from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.tensors import NotATensorError, to_torch
-
-Reply = tuple[dict[str, Any], list[RawTensor]]
 
 # mallopt(3): -4 is M_MMAP_MAX, -1 M_TRIM_THRESHOLD, -2 M_TOP_PAD
 KEEP_FREED_MEMORY = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
 
 
-def with_rounds(function: Callable[..., Any], answer: Callable[[Message], Reply]) -> Callable[[Message], Reply]:
-    """Return ``answer``, which from now on also takes the messages of `Rounds`."""
-    rounds = Rounds(function)
-
-    def serve(message: Message) -> Reply:
-        do = message.body.get("do")
-        if do is None:
-            return answer(message)
-        return {"outputs": rounds.lend, "inputs": rounds.hold, "round": rounds.run, "fetch": rounds.fetch}[do](message)
-
-    return serve
-
-
 @dataclass
 class Rounds:
-    """The function, the host's memory for outputs, and what is held from one message to the next.
-
-    ``{"do": "outputs", "each": n}`` lends memory, ``n`` tensors a problem. ``{"do": "inputs"}`` brings the inputs of a
-    round beforehand, where nothing in this process could begin early. ``{"do": "round", "calls": [...]}`` runs:
-    ``calls`` lists the numbers of the input tensors of each problem; with ``deliver`` the results are copied to the
-    host's memory in the round itself, otherwise ``{"do": "fetch"}`` does so later. ``into`` says that the function
-    takes the outputs after its inputs and writes there. A round with ``skip`` calls nothing and still delivers:
-    so the host learns what a round costs by itself.
-    """
+    """A function under the host's clock, memory for its outputs, and what is held from one request to the next."""
 
     function: Callable[..., Any]
-    outputs: list[list[torch.Tensor]] = field(default_factory=list)
+    outputs: list[Sequence[torch.Tensor]] = field(default_factory=list)
     stand_ins: list[Any] = field(default_factory=list)
     inputs: list[torch.Tensor] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
 
-    def lend(self, message: Message) -> Reply:
+    def handlers(self) -> Handlers:
+        """Return what the function serves under the host's clock."""
+        return {LendOutputs: self.lend, HoldInputs: self.hold, RunRound: self.run, FetchOutputs: self.fetch}
+
+    def lend(self, request: LendOutputs, tensors: Tensors) -> Result[Done]:
         """Keep the host's memory for outputs, in portions of one problem."""
         _keep_freed_memory()
-        each = message.body["each"]
-        if "block" in message.body:
-            tensors, self.inputs = device_tensors(message.body["block"], shared_memory.of_device.pop())
+        if request.block is not None:
+            outputs, self.inputs = device_tensors(request.block, shared_memory.of_device.pop())
             if isinstance(self.function, torch.nn.Module):
-                self.function.to(tensors[0].device)
+                self.function.to(outputs[0].device)
         else:
-            tensors = [to_torch(raw) for raw in message.tensors]
-        self.outputs = [tensors[i : i + each] for i in range(0, len(tensors), each)]
+            outputs = [to_torch(raw) for raw in tensors]
+        self.outputs = _portions(outputs, request.each)
         self.stand_ins = [[torch.zeros_like(out) for out in outs] for outs in self.outputs]
-        return {"lent": len(tensors)}, []
+        return Result(Done())
 
-    def hold(self, message: Message) -> Reply:
+    def hold(self, _: HoldInputs, tensors: Tensors) -> Result[Done]:
         """Keep the inputs of the next round."""
-        if message.tensors:  # on a GPU they lie where they always do
-            self.inputs = [to_torch(raw) for raw in message.tensors]
-        return {"held": len(self.inputs)}, []
+        if tensors:  # on a GPU they lie where they always do
+            self.inputs = [to_torch(raw) for raw in tensors]
+        return Result(Done())
 
-    def run(self, message: Message) -> Reply:
+    def run(self, request: RunRound, tensors: Tensors) -> Result[Done]:
         """Call the function on every problem of the round."""
-        body = message.body
-        inputs = [to_torch(raw) for raw in message.tensors] or self.inputs
-        problems = [[inputs[i] for i in numbers] for numbers in body["calls"]]
-        if body["skip"]:
-            self.results = [] if body["into"] else self.stand_ins
-        elif body["into"]:
+        inputs = [to_torch(raw) for raw in tensors] or self.inputs
+        problems = _portions(inputs, len(inputs) // request.problems)
+        if request.skip:
+            self.results = [] if request.into else self.stand_ins
+        elif request.into:
             for problem, outs in zip(problems, self.outputs, strict=True):
                 self.function(*problem, *outs)
         else:
             self.results = [self.function(*problem) for problem in problems]
-        if body["deliver"]:
+        if request.deliver:
             self._deliver()
         if any(t.is_cuda for t in self.inputs):
             torch.cuda.synchronize()
-        return {"done": len(problems)}, []
+        return Result(Done())
 
-    def fetch(self, message: Message) -> Reply:
+    def fetch(self, _: FetchOutputs, __: Tensors) -> Result[Done]:
         """Copy the results of the last round to the host's memory."""
         self._deliver()
-        return {}, []
+        return Result(Done())
 
     def _deliver(self) -> None:
         results, self.results = self.results, []
@@ -108,10 +86,14 @@ class Rounds:
             _fill(outs, list(result) if isinstance(result, tuple | list) else [result])
 
 
+def _portions(tensors: Sequence[torch.Tensor], each: int) -> list[Sequence[torch.Tensor]]:
+    return [tensors[i : i + each] for i in range(0, len(tensors), each)]
+
+
 def _keep_freed_memory() -> None:
     """Let the C library keep large blocks that are freed, as CUDA's caching allocator does.
 
-    Otherwise it returns them to the system or not, as it happened to go before, and new pages cost more than a fused
+    Otherwise it returns some of them to the system, depending on what came before, and new pages cost more than a fused
     operator: the same program then takes 0.7 ms in one process and 3 ms in the next.
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library than glibc: times scatter more

@@ -4,8 +4,6 @@ All pages are mapped at once, which is quicker than one by one, and costs every 
 writable: an answer that writes into its inputs writes into the host's copy of them, and is seen.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os
@@ -18,7 +16,7 @@ of_device: list[int] = []
 
 @contextlib.contextmanager
 def mapped(fds: Sequence[int]) -> Iterator[memoryview | None]:
-    """Map the one descriptor in ``fds``, or yield ``None`` when there is none."""
+    """Map the one descriptor in `fds`, or yield None when there is none."""
     if not fds:
         yield None
         return

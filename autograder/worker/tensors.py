@@ -1,20 +1,19 @@
 """Raw tensors to torch tensors and back."""
 
-from __future__ import annotations
-
 import ctypes
 
 import torch
 
-from autograder.protocol.tensors import RawTensor
+from autograder.protocol import RawTensor
+from autograder.worker.failures import AnswerError
 
 
-class NotATensorError(TypeError):
-    """An output is not exactly a ``torch.Tensor``."""
+class NotATensorError(AnswerError):
+    """An output is not exactly a `torch.Tensor`."""
 
 
 def to_torch(raw: RawTensor) -> torch.Tensor:
-    """A tensor over the raw bytes themselves, with the same shape and strides."""
+    """Return a tensor over the raw bytes themselves, with the same shape and strides."""
     dtype = getattr(torch, raw.dtype)
     if not len(raw.data):
         return torch.empty(raw.shape, dtype=dtype)
@@ -23,7 +22,7 @@ def to_torch(raw: RawTensor) -> torch.Tensor:
 
 
 def to_raw(tensor: object, what: str) -> RawTensor:
-    """The bytes of an output, in contiguous order."""
+    """Return the bytes of an output, in contiguous order."""
     if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:
         raise NotATensorError(f"{what} is a {type(tensor).__name__}, where exactly a torch.Tensor is expected.")
     if tensor.layout is not torch.strided or tensor.is_quantized:

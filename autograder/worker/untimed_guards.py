@@ -1,10 +1,8 @@
-"""Dynamo without its stopwatch: a capture in a worker does not wait until its guards were timed.
+"""Dynamo without its timing of guards: a capture in a worker does not wait for it.
 
 After each capture Dynamo times the guards once, and empties the processor's cache before, which can take longer than
 the capture of a small function. The number goes into a log that nobody reads here. Read in torch 2.13.
 """
-
-from __future__ import annotations
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `make gpu-check` is made of: sections, each one file in `sections/`, each run in a process of its own.
+"""Sections of `make gpu-check`: each is one file in `sections/` and runs in a process of its own.
 
 A section is found by its file. Add `benchmarks/gpu/sections/NAME.py` with a `SECTION`:
 
@@ -10,5 +10,5 @@ A section is found by its file. Add `benchmarks/gpu/sections/NAME.py` with a `SE
 
     SECTION = Section("What it is about", order=60, budget_s=30, run=run, as_markdown=table, failures=failures)
 
-Whatever `around.note` was given is in the result, even if the section crashes or is stopped at the end of its budget.
+All notes given to `around.note` are in the result, even if the section crashes or exceeds its budget.
 """

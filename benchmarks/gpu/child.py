@@ -1,7 +1,5 @@
 """Run one section, in a process that it may crash: python -m benchmarks.gpu.child SECTION DEVICE BUDGET_S NOTES."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,15 +1,15 @@
-"""Run sections in processes of their own, each within its budget, and keep what each left behind."""
+"""Run sections in processes of their own, each within its budget, and write their results as JSON and Markdown."""
 
-from __future__ import annotations
-
+import datetime
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ LINES_OF_A_CRASH = 12
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one section."""
+    """Hold the result of one section."""
 
     name: str
     section: Section
@@ -35,18 +35,18 @@ class Result:
 
     @property
     def failures(self) -> list[str]:
-        """Sentences about what failed."""
+        """Return a sentence for each failure."""
         broken = [] if self.ending == "done" else [f"{self.ending}; what it had found by then is kept"]
         return [f"{self.section.title}: {sentence}" for sentence in (*broken, *self._asked("failures"))]
 
     @property
     def missed(self) -> list[str]:
-        """Sentences about targets of speed that were missed."""
+        """Return a sentence for each missed target of speed."""
         return self._asked("missed")
 
     @property
     def markdown(self) -> str:
-        """The section as text."""
+        """Return the section as Markdown."""
         try:
             text = self.section.as_markdown(self.notes) if self.notes else "It left nothing."
         except Exception as error:  # of notes that are not complete, or of a mistake in a section
@@ -81,7 +81,7 @@ def run_all(sections: Mapping[str, Section], device: str, budget_s: float) -> It
 
 
 def run_one(name: str, section: Section, device: str, budget_s: float, folder: Path) -> Result:
-    """Run one section in a process and return what came of it, whatever that was."""
+    """Run one section in a process and return its result, also if it failed."""
     notes, log = folder / f"{name}.json", folder / f"{name}.log"
     asked_s = max(budget_s - STOPPING_S, budget_s / 2)
     command = [sys.executable, "-m", "benchmarks.gpu.child", name, device, str(asked_s), str(notes)]
@@ -101,7 +101,7 @@ def _ending(process: subprocess.Popen[bytes], budget_s: float) -> str:
     except subprocess.TimeoutExpired:
         return f"stopped after {budget_s:.0f} s"
     finally:
-        with suppress(ProcessLookupError):  # also what the section itself has started
+        with suppress(ProcessLookupError):  # also the processes that the section started
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     if status == 0:
@@ -125,3 +125,48 @@ def _read(notes: Path) -> dict[str, Any]:
 def _last_lines(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return "\n".join(line[:300] for line in lines[-LINES_OF_A_CRASH:])
+
+
+SCHEMA = "fusion-course/gpu-check/3"
+DRY = "**A dry run on a CPU: nothing was measured on a GPU, and no number below says anything about one.**"
+
+
+def as_record(results: Sequence[Result], device: str, elapsed_s: float) -> dict[str, Any]:
+    """Return everything as plain data."""
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "schema": SCHEMA,
+        "date": now.date().isoformat(),
+        "dry_run": device == "cpu",
+        "device": _device(results),
+        "elapsed_s": round(elapsed_s, 1),
+        "sections": {result.name: result.to_json() for result in results},
+    }
+
+
+def as_markdown(results: Sequence[Result], record: dict[str, Any]) -> str:
+    """Return the report: failures, missed targets, then a part for each section."""
+    failures = [sentence for result in results for sentence in result.failures]
+    missed = [sentence for result in results for sentence in result.missed]
+    head = [f"# GPU check of {record['date']}: {record['device']}", ""]
+    head += [DRY, ""] if record["dry_run"] else []
+    head += ["Failed:", "", *(f"- {line}" for line in failures), ""] if failures else ["Nothing failed.", ""]
+    head += ["Targets of speed missed:", "", *(f"- {line}" for line in missed), ""] if missed else []
+    times = ", ".join(f"{result.section.title.lower()} {result.elapsed_s:.0f} s" for result in results)
+    head += [f"It took {record['elapsed_s']:.0f} s: {times}.", ""]
+    return "\n".join([*head, *(result.markdown for result in results)])
+
+
+def write(record: dict[str, Any], table: str, folder: Path) -> Path:
+    """Write the record as DEVICE-DATE.json into `folder`, the table beside it as .md, and return where both lie."""
+    device = re.sub(r"[^a-z0-9]+", "-", record["device"].lower()).strip("-")[:60]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{'dry-run-' if record['dry_run'] else ''}{device}-{record['date']}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(table, encoding="utf-8")
+    return path
+
+
+def _device(results: Sequence[Result]) -> str:
+    found = next((result.notes["device"] for result in results if result.name == "machine" and result.notes), None)
+    return str(found or "unknown device")

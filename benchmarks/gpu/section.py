@@ -1,6 +1,4 @@
-"""What a section is, and what it is given to run."""
-
-from __future__ import annotations
+"""Define what a section is, and the run that it is given."""
 
 import importlib
 import json
@@ -15,26 +13,13 @@ Notes = Mapping[str, Any]
 
 
 def no_sentences(notes: Notes) -> list[str]:
-    """Find nothing to complain about."""
+    """Return no sentences."""
     return []
-
-
-@dataclass(frozen=True)
-class Section:
-    """One part of the check."""
-
-    title: str
-    order: int  # the lowest runs first
-    budget_s: float  # of its process, start included; then it is stopped
-    run: Callable[[Run], None]
-    as_markdown: Callable[[Notes], str]  # of the notes, which may be few if the section was stopped
-    failures: Callable[[Notes], list[str]] = no_sentences  # sentences; each fails the whole check
-    missed: Callable[[Notes], list[str]] = no_sentences  # targets of speed that were missed; they fail nothing
 
 
 @dataclass
 class Run:
-    """What a section is told, and where it leaves what it found."""
+    """Hold the device and the end of a section's run, and store its notes."""
 
     device: str  # "cuda", or "cpu" in a dry run
     path: Path  # of its notes
@@ -43,20 +28,33 @@ class Run:
 
     @property
     def dry(self) -> bool:
-        """Whether nothing is to be measured, only tried out."""
+        """Tell whether this is a dry run, which measures nothing."""
         return self.device == "cpu"
 
     @property
     def left_s(self) -> float:
-        """How much time the section has left."""
+        """Return the seconds that the section has left."""
         return self.end_s - time.monotonic()
 
     def note(self, key: str, value: Any) -> None:
-        """Keep something, as plain data; from now on it is not lost, whatever happens."""
+        """Store plain data on disk at once, so that a crash does not lose it."""
         self.notes[key] = value
         beside = self.path.with_suffix(".part")
         beside.write_text(json.dumps(self.notes), encoding="utf-8")
         beside.replace(self.path)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Describe one part of the check."""
+
+    title: str
+    order: int  # the lowest runs first
+    budget_s: float  # of its process, start included; then it is stopped
+    run: Callable[[Run], None]
+    as_markdown: Callable[[Notes], str]  # of the notes, which may be few if the section was stopped
+    failures: Callable[[Notes], list[str]] = no_sentences  # sentences; each fails the whole check
+    missed: Callable[[Notes], list[str]] = no_sentences  # targets of speed that were missed; they fail nothing
 
 
 def sections() -> dict[str, Section]:

@@ -1,31 +1,29 @@
-"""Bring your own backend: a target says which operators it takes and compiles parts of a graph; the kit does the rest.
+"""Write a backend for `torch.compile`: a target takes operators and compiles parts; this package does the rest.
 
 Read the files in the order of what happens to a graph:
 
-    support.py        which operators a target takes, and a reason for each that it does not
-    aten.py           from whatever was captured to a graph of few operators (all that is private of PyTorch is here)
-    condensing.py     merge nodes into groups without ever making a cycle
-    partitioning.py   cut a graph into parts for a target and the rest
-    splitting.py      write the graph anew, with a call for each part
-    target.py         what a target has to offer
-    cache.py          what was compiled before
-    prices.py         whether a part is worth it
-    compiling.py      one part, for each kind of inputs that it meets
-    lowering.py       `lower`: all of it for one graph
-    dynamo.py         `Backend`: all of it for `torch.compile`, in training too
-    reports.py        what became of a program
+    support.py          which operators a target takes, and a reason for each that it does not
+    aten.py             from whatever was captured to a graph of few operators (all that is private of PyTorch is here)
+    condensation.py     merge nodes into groups without ever making a cycle
+    parts.py            cut a graph into parts for a target and the rest, and write it with a call for each part
+    target.py           what a target has to offer
+    cache.py            what was compiled before
+    prices.py           whether a part is worth it
+    compiled_part.py    one part, for each kind of inputs that it meets
+    lowered_graph.py    `lower`: all of it for one graph
+    backend.py          `Backend`: all of it for `torch.compile`, in training too
+    lowering_report.py  what became of a program
 
 `toy` is a complete target to learn from: a compiler for the machine of `course_lib.machine`.
 """
 
+from course_lib.backends.backend import Backend
 from course_lib.backends.cache import CompileCache, InputFacts, facts_of, fingerprint
-from course_lib.backends.compiling import Compiled, PartOutcome
-from course_lib.backends.dynamo import Backend
-from course_lib.backends.lowering import Lowered, Refusal, lower
-from course_lib.backends.partitioning import partition
+from course_lib.backends.compiled_part import Compiled, PartOutcome
+from course_lib.backends.lowered_graph import Lowered, Refusal, lower
+from course_lib.backends.lowering_report import Report, report
+from course_lib.backends.parts import Part, cut_out, partition, split
 from course_lib.backends.prices import Prices, Spent
-from course_lib.backends.reports import Report, report
-from course_lib.backends.splitting import Part, cut_out, split
 from course_lib.backends.support import (
     Condition,
     Support,

@@ -1,6 +1,6 @@
-"""From whatever was captured to a graph of few ATen operators, and the way into `torch.compile`.
+"""Decompose a captured graph into few ATen operators, and hand compilers to `torch.compile`.
 
-Private: this is the one module of the package that leans on parts of PyTorch that may move.
+This is the one module of the package that uses private parts of PyTorch, which may move.
 """
 
 import functools
@@ -14,8 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.errors import BackendError
-from course_lib.fusion import mutates
-from course_lib.fusion.effects import is_pure
+from course_lib.fusion.effects import is_pure, mutates
 from course_lib.graph import Cost, cost
 
 GraphCompiler = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
@@ -56,14 +55,14 @@ def decompose(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.GraphM
 
 
 def eager_cost(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
-    """Return what eager PyTorch spends on a graph, without running it on real tensors."""
+    """Return the cost of a graph in eager PyTorch, without running it on real tensors."""
     program, _, fakes, mode = _as_function(gm, example_inputs)
     with mode, torch.no_grad():
         return cost(program, fakes)
 
 
 def outside_of_tracing() -> AbstractContextManager[object]:
-    """Switch off the fake tensors of whoever is tracing now, such as AOTAutograd, to work with some of one's own."""
+    """Switch off the fake mode of the current tracer, such as AOTAutograd, so that another fake mode can be used."""
     return unset_fake_temporarily()
 
 
@@ -76,7 +75,7 @@ def fake_mode_of(graph: fx.Graph) -> FakeTensorMode:
 def compiled_ahead(
     forward: GraphCompiler, backward: GraphCompiler, inference: GraphCompiler
 ) -> Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
-    """Return a backend for `torch.compile` that has the forward and the backward graph compiled, before any run.
+    """Return a backend for `torch.compile` that compiles forward and backward graph before the first run.
 
     AOTAutograd makes the graphs: of ATen operators, functional, with parameters as inputs.
     """
@@ -196,7 +195,7 @@ def _with_state(traced: fx.GraphModule, state: Mapping[str, torch.Tensor]) -> fx
         read.meta = dict(node.meta)
         node.replace_all_uses_with(read)
         traced.graph.erase_node(node)
-    # What is not pure stays even if nobody uses its result: random numbers come in an order, changes are wanted.
+    # A node with effects stays without users too: it draws random numbers in order, or changes a tensor.
     traced.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output") or not is_pure(node))
     traced.recompile()
     return traced

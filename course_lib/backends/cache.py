@@ -1,4 +1,4 @@
-"""What was compiled before: kept by the graph of a part and by what is known of its inputs."""
+"""A cache of compiled parts; the key is the graph of a part, and the shapes and types of its inputs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Kept = TypeVar("Kept")
 
 
 class CompileCache(Generic[Kept]):
-    """Keeps what was compiled, in memory, and counts.
+    """A cache of compiled parts in memory, which counts hits and misses.
 
         >>> cache = CompileCache()
         >>> cache.get(("graph", "facts"), lambda: "program"), cache.get(("graph", "facts"), lambda: "another")
@@ -30,7 +30,7 @@ class CompileCache(Generic[Kept]):
         self.misses = 0
 
     def get(self, key: Key, compile_it: Callable[[], Kept]) -> Kept:
-        """Return what is kept under `key`; compile and keep it if there is nothing yet."""
+        """Return the entry of `key`; compile and keep it if there is none yet."""
         if key in self._kept:
             self.hits += 1
             return self._kept[key]
@@ -49,7 +49,7 @@ class CompileCache(Generic[Kept]):
 
 @dataclass(frozen=True)
 class InputFacts:
-    """What a compiled program may rely on about one tensor."""
+    """The properties of one input tensor that a compiled program relies on."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -58,7 +58,7 @@ class InputFacts:
 
 
 def facts_of(inputs: Sequence[object]) -> Key:
-    """Return what is known of inputs: of a tensor shape, strides, type and device, of a number its value."""
+    """Return the facts about inputs: shape, strides, type and device of a tensor, the value of a number."""
     return tuple(
         InputFacts(tuple(value.shape), tuple(value.stride()), value.dtype, value.device)
         if isinstance(value, torch.Tensor)
@@ -68,7 +68,7 @@ def facts_of(inputs: Sequence[object]) -> Key:
 
 
 def fingerprint(graph: fx.Graph) -> Key:
-    """Return what a graph computes, whatever its nodes are called; equal for equal graphs."""
+    """Return a key that is equal for graphs of the same calls, whatever their nodes are called."""
     number = {node: position for position, node in enumerate(graph.nodes)}
 
     def plain(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Whether a part is worth handing over: what eager PyTorch and a target would take for it, by a simple price list."""
+"""A price list that decides whether a part pays on a target: launches, bytes, and the handover."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from course_lib.fusion import Objection
 
 @dataclass(frozen=True)
 class Spent:
-    """What one run costs."""
+    """The cost of one run."""
 
     launches: int
     bytes_moved: int
@@ -21,7 +21,7 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """What things cost, for deciding which parts to keep. The defaults are round numbers, not those of any device.
+    """Prices that decide which parts to keep. The defaults are round numbers, not those of any device.
 
     >>> Prices(launch_us=5, bandwidth_gb_s=1000).time_us(launches=2, bytes_moved=1_000_000)
     11.0
@@ -40,7 +40,7 @@ class Prices:
             raise BackendError("Prices got bandwidth_gb_s=0, with which nothing would ever arrive.")
 
     def time_us(self, *, launches: int, bytes_moved: int) -> float:
-        """Return what launches and memory traffic take together."""
+        """Return the time that launches and memory traffic take together."""
         return launches * self.launch_us + bytes_moved / (self.bandwidth_gb_s * 1e3)
 
     def objection(self, part: fx.GraphModule, executable: Executable) -> Objection | None:

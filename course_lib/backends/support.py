@@ -1,4 +1,4 @@
-"""Which operators a target takes: a table of operators, each with the conditions under which it is taken."""
+"""A table of the operators that a target takes, each with conditions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from torch import fx
 
 from course_lib.fusion import Objection
 from course_lib.fusion.effects import is_pure, is_random
-from course_lib.graph import operator_name
+from course_lib.graph.nodes import operator_name
 
 Condition = Callable[[fx.Node], Objection | None]
 
 
 def target_name(node: fx.Node) -> str:
-    """Return what a node calls, without the overload: "aten.add" for `torch.ops.aten.add.Tensor`.
+    """Return the operator that a node calls, without the overload: "aten.add" for `torch.ops.aten.add.Tensor`.
 
     What is no operator of PyTorch's dispatcher has the name that tables give it, such as "torch.relu".
     """
@@ -25,7 +25,7 @@ def target_name(node: fx.Node) -> str:
 
 
 def tensor_of(node: fx.Node) -> torch.Tensor | None:
-    """Return a fake tensor like what a node gives, its sizes maybe symbols; None if that is no single tensor."""
+    """Return the fake tensor of a node's result, which may have symbolic sizes; None if it is no single tensor."""
     value = node.meta.get("val")
     return value if isinstance(value, torch.Tensor) else None
 

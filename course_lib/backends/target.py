@@ -1,4 +1,4 @@
-"""What a target has to offer, so that the kit can compile for it."""
+"""The interface of a target: the operators it takes, and its compiler."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ class Executable(ABC):
 
 
 class Target(ABC):
-    """A machine to compile for: what it takes, and how it is compiled for."""
+    """A machine to compile for: the operators it takes, and its compiler."""
 
     name: str = "target"  # what it is called in reports
 
     @property
     def identity(self) -> object:
-        """What a cache tells targets apart by; two that compile alike may give something equal."""
+        """The key of this target in a cache; two targets that compile alike may have equal keys."""
         return self  # and not its id, which another object may have later
 
     @abstractmethod

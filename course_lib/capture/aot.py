@@ -11,8 +11,8 @@ from torch import fx, nn
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.source import lines_of_nodes
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.source_lines import lines_of_nodes
 
 
 def capture_aot(
@@ -42,7 +42,7 @@ def capture_aot(
 
     try:
         run(*inputs, **keyword_inputs)
-    except Exception as error:  # the program runs on fake tensors, so it can fail in any way
+    except Exception as error:  # the program runs on fake tensors and may raise anything
         raise explain_failure("aot", name_of(model), error) from error
     return Captured(
         mode="aot",
@@ -57,7 +57,7 @@ def capture_aot(
 
 
 def _keeping_partition(graphs: dict[str, fx.GraphModule]) -> Callable[..., tuple[fx.GraphModule, fx.GraphModule]]:
-    """Return PyTorch's default partition for compilers, which also writes down the three graphs."""
+    """Return the default partition function of compilers, which also records the three graphs."""
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     def partition(joint: fx.GraphModule, inputs: Sequence[object], **options: Any) -> Any:
@@ -72,9 +72,9 @@ def _keeping_partition(graphs: dict[str, fx.GraphModule]) -> Callable[..., tuple
 
 
 def _flat(model: nn.Module | Callable[..., Any], layout: list[TreeSpec]) -> Callable[..., list[Any]]:
-    """Return the program as a function of its state and inputs that gives a flat list, and writes down its layout.
+    """Return the program as a function of its state and inputs that returns a flat list and records its layout.
 
-    AOTAutograd itself would give a list where the program gives a tuple.
+    AOTAutograd itself would return a list where the program returns a tuple.
     """
 
     def program(state: dict[str, torch.Tensor], inputs: tuple[Any, ...], keyword_inputs: dict[str, Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What every capture mode returns: a program as a graph, and who made it."""
+"""Hold the result of a capture: a program as a graph, and the part of PyTorch that captured it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from typing import Any
 
 from torch import fx, nn
 
-from course_lib.capture.source import SourceLine
+from course_lib.capture.source_lines import SourceLine
 from course_lib.errors import CaptureError
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Captured:
-    """A program as a graph, or as several.
+    """Hold a program as one graph or as several.
 
     >>> import torch
     >>> captured = Captured(mode="fx", captured_by="a person", code="", run=torch.relu, ir="relu")
@@ -26,18 +26,18 @@ class Captured:
     captured_by: str  # the part of PyTorch that did it, such as "torch.jit.trace"
     code: str  # the graph as Python, or as the code that TorchScript prints
     ir: str  # the graph as text, node by node
-    run: Callable[..., Any]  # takes what the program takes, and runs what was captured
+    run: Callable[..., Any]  # takes the program's inputs and runs the captured graph
     graphs: Mapping[str, fx.GraphModule] = field(default_factory=dict)  # name -> graph; the main one first
     script: Any = None  # the `ScriptModule` or `ScriptFunction` of "trace" and "script"
     exported: Any = None  # the `torch.export.ExportedProgram` of "export"
     module: nn.Module | None = None  # holds the parameters and flags that `run` uses
-    guards: tuple[str, ...] = ()  # what must hold of the inputs for the graph to be used, where that is checked
+    guards: tuple[str, ...] = ()  # conditions on the inputs under which the graph is valid, if checked
     breaks: tuple[str, ...] = ()  # why a program became several graphs
-    warnings: tuple[str, ...] = ()  # what PyTorch said while it captured, kept unprinted
+    warnings: tuple[str, ...] = ()  # warnings of PyTorch during the capture, not printed
     lines: Mapping[str, SourceLine] = field(default_factory=dict)  # node -> line it came from, where known
 
     def __call__(self, *inputs: object, **keyword_inputs: object) -> Any:
-        """Run what was captured."""
+        """Run the captured graph."""
         return self.run(*inputs, **keyword_inputs)
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class Captured:
 
     @property
     def graph_module(self) -> fx.GraphModule:
-        """The one torch.fx graph; of mode "aot" the joint one.
+        """Return the one torch.fx graph; of mode "aot" the joint graph.
 
         Raises `CaptureError` where there is none, or where graph breaks left several.
         """
@@ -63,5 +63,29 @@ class Captured:
 
     @property
     def graph(self) -> Any:
-        """The graph itself: a `torch.fx.Graph`, or for "trace" and "script" a `torch.Graph`."""
+        """Return the graph itself: a `torch.fx.Graph`, or for "trace" and "script" a `torch.Graph`."""
         return self.script.graph if self.script is not None else self.graph_module.graph
+
+
+class RereadingTracer(fx.Tracer):
+    """Trace the code of a graph module that is unpickled; parameters and buffers stay attributes."""
+
+    proxy_buffer_attributes = True  # otherwise values computed from buffers alone would become constants
+
+
+def picklable(gm: fx.GraphModule) -> fx.GraphModule:
+    """Make `gm` and its copies picklable, and return `gm`.
+
+    To unpickle a graph module, torch.fx traces its code with the class of the tracer that captured it, called without
+    arguments. Some tracers need arguments, and the tracer of `make_fx` computes on parameters instead of recording.
+    Stack traces survive; other metadata does not, so run `propagate_shapes` again. Annotations that are strings are
+    lost too, as in files with `from __future__ import annotations`.
+    """
+    quoted = [node for node in gm.graph.nodes if isinstance(node.type, str)]
+    for node in quoted:
+        node.type = None  # torch.fx would look for an object of this name
+    if quoted:
+        gm.recompile()
+    gm._tracer_cls = RereadingTracer
+    gm.graph._tracer_cls = RereadingTracer  # copies take the class from here
+    return gm

@@ -1,4 +1,4 @@
-"""Capture with Dynamo: read the bytecode, record what it can, leave the rest to Python.
+"""Capture with Dynamo: it reads the bytecode, records tensor operations, and leaves the rest to Python.
 
 Private: guards are read from Dynamo's own cache, and the reason of a break from the graph's attribute. Dynamo keeps
 what it captured at the code object of a function; the program gets a code object of its own here, so that what you
@@ -15,10 +15,10 @@ import torch
 from torch import fx, nn
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.source import lines_of_nodes
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.source_lines import lines_of_nodes
 
-# Guards that hold of the whole process, or of functions of torch itself; they say nothing about the program.
+# Guards on the whole process or on functions of torch itself; they do not concern the program.
 AMBIENT = re.compile(
     r"_dynamo_\w+_indices|___check_global_state|___check_torch_function_mode|saved_tensors_hooks|CURRENT_DEVICE"
     r"|___check_(obj|type)_id\(G\["
@@ -48,9 +48,9 @@ def capture_dynamo(
     try:
         with _counters_kept():
             run(*inputs, **keyword_inputs)
-    except Exception as error:  # the program runs, so it can fail in any way
+    except Exception as error:  # the program runs and may raise anything
         raise explain_failure("dynamo", name_of(model), error) from error
-    first = list(graphs)  # later calls may add more
+    first = list(graphs)  # later calls may add guards
     named = {"graph" if len(first) == 1 else f"graph_{index}": graph for index, graph in enumerate(first)}
     return Captured(
         mode="dynamo",
@@ -116,7 +116,7 @@ def _break_reasons(graphs: list[fx.GraphModule]) -> Iterator[str]:
 
 @contextmanager
 def _counters_kept() -> Iterator[None]:
-    """Leave Dynamo's counters, which belong to the whole process, as they were."""
+    """Restore Dynamo's counters at the end, since they belong to the whole process."""
     from torch._dynamo.utils import counters
 
     before = {name: counter.copy() for name, counter in counters.items()}

@@ -1,4 +1,4 @@
-"""What TorchScript's executor makes of a graph once it has seen some inputs: profiled types and fusion groups."""
+"""Read the graph that TorchScript's executor has optimised for some inputs: profiled types and fusion groups."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from course_lib.capture.archives import copy_of, freeze
 from course_lib.capture.captured import Captured
-from course_lib.capture.executor_flags import Fuser, fusing_with
-from course_lib.capture.preserving import fresh_inputs, preserving
+from course_lib.capture.isolation import fresh_inputs, preserving
+from course_lib.capture.saved_programs import copy_of, freeze
+from course_lib.capture.script_graphs import Fuser, fusing_with
 from course_lib.errors import CaptureError
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup", "prim::FusionGroup", "prim::CudaFusionGroup")
@@ -20,7 +20,7 @@ GUARDS = ("prim::TypeCheck", "prim::oneDNNFusionGuard", "prim::RequiresGradCheck
 
 @dataclass(frozen=True)
 class FusionGroup:
-    """Operators that the executor runs as one."""
+    """Describe operators that the executor runs as one group."""
 
     kind: str  # "prim::TensorExprGroup", "prim::oneDNNFusionGroup"
     operators: tuple[str, ...]  # in order, without constants
@@ -29,17 +29,17 @@ class FusionGroup:
 
 @dataclass(frozen=True)
 class OptimizedGraph:
-    """The graph that the executor ran last."""
+    """Hold the graph that the executor ran last."""
 
     ir: str = field(repr=False)
     groups: tuple[FusionGroup, ...]
-    profiled_types: Mapping[str, str]  # value -> the type that was seen, and is checked before the fast way is taken
+    profiled_types: Mapping[str, str]  # value -> the profiled type, which is checked before the optimised graph runs
 
 
 def optimized_graph(
     captured: Captured, example_inputs: Sequence[object], *, fuser: Fuser = "tensor_expressions", runs: int = 3
 ) -> OptimizedGraph:
-    """Run a traced or scripted program a few times, and return what the executor has made of it by then.
+    """Run a traced or scripted program a few times, and return the graph that the executor has optimised.
 
         >>> from course_lib.capture import capture
         >>> x, bias = torch.ones(4, 8), torch.ones(8)
@@ -58,12 +58,12 @@ def optimized_graph(
     script = copy_of(captured if fuser != "onednn" else freeze(captured))
     gradients = torch.no_grad() if fuser == "onednn" else nullcontext()
     with preserving(None), fusing_with(fuser), gradients, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that TorchScript is deprecated stands on the captured program
+        warnings.simplefilter("ignore")  # the captured program already holds the warnings
         try:
             for _ in range(runs):
                 script(*fresh_inputs(example_inputs))
             graph = script.graph_for(*fresh_inputs(example_inputs))
-        except Exception as error:  # whatever an operator says about its operands
+        except Exception as error:  # an operator may raise anything about its operands
             raise CaptureError(f"The program fails on these inputs while it is profiled: {error}") from error
     return OptimizedGraph(str(graph), tuple(_groups(graph)), dict(_profiled_types(graph)))
 
@@ -74,7 +74,7 @@ def _groups(graph: Any) -> Iterator[FusionGroup]:
             inside = node.g("Subgraph")
             operators = [one.kind() for one in inside.nodes() if one.kind() != "prim::Constant"]
             yield FusionGroup(kind, tuple(operators), str(inside))
-    for node in graph.findAllNodes("prim::DifferentiableGraph", recurse=True):  # what autograd handles as one
+    for node in graph.findAllNodes("prim::DifferentiableGraph", recurse=True):  # with one derivative
         yield from _groups(node.g("Subgraph"))
 
 

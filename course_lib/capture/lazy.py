@@ -1,4 +1,4 @@
-"""Capture with lazy tensors: operators are only written down, and computed when somebody needs a value.
+"""Capture with lazy tensors: operators are recorded, and computed when a value is needed.
 
 Private and undocumented: `torch._lazy` may move, and a build may lack it.
 """
@@ -13,15 +13,15 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.preserving import preserving
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.isolation import preserving
 from course_lib.errors import CaptureError
 
 
 def capture_lazy(
     model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]
 ) -> Captured:
-    """Run a copy of the program on lazy tensors and keep the recording; each later call records anew."""
+    """Run a copy of the program on lazy tensors and keep the recorded graph; each later call records a graph again."""
     start_backend()
     lazily = copy.deepcopy(model).to("lazy") if isinstance(model, nn.Module) else model
 
@@ -35,7 +35,7 @@ def capture_lazy(
     try:
         with preserving(lazily):
             ir, code = _record(lazily, inputs, keyword_inputs)
-    except Exception as error:  # the program runs, so it can fail in any way
+    except Exception as error:  # the program runs and may raise anything
         raise explain_failure("lazy", name_of(model), error) from error
     module = lazily if isinstance(lazily, nn.Module) else None
     return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
@@ -52,7 +52,7 @@ def start_backend() -> None:
 
         backend.init()
     except RuntimeError as error:
-        if "multiple backend fallbacks" not in str(error):  # then somebody else has started it
+        if "multiple backend fallbacks" not in str(error):  # then it has been started before
             raise CaptureError(f"lazy tensors cannot be started in this process: {error}") from error
     except (ImportError, AttributeError) as error:
         raise CaptureError(
@@ -61,19 +61,19 @@ def start_backend() -> None:
 
 
 def _record(program: Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the lazy graph as text, and the TorchScript that is to compute it."""
+    """Return the lazy graph as text, and the TorchScript graph that computes it."""
     recorded = program(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
     results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
     return torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
 
 
 def _to(value: Any, device: str) -> Any:
-    """Move all tensors in `value`, keeping which of them are to get a gradient."""
+    """Move all tensors in `value` to a device, and keep whether each requires a gradient."""
     return tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), value)
 
 
 def _write_back(original: Any, lazy: Any) -> None:
-    """Let an input show what the program wrote into its lazy twin."""
+    """Copy into an input what the program wrote into its lazy copy."""
     if isinstance(original, torch.Tensor):
         now = lazy.to("cpu")
         if not torch.equal(original, now):

@@ -1,6 +1,6 @@
-"""What PyTorch's compiler logs, caught in a panel beside the code instead of scattered over the terminal.
+"""Collect the logs of PyTorch's compiler in a panel, instead of printing them to the terminal.
 
-The names are those of the environment variable TORCH_LOGS, and the loggers behind them PyTorch's own.
+The names are those of the environment variable TORCH_LOGS.
 """
 
 import html
@@ -17,12 +17,12 @@ from course_lib.errors import CaptureError
 
 PLACE = re.compile(
     r'(?<![\w:/.])(?:/(?=\w)|[A-Za-z]:\\)[^\s",]*[/\\]'
-)  # folders of this machine, which nobody needs to read
+)  # folders of this machine, which are of no use to the reader
 
 
 @dataclass(repr=False)
 class LogPanel:
-    """Messages in the order in which they came; prints as text and shows as a box in a notebook."""
+    """Hold the messages in order; prints as text and shows as a box in a notebook."""
 
     names: tuple[str, ...]
     messages: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class LogPanel:
         said = "\n".join(self.messages) or "(nothing was logged)"
         return f"TORCH_LOGS={','.join(self.names)}\n{said}"
 
-    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+    __repr__ = __str__  # notebooks, terminals and logs all show the readable form
 
     def _repr_html_(self) -> str:
         title, _, text = str(self).partition("\n")
@@ -48,13 +48,13 @@ class _Keeper(logging.Handler):
         self._panel = panel
 
     def emit(self, record: logging.LogRecord) -> None:
-        with suppress(Exception):  # a message that cannot be written must not stop a compilation
+        with suppress(Exception):  # an error in formatting a message must not stop a compilation
             self._panel.messages.append(PLACE.sub("", record.getMessage()))
 
 
 @contextmanager
 def logged(*names: str) -> Iterator[LogPanel]:
-    """Catch what the compiler logs under the given names of TORCH_LOGS while the block runs.
+    """Collect what the compiler logs under the given names of TORCH_LOGS within the block.
 
         >>> with logged("graph_breaks") as panel:
         ...     _ = torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
@@ -66,7 +66,7 @@ def logged(*names: str) -> Iterator[LogPanel]:
     """
     panel = LogPanel(names)
     loggers = [logger for name in names for logger in _loggers(name)]
-    enabled = torch._logging._internal.log_state.artifact_names  # the compiler also asks here before it says why
+    enabled = torch._logging._internal.log_state.artifact_names  # the compiler reads them too
     added = set(names) - enabled
     enabled |= added
     before = [(logger, logger.level, logger.handlers, logger.propagate) for logger in loggers]
@@ -83,8 +83,8 @@ def logged(*names: str) -> Iterator[LogPanel]:
 
 
 def _loggers(name: str) -> list[logging.Logger]:
-    """The loggers of one name; private of PyTorch, a test notices if they move."""
-    importlib.import_module("torch._dynamo.convert_frame")  # makes the loggers
+    """Return the loggers of one name; they are private to PyTorch, and a test fails if they move."""
+    importlib.import_module("torch._dynamo.convert_frame")  # creates the loggers
 
     found = [
         logger

@@ -1,6 +1,6 @@
 """Capture with TorchScript: record one run ("trace"), or compile the source text ("script").
 
-Both are deprecated, and say so; the warning is on the result. The successors are "export" and "dynamo".
+Both are deprecated; the result holds the warning. The successors are "export" and "dynamo".
 """
 
 import inspect
@@ -12,22 +12,22 @@ import torch
 from torch import nn
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.explaining import explain_failure, name_of
-from course_lib.capture.source import SourceLine, line_in_text
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.source_lines import SourceLine, line_in_text
 from course_lib.errors import CaptureError
 
 Program = nn.Module | Callable[..., Any]
 
 
 def capture_trace(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
-    """Run the program once and record its operators; what Python decided or computed becomes a constant."""
+    """Run the program once and record its operators; decisions and numbers of Python become constants."""
     named = _all_by_name(model, inputs, keyword_inputs)
     try:
         if named:
             script = torch.jit.trace(model, example_kwarg_inputs=named, check_trace=False)
         else:
             script = torch.jit.trace(model, inputs, check_trace=False)
-    except Exception as error:  # the program runs, so it can fail in any way
+    except Exception as error:  # the program runs and may raise anything
         raise explain_failure("trace", name_of(model), error) from error
     return from_script("trace", "torch.jit.trace", script)
 
@@ -48,7 +48,7 @@ def _all_by_name(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mappin
 
 
 def capture_script(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
-    """Compile the program's source text, which must keep to the typed part of Python that TorchScript knows."""
+    """Compile the program's source text, which may use only the typed subset of Python that TorchScript supports."""
     try:
         script = torch.jit.script(model)
     except Exception as error:  # the compiler raises many types, some of them private
@@ -89,7 +89,7 @@ def _nodes(block: Any) -> Iterator[Any]:
 
 
 def _line(source_range: str) -> SourceLine | None:
-    """Read what TorchScript knows of a node's origin; traced and scripted graphs write it differently."""
+    """Read the origin of a TorchScript node; traced and scripted graphs write it differently."""
     traced = re.findall(r"^(\S.*)\((\d+)\): (\S+)$", source_range, re.MULTILINE)
     if traced:  # the innermost frame comes first
         text = "\n".join(f'File "{file}", line {line}, in {function}' for file, line, function in reversed(traced))

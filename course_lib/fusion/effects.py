@@ -1,17 +1,22 @@
-"""What a node does besides giving a result, and whether it may be left out, moved or computed once for two."""
+"""The effects of a node besides its result: in-place changes, random numbers, switches, and others.
+
+A graph shows which nodes read a value, but not what else a node does. A pass that leaves out, moves or merges nodes
+asks here first.
+"""
 
 import builtins
+import functools
+import inspect
 import math
+import operator
 from collections.abc import Iterator
 
 import torch
 from torch import fx
 
-from course_lib.fusion.calls import read_call
-from course_lib.fusion.checked import CheckedFusion
-from course_lib.fusion.constants import Constant
-from course_lib.fusion.mutation import mutates
-from course_lib.fusion.owned import module_of
+from course_lib.fusion.calls import module_of, read_call
+from course_lib.fusion.checked_fusion import CheckedFusion
+from course_lib.fusion.inserted_modules import Constant
 from course_lib.graph.hooks import has_hooks
 
 # Functions of Python and torch that switch how everything after them is computed or recorded.
@@ -31,6 +36,39 @@ _SETTING = ("set_", "use_", "save", "seed", "manual_seed", "__set", "__del")
 _METHODS_WITH_EFFECTS = frozenset({"backward", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"})
 _UNINITIALISED = ("empty", "new_empty")
 _RANDOM_MODULES = ("Dropout", "RReLU", "RNN", "LSTM", "GRU", "MultiheadAttention", "FractionalMaxPool", "Transformer")
+_INPLACE_OPERATORS = frozenset({"setitem", "delitem"})
+_INPLACE_METHODS = frozenset(
+    """
+    __setitem__ __delitem__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__
+    __ixor__
+    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
+)
+
+
+def mutates(node: fx.Node) -> bool:
+    """Return whether running `node` may change a tensor that another node holds.
+
+    Recognised are methods and functions whose name ends in an underscore, `+=` and its like, item assignment,
+    `out=`, `inplace=True` in any spelling, operators whose schema says so, and modules set to work in place. A
+    module from outside torch.nn may do anything, so it counts as one that changes its inputs.
+    """
+    if node.kwargs.get("out") is not None:
+        return True
+    if node.op == "call_method":
+        name = str(node.target)
+        return name in _INPLACE_METHODS or (name.endswith("_") and not name.endswith("__"))
+    if node.op == "call_module":
+        return _module_mutates(node)
+    return node.op == "call_function" and _function_mutates(node)
+
+
+def changed_operands(node: fx.Node) -> list[fx.Node]:
+    """Return the operands that a mutating node may write to."""
+    out = node.kwargs.get("out")
+    if isinstance(out, fx.Node):
+        return [out]
+    known = node.op != "call_module" or not _is_foreign(node)
+    return [node.args[0]] if known and node.args and isinstance(node.args[0], fx.Node) else node.all_input_nodes
 
 
 def is_random(node: fx.Node) -> bool:
@@ -50,12 +88,12 @@ def is_random(node: fx.Node) -> bool:
 
 
 def switches_regime(node: fx.Node) -> bool:
-    """Return whether `node` changes how later nodes are computed or recorded, such as the begin of autocast."""
+    """Return whether `node` changes how later nodes are computed or recorded, such as the start of autocast."""
     return node.op == "call_function" and _name(node) in _SWITCHES
 
 
 def is_pure(node: fx.Node) -> bool:
-    """Return whether `node` only computes its result from its operands: leaving it out changes nothing else.
+    """Return whether `node` only computes its result from its operands, and has no other effect.
 
     Not pure are mutations, random numbers, assertions, switches, modules with hooks or from outside torch.nn, and
     Python functions that are not PyTorch's, such as `print`.
@@ -90,7 +128,7 @@ def between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
 
 
 def _gives_data(node: fx.Node) -> bool:
-    """Return whether the result, where it is known, is what operators give: a call for nothing has an effect."""
+    """Return whether the result, where it is known, is data: a call that returns no data has an effect."""
     return "val" not in node.meta or isinstance(
         node.meta["val"],
         (torch.Tensor, bool, int, float, complex, str, tuple, list, dict, torch.dtype, torch.device, torch.SymInt),
@@ -136,3 +174,45 @@ def _is_known(target: object) -> bool:
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None) or ""
     functional = torch.nn.functional
     return module == "_operator" or getattr(torch, name, None) is target or getattr(functional, name, None) is target
+
+
+def _module_mutates(node: fx.Node) -> bool:
+    return _is_foreign(node) or bool(getattr(module_of(node), "inplace", False))
+
+
+def _is_foreign(node: fx.Node) -> bool:
+    # torch.export's guards only look at the inputs, and our own modules wrap operators that change nothing.
+    return not type(module_of(node)).__module__.startswith(("torch.nn.", "torch.export.", "course_lib.fusion."))
+
+
+def _function_mutates(node: fx.Node) -> bool:
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return bool(target._schema.is_mutable)
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        return any(getattr(target, overload)._schema.is_mutable for overload in target.overloads())
+    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", "")
+    if module == "_operator":
+        # `iadd` is the in-place `add`, and `iand` that of `and_`; `index` and `invert` only begin with the same letter.
+        plain = name.removeprefix("i")
+        in_place = plain != name and (hasattr(operator, plain) or hasattr(operator, f"{plain}_"))
+        return in_place or name in _INPLACE_OPERATORS
+    return (name.endswith("_") and not name.endswith("__")) or _given(node, "inplace")
+
+
+def _given(node: fx.Node, parameter: str) -> bool:
+    """Return whether a call gives `parameter` a value other than False, by name or by position."""
+    position = _position(node.target, parameter)
+    if position is not None and position < len(node.args):
+        return bool(node.args[position])
+    return bool(node.kwargs.get(parameter, False))
+
+
+@functools.cache
+def _position(function: object, parameter: str) -> int | None:
+    """Return at which position a function takes `parameter`, or None if it takes it by name or not at all."""
+    try:
+        names = list(inspect.signature(function).parameters)  # type: ignore[arg-type]  # what is no function raises
+    except (TypeError, ValueError):  # a builtin without a signature; those have no such parameter but by name
+        return None
+    return names.index(parameter) if parameter in names else None

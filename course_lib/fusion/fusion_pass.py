@@ -1,4 +1,4 @@
-"""The frame of a pass, in the words of torch.fx: one fusion is a pattern, a guard and a replacement, in one file."""
+"""The base classes of all passes: `GraphPass` changes a graph, `FusionPass` fuses what looks like a pattern."""
 
 import copy
 from abc import abstractmethod
@@ -10,15 +10,14 @@ from torch import fx
 from torch.fx.passes.infra.pass_base import PassBase
 
 from course_lib.fusion.calls import operator_of
-from course_lib.fusion.checked import CheckedFusion
-from course_lib.fusion.excerpt import excerpt
+from course_lib.fusion.checked_fusion import CheckedFusion, Decision
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match, Pattern
-from course_lib.fusion.mutation import mutating_nodes
 from course_lib.fusion.operators import Operator
 from course_lib.fusion.result import FusionResult, Rejected, refusal
-from course_lib.fusion.rewriting import copy_of, erase, finish, new_module, put_in_place_of
 from course_lib.fusion.rules import Objection, closeness
+from course_lib.fusion.storage import mutating_nodes
+from course_lib.fusion.surgery import copy_of, erase, excerpt, finish, put_in_place_of, put_module_in_place_of
 
 
 class GraphPass(PassBase):
@@ -47,7 +46,7 @@ class GraphPass(PassBase):
 
 
 class FusionPass(GraphPass):
-    """A pass that puts one computation in the place of what looks like `patterns`.
+    """A pass that replaces what looks like one of its `patterns` by one computation.
 
     A subclass gives three things, each plain Python:
 
@@ -57,7 +56,7 @@ class FusionPass(GraphPass):
       all passes, see `guards.py`.
     - `replacement(match)`: a function of the same parameters, which is what will be computed.
 
-    Where the guard objects because a shape is unknown, the match is fused under a check when it runs, see `checked.py`,
+    Where the guard objects because a shape is unknown, the pass decides when the match runs, see `checked_fusion.py`,
     unless `checks_at_run_time` is false.
     """
 
@@ -97,24 +96,33 @@ class FusionPass(GraphPass):
         return num_matches, rejected
 
     def known_only(self) -> "FusionPass":
-        """Return this pass, but one that leaves alone what it knows too little of."""
+        """Return a copy of this pass that refuses a match whose shapes are unknown."""
         twin = copy.copy(self)
         twin.checks_at_run_time = False
         return twin
 
+    def decide(self, gm: fx.GraphModule) -> Decision:
+        """Return the fused graph and "fused", or None and why it was not fused."""
+        result = self.call(gm)
+        if result.num_matches:
+            return result.graph_module, "fused"
+        return None, "; ".join(f"not fused: {one.reason}" for one in result.rejected) or "not fused"
+
     def _fuse_under_a_check(self, refusals: list[tuple[Objection, Match]]) -> bool:
-        """Let the first match that was refused for a lack of shapes be looked at again when it runs, if it can be."""
+        """Put a `CheckedFusion` in the place of the first match with unknown shapes; return whether that worked."""
         objection, match = next((pair for pair in refusals if pair[0].rule == "shape unknown"), (None, None))
         cut = excerpt(match) if match is not None and self.checks_at_run_time else None
         if objection is None or match is None or cut is None:
             return False
         written, operands = cut
-        checked = CheckedFusion(written, self.known_only(), [node.name for node in match.nodes], objection.reason)
-        owner = match.anchor.graph.owning_module
-        assert owner is not None, "a pass works on the graph of a GraphModule"
-        call = new_module(owner, f"checked_{self.name}", checked)
-        named = {f"operand_{number}": operand for number, operand in enumerate(operands)}
-        put_in_place_of(match.anchor, lambda **proxies: call(*proxies.values()), named)
+        checked = CheckedFusion(
+            written,
+            self.known_only().decide,
+            pass_name=self.name,
+            names=[node.name for node in match.nodes],
+            reason=objection.reason,
+        )
+        put_module_in_place_of(match.anchor, f"checked_{self.name}", checked, operands)
         erase(match.nodes)
         return True
 
@@ -123,7 +131,7 @@ class FusionPass(GraphPass):
         erase(match.nodes)
 
     def _refusal(self, refusals: list[tuple[Objection, Match]]) -> list[Rejected]:
-        """Return one account of a place where the pattern fits in several ways: that of the way that came closest."""
+        """Return one report on a place where the pattern fits in several ways, for the match that came closest."""
         if not refusals:
             return []
         objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
@@ -132,7 +140,7 @@ class FusionPass(GraphPass):
 
 
 def _read(function: Callable[..., object]) -> Pattern:
-    """Trace a pattern; one of this library is traced once, one of a notebook may call what is defined anew later."""
+    """Trace a pattern: one of this library once, one of a notebook each time, as its functions may be redefined."""
     return _read_once(function) if function.__module__.startswith("course_lib.") else Pattern(function)
 
 

@@ -1,24 +1,30 @@
-"""The rules that every fusion keeps, whatever it fuses. Each looks at a match and objects, or does not."""
+"""The rules that every fusion keeps, whatever it fuses: each returns why it refuses a match, or None.
+
+Below them is the cost guard, for passes that may move more bytes than they save.
+"""
 
 from collections.abc import Callable, Iterator
 
+import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from course_lib.fusion.effects import between, is_random, switches_regime
+from course_lib.fusion.calls import ModuleAttribute
+from course_lib.fusion.effects import between, is_random, mutates, switches_regime
 from course_lib.fusion.matching import Difference, Match
-from course_lib.fusion.mutation import Writers, mutates, mutations_of
-from course_lib.fusion.owned import Owned
 from course_lib.fusion.rules import REMEDIES, Objection
+from course_lib.fusion.storage import Writers, mutations_of
+from course_lib.graph import Cost, cost
 from course_lib.graph.hooks import has_hooks
 
 
 def common_objection(match: Match) -> Objection | None:
-    """Return the first reason why a match must be left alone that has nothing to do with what it computes."""
+    """Return the first of the common rules that refuses a match, or None."""
     return next((found for rule in COMMON_RULES if (found := rule(match)) is not None), None)
 
 
 def arguments_are_those_of_the_pattern(match: Match) -> Objection | None:
-    """Object to an argument, written or left out, that means something else than the pattern."""
+    """Refuse an argument, written or left out, that differs from that of the pattern."""
     if not match.differences:
         return None
     different = match.differences[0]
@@ -27,7 +33,7 @@ def arguments_are_those_of_the_pattern(match: Match) -> Objection | None:
 
 
 def modules_are_plain(match: Match) -> Objection | None:
-    """Object to a module that may do more than its class says."""
+    """Refuse a module that may do more than its class says."""
     for call in match.calls:
         if call.module is None:
             continue
@@ -41,7 +47,7 @@ def modules_are_plain(match: Match) -> Objection | None:
 
 
 def nothing_is_written_in_place(match: Match) -> Objection | None:
-    """Object to a matched call that writes into a tensor that others may read."""
+    """Refuse a matched call that writes into a tensor that others may read."""
     written = next((call.node for call in match.calls if call.in_place or mutates(call.node)), None)
     if written is None:
         return None
@@ -49,7 +55,7 @@ def nothing_is_written_in_place(match: Match) -> Objection | None:
 
 
 def intermediate_values_stay_inside(match: Match) -> Objection | None:
-    """Object if someone else needs an intermediate value, which must then be computed anyway."""
+    """Refuse an intermediate value that another node needs, which must then be computed anyway."""
     inside = set(match.nodes)
     doubled = [value for value in match.operands.values() if isinstance(value, fx.Node) and value in inside]
     if doubled:
@@ -66,7 +72,7 @@ def intermediate_values_stay_inside(match: Match) -> Objection | None:
 
 
 def nothing_is_switched_between(match: Match) -> Objection | None:
-    """Object if autocast or gradient recording is switched within the match."""
+    """Refuse a match within which autocast or gradient recording is switched."""
     switch = next((node for node in between(match.nodes[0], match.anchor) if switches_regime(node)), None)
     if switch is None:
         return None
@@ -74,7 +80,7 @@ def nothing_is_switched_between(match: Match) -> Objection | None:
 
 
 def random_numbers_keep_their_order(match: Match) -> Objection | None:
-    """Object if other random numbers are drawn between a matched dropout and the place of the fused call."""
+    """Refuse other random numbers that are drawn between a matched dropout and the place of the fused call."""
     drawing = [node for node in match.nodes if is_random(node)]
     if not drawing:
         return None
@@ -84,7 +90,7 @@ def random_numbers_keep_their_order(match: Match) -> Objection | None:
 
 
 def operands_do_not_change(match: Match) -> Objection | None:
-    """Object if an operand changes in place after the match has first read it.
+    """Refuse an operand that changes in place after the match has first read it.
 
     The fused call stands at the end of the match, so it reads its operands later than the program did. It may also
     keep them for the backward pass, where the single operators kept something else.
@@ -111,13 +117,27 @@ COMMON_RULES: tuple[Callable[[Match], Objection | None], ...] = (
 )
 
 
+def cost_on_fakes(function: Callable[[], object], mode: FakeTensorMode) -> Cost:
+    """Return what one call of `function` costs, forward; it works on tensors of `mode`, so nothing is computed."""
+    with mode, torch.no_grad():
+        return cost(function, ())
+
+
+def objection_to_traffic(before: Cost, after: Cost, why: str) -> Objection | None:
+    """Refuse a fusion that does not move fewer bytes; `why` says in a few words what takes more."""
+    if after.bytes_moved < before.bytes_moved:
+        return None
+    reason = f"fused, {after.bytes_moved:,} bytes would be moved instead of {before.bytes_moved:,}"
+    return Objection("traffic", f"{reason}: {why}")
+
+
 def _first_readers(match: Match, value: object) -> Iterator[tuple[fx.Node, list[fx.Node]]]:
     """Yield the first matched node that reads a value, with the nodes through which the value could be changed."""
     if isinstance(value, fx.Node):
         readers = [node for node in match.nodes if value in node.all_input_nodes]
         if readers:
             yield readers[0], [value]
-    elif isinstance(value, Owned):
+    elif isinstance(value, ModuleAttribute):
         writers = match.writers if isinstance(match.writers, Writers) else Writers(match.writers)
         yield match.nodes[0], list(writers.holders(value.path))
 
@@ -130,4 +150,4 @@ def _describe(different: Difference) -> str:
 
 
 def _shown(value: object) -> str:
-    return str(value) if isinstance(value, (fx.Node, Owned)) else repr(value)
+    return str(value) if isinstance(value, (fx.Node, ModuleAttribute)) else repr(value)

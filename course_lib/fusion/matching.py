@@ -1,7 +1,7 @@
-"""Find a pattern, written as plain PyTorch, in a graph: whatever the spelling, and either way round for what commutes.
+"""Find a pattern, written as plain PyTorch, in a graph: in any spelling, and in both orders for what commutes.
 
-Differences in literal arguments (`alpha=2` where the pattern adds plainly) do not end a match. They are noted, so that
-the pass can tell what is missing.
+Differences in literal arguments (`alpha=2` where the pattern has none) do not end a match. They are recorded, so that
+the guard can name them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from course_lib.fusion.operators import Operator
 
 @dataclass(frozen=True)
 class Difference:
-    """An argument that is not what the pattern says."""
+    """An argument that differs from that of the pattern."""
 
     node: fx.Node
     parameter: str
@@ -26,7 +26,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """One place in a graph where a pattern fits, give or take the differences."""
+    """One place in a graph where a pattern fits, except for the differences in literal arguments."""
 
     calls: tuple[Call, ...]  # the last one first; that is where the fused call will stand
     operands: Mapping[str, object] = field(default_factory=dict)  # parameter of the pattern -> what the graph has there
@@ -54,7 +54,7 @@ class Match:
 
 
 class Pattern:
-    """A function of PyTorch operators, as something to look for; its parameters stand for anything."""
+    """A function of PyTorch operators to look for; its parameters stand for any operand."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._graph = fx.symbolic_trace(function).graph

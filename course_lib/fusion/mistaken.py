@@ -1,4 +1,4 @@
-"""Three small passes that can be told to make a mistake: what a reviewer of passes meets.
+"""Three small passes with an option to make a mistake, as a reviewer of passes meets them.
 
     >>> gm = torch.fx.symbolic_trace(lambda x: x.add_(1) * 0 + x)
     >>> drop_dead_code(gm).code == gm.code
@@ -15,8 +15,7 @@ import torch
 from torch import fx, nn
 
 from course_lib.errors import FusionError
-from course_lib.fusion.effects import is_random
-from course_lib.fusion.mutation import mutates
+from course_lib.fusion.effects import is_random, mutates
 
 CALLS = ("call_function", "call_method")
 OVERSIGHTS = ("", "keywords", "numbers", "order", "writes")
@@ -24,7 +23,7 @@ LAPSES = ("", "bias", "other calls", "other readers")
 
 
 def drop_dead_code(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule:
-    """Erase what nobody reads; `overlooks` is the name of a method, such as `neg_`, whose writing it does not know."""
+    """Erase what no node reads; `overlooks` names an in-place method, such as `neg_`, that it treats as pure."""
     gm = copy.deepcopy(gm)
 
     def stays(node: fx.Node) -> bool:

@@ -1,8 +1,8 @@
-"""Every operator that the passes know, with all the ways a program may spell it: a table, and the search in it.
+"""The table of all operators that the passes know, with every spelling of each.
 
 The same sum is written `x + y`, `torch.add(x, y)`, `x.add(y)`, and reads `aten.add.Tensor` in an exported graph. A
-pass should not care, so a pass never looks at a node's target: it asks `course_lib.fusion.calls.read_call`, which asks
-this table. To teach the passes another operator or spelling, add it here, and nowhere else.
+pass never looks at a node's target: it calls `course_lib.fusion.calls.read_call`, which looks into this table. To teach
+the passes another operator or spelling, add it here, and nowhere else.
 """
 
 import ast
@@ -28,7 +28,7 @@ _ROOTS: Mapping[str, object] = {
 
 @dataclass(frozen=True)
 class Operator:
-    """What is computed, whatever its spelling."""
+    """An operator, independent of its spelling."""
 
     name: str
     signature: Signature  # parameters in schema order, with their defaults

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.passes.add_scaled import AddScaled
-from course_lib.fusion.passes.bias_dropout_residual_layer_norm import FuseBiasDropoutResidualLayerNorm
+from course_lib.fusion.passes.bias_dropout_residual_layer_norm import BiasDropoutResidualLayerNorm
 from course_lib.fusion.passes.bias_gelu import BiasGelu
 from course_lib.fusion.passes.common_subexpressions import CommonSubexpressions
 from course_lib.fusion.passes.constant_folding import ConstantFolding
@@ -38,7 +38,7 @@ _CLASSES: Sequence[type[GraphPass]] = (
     GeluTanh,
     GeluToRelu,
     BiasGelu,
-    FuseBiasDropoutResidualLayerNorm,  # before the next, which would take its two last operators
+    BiasDropoutResidualLayerNorm,  # before the next, which would take its two last operators
     ResidualLayerNorm,
     AddScaled,
     DeadCode,

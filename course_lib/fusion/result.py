@@ -1,4 +1,4 @@
-"""What a pass gives back: a new graph, and an account of what was fused and what was not."""
+"""The result of a pass: a new graph, and a report on what was fused and what was refused."""
 
 import functools
 import re
@@ -8,11 +8,10 @@ from pathlib import Path
 
 import torch
 
-from course_lib.fusion.checked import CheckedFusion
+from course_lib.fusion.checked_fusion import CheckedFusion
 from course_lib.fusion.rules import Objection, remedy
 from course_lib.graph import Cost
-from course_lib.graph.naming import operator_name
-from course_lib.graph.tables import arguments
+from course_lib.graph.nodes import arguments, operator_name
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Rejected:
 
 
 def refusal(pass_name: str, nodes: tuple[str, ...], objection: Objection, node: torch.fx.Node) -> Rejected:
-    """Return the account of a match that a pass leaves alone; `node` knows the line of the program."""
+    """Return the report on a match that a pass refuses; `node` knows the line of the program."""
     rule, reason = objection.rule, objection.reason
     return Rejected(nodes, rule, reason, pass_name, _source(node), remedy(rule))
 
@@ -150,7 +149,7 @@ def _call(node: torch.fx.Node) -> str:
 def _explain_check(entry: tuple[str, CheckedFusion]) -> str:
     name, module = entry
     lines = [
-        f"{module.fusion.name} fuses {', '.join(module.names)} when the graph runs, if their operands allow it.",
+        f"{module.pass_name} fuses {', '.join(module.names)} when the graph runs, if their operands allow it.",
         f"  why then: {module.reason}.",
         f"  where it stands: {name}; else the operators run as they were written",
     ]

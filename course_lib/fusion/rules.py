@@ -1,4 +1,4 @@
-"""The rules that every fusion keeps, each with what would let a refused match fuse.
+"""The names of all rules that refuse a match, each with a remedy for the reader.
 
 The order is that in which they are tried: a match that breaks a later rule came closer to being fused.
 """
@@ -41,17 +41,17 @@ REMEDIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Objection:
-    """A rule that a match breaks, and a sentence about where it does."""
+    """Why a match is refused: the name of the rule, and a sentence about the place."""
 
     rule: str
     reason: str
 
 
 def remedy(rule: str) -> str:
-    """Return what would let a match fuse that was refused by `rule`; rules of one's own have no remedy listed here."""
+    """Return the remedy for a match that `rule` refused; the rules of a reader's own pass have none."""
     return REMEDIES.get(rule, "")
 
 
 def closeness(objection: Objection) -> int:
-    """Return how late the rule of an objection comes in the order: the larger, the closer the match came."""
+    """Return the place of an objection's rule in the order; a match with a larger one came closer to fusing."""
     return list(REMEDIES).index(objection.rule) if objection.rule in REMEDIES else -1

@@ -1,4 +1,4 @@
-"""A graph as a picture, with a text that says the same."""
+"""Draw a graph as a picture, with an equivalent text."""
 
 import base64
 import html
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph.naming import operator_name
+from course_lib.graph.nodes import operator_name
 from course_lib.graph.shapes import describe
 
 # Fill and border of each kind of node; the kind is written in the node too, so nothing is said by colour alone.
@@ -25,7 +25,7 @@ STYLES = {
 
 @dataclass(frozen=True, repr=False)
 class Drawing:
-    """A picture of a graph: `svg` to look at, `text` to read, `alt` to say in one sentence what it shows."""
+    """Hold a picture of a graph: `svg` is the picture, `text` says the same, `alt` is one sentence about it."""
 
     svg: str
     text: str
@@ -34,7 +34,7 @@ class Drawing:
     def __str__(self) -> str:
         return self.text
 
-    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+    __repr__ = __str__  # notebooks, terminals and logs all show the readable form
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -47,7 +47,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Box:
-    """What stands for one node in a picture."""
+    """Describe the box of one node in a picture."""
 
     name: str
     label: str
@@ -105,7 +105,7 @@ def render(boxes: Iterable[Box], alt: str) -> str:
 
 
 def _accessible(svg: str, alt: str) -> str:
-    """Say what the picture shows where screen readers look for it."""
+    """Add the description of the picture for screen readers."""
     return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(alt, quote=True)}"', 1)
 
 

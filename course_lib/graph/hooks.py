@@ -1,9 +1,8 @@
-"""Whether a module does more than its class says."""
+"""Find modules whose behaviour differs from their class: by hooks, or by a `forward` of the instance."""
 
 import torch
 
-# Private names of torch.nn.Module: PyTorch offers no public way to ask. A test notices when one of them
-# moves.
+# Private names of torch.nn.Module: PyTorch has no public way to read hooks. A test fails when one of them moves.
 HOOK_TABLES = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 

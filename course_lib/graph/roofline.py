@@ -1,4 +1,4 @@
-"""How fast a program can be at best on a device: limited by memory traffic, or by arithmetic."""
+"""Predict the least time of a program on a device: it is limited by memory traffic or by arithmetic."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph.costs import Cost
+from course_lib.graph.cost import Cost
 
 TERA = 1e12
 
 
 @dataclass(frozen=True)
 class Device:
-    """What a device reaches in practice, for the two limits of a roofline."""
+    """Hold the speeds that a device reaches in practice, for the two limits of a roofline."""
 
     name: str
     bandwidth_bytes_per_s: float  # bytes read and written together
@@ -29,19 +29,19 @@ class Device:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The least time that a program can take on a device."""
+    """Hold the least time that a program can take on a device."""
 
     memory_us: float  # to move its bytes
     arithmetic_us: float  # for its floating-point operations
 
     @property
     def time_us(self) -> float:
-        """The longer of the two: a device does both at once."""
+        """Return the longer of the two times, since a device does both at once."""
         return max(self.memory_us, self.arithmetic_us)
 
     @property
     def bound(self) -> str:
-        """What limits the program, "memory" or "arithmetic"."""
+        """Return what limits the program, "memory" or "arithmetic"."""
         return "memory" if self.memory_us >= self.arithmetic_us else "arithmetic"
 
 
@@ -53,7 +53,7 @@ def named_devices() -> Mapping[str, Device]:
 
     Sources. H200: 4.3 TB/s and 790 TFLOP/s in 16 bit are planning figures, 0.9 and 0.8 of NVIDIA's 4.8 TB/s and 989
     TFLOP/s; 54 TFLOP/s in float32 is a guess, 0.8 of 67. A100 (80 GB, SXM): 1.67 TB/s is what Liger-Kernel's
-    published LayerNorm times come to, 0.82 of NVIDIA's 2,039 GB/s; 250 and 15.6 TFLOP/s are guesses, 0.8 of 312 and
+    published LayerNorm times give, 0.82 of NVIDIA's 2,039 GB/s; 250 and 15.6 TFLOP/s are guesses, 0.8 of 312 and
     19.5. T4: guesses throughout, 0.8 of 320 GB/s, 0.5 of 65 TFLOP/s in float16 (it is throttled at 70 W, and has no
     units for bfloat16), 0.8 of 8.1 TFLOP/s in float32. Products in float32 are strict, without TF32.
     """

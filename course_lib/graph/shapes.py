@@ -1,4 +1,4 @@
-"""Shapes and dtypes of every node, found without computing anything."""
+"""Find the shape and dtype of every node on fake tensors, without computing anything."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from course_lib.errors import GraphError
 
 
 class _Annotator(torch.fx.Interpreter):
-    """Runs a graph and writes down, at each node, what the node gave."""
+    """Run a graph and write the result of each node into its metadata."""
 
     def run_node(self, n: torch.fx.Node) -> Any:
         result = super().run_node(n)
@@ -55,16 +55,16 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
     try:
         with mode, torch.no_grad():
             annotator.run(*fakes)
-    except Exception as error:  # whatever an operator says about its operands
+    except Exception as error:  # an operator may raise anything about its operands
         said = " ".join(str(error).split())[:300]
         raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
     return gm
 
 
 def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) -> torch.nn.Module:
-    """Return a module with copies of all that a graph reads, but without the graph and its code.
+    """Return a module with copies of all attributes that a graph reads, but without the graph and its code.
 
-    `owned` are the tensors to put where `gm` has others, by the identity of these.
+    `owned` maps the identity of each tensor of `gm` to the tensor that replaces it.
     """
     attributes = {name: value for name, value in vars(gm).items() if name not in ("_graph", "meta")}
     module = torch.nn.Module()
@@ -75,7 +75,7 @@ def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) 
 def fake_like(tensor: torch.Tensor, mode: FakeTensorMode, device: torch.device | None = None) -> torch.Tensor:
     """Return a tensor without data: of the same shape, strides, dtype and device, in memory of its own.
 
-    What is on the meta device counts as on `device`, if one is given. Parameters give parameters.
+    A tensor on the meta device is taken as one on `device`, if this is given. Parameters give parameters.
     """
     on_meta = device is not None and tensor.device.type == "meta" and not isinstance(tensor, FakeTensor)
     place = device if device is not None and on_meta else tensor.device
@@ -93,14 +93,14 @@ def describe_tensor(tensor: torch.Tensor) -> TensorMetadata:
 
 
 def describe(node: torch.fx.Node) -> str:
-    """Return what a node gives in a few characters, such as "float32[2, 3]"; empty if shapes were not propagated."""
+    """Return the result of a node in short, such as "float32[2, 3]"; empty if shapes were not propagated."""
     if "val" in node.meta:
         return describe_value(node.meta["val"])
     return describe_value(node.meta["tensor_meta"]) if "tensor_meta" in node.meta else ""
 
 
 def describe_value(value: object) -> str:
-    """Return a value as `describe` shows it."""
+    """Return a value in short, as `describe` does."""
     if isinstance(value, (torch.Tensor, TensorMetadata)):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
     if isinstance(value, (tuple, list)):

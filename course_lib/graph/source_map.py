@@ -1,21 +1,18 @@
-"""From what Inductor generated back to the program: which loops come from which lines.
+"""Map the loops that Inductor generated to the lines of the program that they come from.
 
-Everything here that is private to PyTorch is private to this module, and was read in torch 2.13: the option by which
-Inductor shows its loops after fusion, and the graph nodes that a loop remembers.
+This module alone uses these private parts of PyTorch, as they are in torch 2.13: the option that gives the loops after
+fusion, and the graph nodes that a loop stores as its origins.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from course_lib.graph.lowered import lowered
-from course_lib.graph.naming import operator_name
-from course_lib.graph.tables import Table
+import torch
 
-if TYPE_CHECKING:
-    import torch
+from course_lib.graph.generated_code import lowered
+from course_lib.graph.nodes import code_table, operator_name
+from course_lib.show import Table
 
 LIBRARY = "library"
 COLUMNS = ("block", "over", "reducing", "operators", "lines")
@@ -30,13 +27,13 @@ def source_map(fn: Callable[..., object], inputs: Sequence[object]) -> Table:
     """
     rows: list[tuple[str, ...]] = []
 
-    def keep(nodes: list[Any]) -> list[Any]:  # a plain function, as Inductor copies its options deeply
+    def keep(nodes: list[Any]) -> list[Any]:  # a plain function, since Inductor makes deep copies of its options
         rows.extend(_cells(node) for node in nodes if any(map(_runs, node.get_nodes())))
         return nodes
 
     lowered(fn, inputs, config={"_post_fusion_custom_pass": keep})
     numbers = count()
-    return Table(COLUMNS, tuple(("" if row[0] == LIBRARY else str(next(numbers)), *row) for row in rows))
+    return code_table(COLUMNS, tuple(("" if row[0] == LIBRARY else str(next(numbers)), *row) for row in rows))
 
 
 def _cells(node: Any) -> tuple[str, ...]:
@@ -52,7 +49,7 @@ def _cells(node: Any) -> tuple[str, ...]:
 
 
 def _runs(part: Any) -> bool:
-    """Tell whether anything runs: not for results that only lie in others, or come out of a call with others."""
+    """Tell whether a part runs anything; a result inside another one, or of a call with several results, does not."""
     from torch._inductor import ir
     from torch._inductor.scheduler import NopKernelSchedulerNode
 
@@ -74,7 +71,9 @@ def _product(sizes: Sequence[Any]) -> str:
 
 def _line(node: torch.fx.Node) -> str:
     """Return the text of the user's line that a node came from."""
-    from course_lib.capture.source import line_in_text  # late: graphs can be read where capturing is masked
+    from course_lib.capture.source_lines import (
+        line_in_text,  # late, because graphs are also read where `course_lib.capture` is masked
+    )
 
     line = line_in_text(node.stack_trace or "")
     return line.text if line is not None else ""

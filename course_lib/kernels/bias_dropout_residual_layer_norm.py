@@ -1,6 +1,6 @@
-"""The operator `course_lib::bias_dropout_residual_layer_norm`: what follows each half of a Transformer layer.
+"""Define the operator `course_lib::bias_dropout_residual_layer_norm`, the end of each half of a transformer layer.
 
-It comes in two layers, as PyTorch's own dropout does: see `course_lib.kernels.dropout_operator`.
+It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
 The eager body computes what the separate PyTorch operators compute, in the same order, so fusing onto this operator
 never changes a value but the random choice. What a GPU kernel gains are the three intermediates and the mask, which
@@ -10,9 +10,9 @@ need not be written to memory and read again: 2N elements read and N written, ag
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.bias_operand import sum_to_bias
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.dropout_operator import DropoutOperator, add_dropped
+from course_lib.kernels.dropout import DropoutOperator, add_dropped
+from course_lib.kernels.operands import sum_to_bias
 from course_lib.kernels.residual_layer_norm import layer_norm_gradients
 
 _OPERATOR = DropoutOperator(
@@ -57,7 +57,7 @@ def bias_dropout_residual_layer_norm_seeded(
     p: float,
     eps: float,
 ) -> torch.Tensor:
-    """Return `layer_norm(residual + (x + bias) * dropout_factors(seed, p))`; without a seed, nothing falls out."""
+    """Return `layer_norm(residual + (x + bias) * dropout_factors(seed, p))`; without a seed, dropout does nothing."""
     _OPERATOR.check(x, bias, residual, weight, layer_norm_bias)
     if runs_as_kernel("bias_dropout_residual_layer_norm", x):
         from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
@@ -98,7 +98,7 @@ def gradients(
     p: float,
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the gradients of the five tensors, by operators of PyTorch that have derivatives themselves."""
+    """Return the gradients of the five tensors, by differentiable operators of PyTorch."""
     rows, factors = add_dropped(x + bias, residual, seed, p)
     grad_rows, grad_weight, grad_layer_norm_bias = layer_norm_gradients(grad, rows, weight, layer_norm_bias, eps)
     grad_x = grad_rows if factors is None else grad_rows * factors

@@ -1,4 +1,4 @@
-"""The operator `course_lib::bias_gelu`: add a bias over the last dimension, then apply GELU.
+"""Define the operator `course_lib::bias_gelu`: add a bias over the last dimension, then apply GELU.
 
 The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto
 this operator never changes a value. What a GPU kernel gains is the intermediate `x + bias`, which need not be
@@ -11,12 +11,11 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.errors import KernelError
-from course_lib.kernels.batching import register_vmap
-from course_lib.kernels.bias_operand import check_bias, sum_to_bias
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.mixed_precision import register_autocast
+from course_lib.kernels.operands import check_bias, sum_to_bias
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
-_FORMULAS = {"none": "gelu", "tanh": "gelu_tanh"}  # what the kernels call them
+_FORMULAS = {"none": "gelu", "tanh": "gelu_tanh"}  # their names in the kernels
 
 
 @torch.library.custom_op("course_lib::bias_gelu", mutates_args=())
@@ -55,8 +54,8 @@ def bias_gelu_backward(
 def gradients(
     grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, approximate: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what the backward operator returns, by operators of PyTorch that have derivatives themselves."""
-    # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements alive.
+    """Return the results of the backward operator, by differentiable operators of PyTorch."""
+    # The sum is recomputed and not saved, since reading x again is cheaper than keeping N elements alive.
     grad_x = torch.ops.aten.gelu_backward(grad, x + bias, approximate=approximate)
     return grad_x, sum_to_bias(grad_x)
 
@@ -69,7 +68,7 @@ def _check(x: torch.Tensor, bias: torch.Tensor, approximate: str) -> None:
 
 def _fake(x: torch.Tensor, bias: torch.Tensor, approximate: str = "none") -> torch.Tensor:
     _check(x, bias, approximate)
-    return torch.empty_like(x + bias)  # of the sum, because the sum decides the strides
+    return torch.empty_like(x + bias)  # of the sum, since the strides of the result are those of the sum
 
 
 def _fake_backward(
@@ -84,7 +83,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> N
 
 
 def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
-    # Grad mode is on when someone differentiates the gradient, and the backward operator has no derivative.
+    # Grad mode is on for second derivatives, and the backward operator has no derivative.
     x, bias = ctx.saved_tensors
     function = gradients if torch.is_grad_enabled() else bias_gelu_backward
     return *function(grad, x, bias, ctx.approximate), None

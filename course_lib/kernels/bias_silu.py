@@ -1,4 +1,4 @@
-"""The operator `course_lib::bias_silu`: add a bias over the last dimension, then apply SiLU.
+"""Define the operator `course_lib::bias_silu`: add a bias over the last dimension, then apply SiLU.
 
 The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto
 this operator never changes a value. What a GPU kernel gains is the intermediate `x + bias`, which need not be
@@ -10,10 +10,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.batching import register_vmap
-from course_lib.kernels.bias_operand import check_bias, sum_to_bias
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.mixed_precision import register_autocast
+from course_lib.kernels.operands import check_bias, sum_to_bias
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 
 @torch.library.custom_op("course_lib::bias_silu", mutates_args=())
@@ -47,11 +46,11 @@ def bias_silu_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) 
 
 
 def gradients(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what the backward operator returns, by operators of PyTorch that have derivatives themselves.
+    """Return the results of the backward operator, by differentiable operators of PyTorch.
 
     With σ for the sigmoid, silu'(z) = σ(z) · (1 + z · (1 − σ(z))).
     """
-    # The sum is computed again instead of saved: reading x once more is cheaper than keeping N elements alive.
+    # The sum is recomputed and not saved, since reading x again is cheaper than keeping N elements alive.
     z = x + bias
     sigma = torch.sigmoid(z)
     grad_x = grad * sigma * (1 + z * (1 - sigma))
@@ -60,7 +59,7 @@ def gradients(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[
 
 def _fake(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     check_bias("bias_silu", x, bias)
-    return torch.empty_like(x + bias)  # of the sum, because the sum decides the strides
+    return torch.empty_like(x + bias)  # of the sum, since the strides of the result are those of the sum
 
 
 def _fake_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -72,7 +71,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> N
 
 
 def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    # Grad mode is on when someone differentiates the gradient, and the backward operator has no derivative.
+    # Grad mode is on for second derivatives, and the backward operator has no derivative.
     function = gradients if torch.is_grad_enabled() else bias_silu_backward
     return function(grad, *ctx.saved_tensors)
 

@@ -1,7 +1,7 @@
-"""Which body of a fused operator runs: our kernel on a GPU, or PyTorch's own operators one after the other.
+"""Choose the implementation of a fused operator: our kernel on a GPU, or the separate operators of PyTorch.
 
-The choice is made each time that an operator runs, so a graph that holds the operator works everywhere. It depends
-only on the machine, the dtype and the length of a row, so the backward pass chooses what the forward pass chose.
+The choice is made each time an operator runs, so a graph with the operator works on every machine. It depends only on
+the machine, the dtype and the length of a row, so forward and backward pass choose alike.
 """
 
 import functools
@@ -34,7 +34,7 @@ def interpreting() -> bool:
 
 
 def _obstacle(x: torch.Tensor) -> str | None:
-    """Return why the kernel can't run on `x`, or None if it can."""
+    """Return the reason why the kernel cannot run on `x`, or None if it can."""
     if not _has_triton():
         return "Triton is not installed; `pip install triton` for the version that this torch asks for"
     if x.dtype not in _DTYPES:

@@ -1,18 +1,27 @@
-"""Dropout that is repeated instead of remembered: which elements fall out is a function of one number, the seed.
+"""Compute dropout masks as a function of a seed, so that the backward pass recomputes the mask instead of reading it.
 
-Ordinary dropout writes a mask in the forward pass and reads it in the backward pass: one byte an element each time. A
-fused operator keeps the seed instead, eight bytes in all, and finds the same mask again. The seed itself is drawn
-from PyTorch's own random numbers, so `torch.manual_seed` repeats a run, and activation checkpointing repeats a mask.
+Ordinary dropout writes a mask in the forward pass and reads it in the backward pass, one byte for each element. A fused
+operator saves the seed instead, which is eight bytes, and recomputes the mask. The seed is drawn from PyTorch's random
+numbers, so `torch.manual_seed` repeats a run, and activation checkpointing repeats a mask.
 
 The generator is Philox4x32 with seven rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
 1, 2, 3", 2011; the fewest rounds that pass all their tests). It has no state: four random words are a function of a
-key, here the seed, and of a counter, here the place of four neighbours in a row. So a GPU thread finds its own words
-without asking anyone, and the formula below finds the same ones on any device.
+key, here the seed, and of a counter, here the position of four neighbours in a row. So each GPU thread computes its own
+words independently, and the formula below gives the same words on any device.
+
+A fused operator with dropout is registered as two operators. `course_lib::NAME` is the one to call and to match in a
+graph. It takes `training`, draws a seed if dropout is active, and calls `course_lib::NAME_seeded`, which computes the
+result and has the gradient. Both take tensors named x and residual of shape (..., N), and others of shape (N,).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from course_lib.kernels.operands import check_probability, check_rows
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 ROUNDS = 7
 _SEEDS = 2**63 - 1
@@ -24,14 +33,14 @@ _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 def draw_seed(like: torch.Tensor) -> torch.Tensor:
     """Return a fresh seed: an int64 tensor of one element, on the device of `like`.
 
-    It stays a tensor, since a Python number would make the host wait for the device, and would be the same number in
-    each replay of a CUDA graph.
+    It is a tensor, since a Python number would make the host wait for the device, and would be constant in a CUDA
+    graph.
     """
     return torch.randint(_SEEDS, (1,), dtype=torch.int64, device=like.device)
 
 
 def dropout_factors(seed: torch.Tensor, p: float, like: torch.Tensor) -> torch.Tensor:
-    """Return what dropout multiplies with: 0 with probability `p`, else 1 / (1 − p), in the shape and dtype of `like`.
+    """Return the factors of dropout: 0 with probability `p`, else 1 / (1 − p), in the shape and dtype of `like`.
 
     The same seed, shape and `p` give the same zeros, whatever the strides, the dtype and the device.
     """
@@ -55,7 +64,7 @@ def _random_words(seed: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     group = torch.arange(groups, device=like.device)
     zero = torch.zeros_like(row)
     words = _philox((group, row & _WORD, row >> 32, zero), (seed & _WORD, (seed >> 32) & _WORD))
-    # (rows, groups, 4) → (rows, 4 · groups), of which the last group may stand over
+    # (rows, groups, 4) → (rows, 4 · groups), of which the last group may exceed the columns
     return torch.stack(words, dim=-1).flatten(1)[:, :columns].reshape(like.shape)
 
 
@@ -64,9 +73,100 @@ def _philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[t
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
-        # The product has 64 bits; int64 holds them all, if with another sign.
+        # The product has 64 bits; int64 holds all of them, though the sign may differ.
         a, b = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
         c0, c1 = ((b >> 32) & _WORD) ^ c1 ^ k0, b & _WORD
         c2, c3 = ((a >> 32) & _WORD) ^ c3 ^ k1, a & _WORD
         k0, k1 = (k0 + _KEY_STEPS[0]) & _WORD, (k1 + _KEY_STEPS[1]) & _WORD
     return tuple(torch.broadcast_tensors(c0, c1, c2, c3))
+
+
+DEFAULTS = (0.5, True, 1e-5)  # of p, training and eps, as in the schema
+ROWS = ("x", "residual")
+Gradients = Callable[..., tuple[torch.Tensor, ...]]
+
+
+@dataclass(frozen=True)
+class DropoutOperator:
+    """Hold the name and the tensors of an operator with dropout, and register its rules."""
+
+    name: str
+    tensors: tuple[str, ...]
+    # Without a seed; the gradient of x is then an empty tensor, because the outputs of an operator may not share
+    # memory, and a copy would cost time.
+    x_has_the_gradient_of_residual: bool = False
+
+    def check(self, *tensors: torch.Tensor) -> None:
+        """Raise `KernelError` for tensors that the operator does not take."""
+        given = dict(zip(self.tensors, tensors, strict=True))
+        rows = {name: given.pop(name) for name in ROWS}
+        check_rows(self.name, rows, given)
+
+    def register(self, seeded: Any, backward: Any, gradients: Gradients) -> None:
+        """Define the operator that draws the seed; register derivative and rules of the seeded one.
+
+        `backward` and `gradients` take the gradient of the result and all that `seeded` takes, and return the gradients
+        of the tensors: one as an operator without a derivative, the other by operators of PyTorch that have one.
+        """
+        self._define(seeded)
+        seeded.register_fake(self._fake)
+        backward.register_fake(self._fake_backward)
+        seeded.register_autograd(self._derivative(backward, gradients), setup_context=_setup_context)
+        places = tuple(map(self.tensors.index, ROWS))
+        register_vmap(seeded, rows=places)
+        register_vmap(backward)
+        for name in (self.name, f"{self.name}_seeded"):
+            register_autocast(name, rows=(0, 1, 2), normalises=True)
+
+    def _define(self, seeded: Callable[..., torch.Tensor]) -> None:
+        tensors = ", ".join(f"Tensor {name}" for name in self.tensors)
+        schema = f"({tensors}, float p=0.5, bool training=True, float eps=1e-05) -> Tensor"
+        torch.library.define(f"course_lib::{self.name}", schema)
+
+        @torch.library.impl(f"course_lib::{self.name}", ["CompositeImplicitAutograd", "FuncTorchBatchedDecomposition"])
+        def with_fresh_seed(*given: Any) -> torch.Tensor:
+            tensors, options = given[: len(self.tensors)], given[len(self.tensors) :]
+            options += DEFAULTS[len(options) :]  # the dispatcher omits trailing defaults
+            p, training, eps = options
+            check_probability(self.name, p)
+            seed = draw_seed(tensors[0]) if training and p > 0 else None
+            return seeded(*tensors, seed, p, eps)
+
+    def _fake(self, *given: Any) -> torch.Tensor:
+        *tensors, _seed, _p, _eps = given
+        self.check(*tensors)
+        return torch.empty_like(tensors[0], memory_format=torch.contiguous_format)
+
+    def _fake_backward(self, grad: torch.Tensor, *given: Any) -> tuple[torch.Tensor, ...]:
+        *tensors, seed, _p, _eps = given
+        found = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in tensors]
+        if self.x_has_the_gradient_of_residual and seed is None:
+            found[0] = tensors[0].new_empty(0)
+        return tuple(found)
+
+    def _derivative(self, backward: Gradients, gradients: Gradients) -> Callable[..., tuple[torch.Tensor | None, ...]]:
+        def derivative(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+            # Grad mode is on for second derivatives, and the backward operator has no derivative.
+            function = gradients if torch.is_grad_enabled() else backward
+            saved = ctx.saved_tensors  # read once, since activation checkpointing refuses a second read
+            found = list(function(grad, *saved, ctx.p, ctx.eps))
+            if self.x_has_the_gradient_of_residual and saved[-1] is None:
+                found[0] = found[self.tensors.index("residual")]
+            return *found, None, None, None
+
+        return derivative
+
+
+def add_dropped(
+    branch: torch.Tensor, residual: torch.Tensor, seed: torch.Tensor | None, p: float
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Return `dropout(branch) + residual`, and the factors of dropout; without a seed, dropout does nothing."""
+    if seed is None:
+        return branch + residual, None
+    factors = dropout_factors(seed, p, branch)
+    return branch * factors + residual, factors
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    *tensors, ctx.p, ctx.eps = inputs
+    ctx.save_for_backward(*tensors)  # with the seed instead of a mask

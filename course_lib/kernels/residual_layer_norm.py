@@ -1,4 +1,4 @@
-"""The operator `course_lib::residual_layer_norm`: add a residual, then normalise each row.
+"""Define the operator `course_lib::residual_layer_norm`: add a residual, then normalise each row.
 
 The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto this
 operator never changes a value. What a GPU kernel gains is the sum, which need not be written to memory and read again:
@@ -12,10 +12,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.batching import register_vmap
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.mixed_precision import register_autocast
-from course_lib.kernels.row_operands import check_rows
+from course_lib.kernels.operands import check_rows
+from course_lib.kernels.transforms import register_autocast, register_vmap
 
 
 @torch.library.custom_op("course_lib::residual_layer_norm", mutates_args=())
@@ -64,7 +63,7 @@ def gradients(
     bias: torch.Tensor,
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return what the backward operator returns, by operators of PyTorch that have derivatives themselves."""
+    """Return the results of the backward operator, by differentiable operators of PyTorch."""
     return layer_norm_gradients(grad, x + residual, weight, bias, eps)
 
 
@@ -110,7 +109,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> N
 
 
 def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-    # Grad mode is on when someone differentiates the gradient, and the backward operator has no derivative.
+    # Grad mode is on for second derivatives, and the backward operator has no derivative.
     function: Callable[..., tuple[torch.Tensor, ...]] = residual_layer_norm_backward
     if torch.is_grad_enabled():
         function = gradients

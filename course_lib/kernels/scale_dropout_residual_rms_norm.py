@@ -1,6 +1,6 @@
-"""The operator `course_lib::scale_dropout_residual_rms_norm`: what follows each half of a layer with a learnt scale.
+"""Define the operator `course_lib::scale_dropout_residual_rms_norm`, the end of each half of a layer with a scale.
 
-It comes in two layers, as PyTorch's own dropout does: see `course_lib.kernels.dropout_operator`.
+It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
 The eager body computes what the separate PyTorch operators compute, in the same order, so using this operator never
 changes a value but the random choice. What a GPU kernel gains are the intermediates and the mask.
@@ -9,9 +9,9 @@ changes a value but the random choice. What a GPU kernel gains are the intermedi
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.bias_operand import sum_to_bias
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.dropout_operator import DropoutOperator, add_dropped
+from course_lib.kernels.dropout import DropoutOperator, add_dropped
+from course_lib.kernels.operands import sum_to_bias
 
 _OPERATOR = DropoutOperator("scale_dropout_residual_rms_norm", ("x", "scale", "residual", "weight"))
 
@@ -47,7 +47,7 @@ def scale_dropout_residual_rms_norm_seeded(
     p: float,
     eps: float,
 ) -> torch.Tensor:
-    """Return `rms_norm(residual + x * scale * dropout_factors(seed, p))`; without a seed, nothing falls out."""
+    """Return `rms_norm(residual + x * scale * dropout_factors(seed, p))`; without a seed, dropout does nothing."""
     _OPERATOR.check(x, scale, residual, weight)
     if runs_as_kernel("scale_dropout_residual_rms_norm", x):
         from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
@@ -87,7 +87,7 @@ def gradients(
     p: float,
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the gradients of the four tensors, by operators of PyTorch that have derivatives themselves."""
+    """Return the gradients of the four tensors, by differentiable operators of PyTorch."""
     rows, factors = add_dropped(x * scale, residual, seed, p)
     grad_rows, grad_weight = rms_norm_gradients(grad, rows, weight, eps)
     grad_scaled = grad_rows if factors is None else grad_rows * factors

@@ -1,21 +1,75 @@
-"""The instruction set: one record for all instructions, and a table of what each of them takes.
+"""Define the instructions of the toy machine: buffers in memory, accesses to them, registers and operands.
 
-A kernel works through its space (of shape rows × columns, so to say) one row after the other. A register holds one
-value for each column of the row that is being worked on, or one value for the whole row.
+A kernel works through its space, of shape rows × columns, one row after the other. A register holds one value for each
+column of the current row, or one value for the whole row.
 """
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
 import torch
 
 from course_lib.errors import BackendError
-from course_lib.machine.memory import Access
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Describe a named buffer: an input, an output, or an intermediate result between two launches."""
+
+    name: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+
+    def __str__(self) -> str:
+        return f"{self.name}: {str(self.dtype).removeprefix('torch.')}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class Access:
+    """Describe an access to a buffer: element (i, j, …) is the one at `offset + i * strides[0] + j * strides[1] + …`.
+
+        >>> str(Access("x", shape=(4, 3), strides=(1, 4)))
+        'x[4×3 by 1,4]'
+
+    So one buffer can be read as it is, transposed, in part, or (with a stride of 0) the same element many times,
+    and no view of a tensor costs an instruction. Offset and strides count elements.
+    """
+
+    buffer: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != len(self.strides):
+            raise BackendError(f"An access has one stride for each size; it got {self.shape} and {self.strides}.")
+
+    @property
+    def distinct_elements(self) -> int:
+        """Return the number of distinct elements that are accessed."""
+        return math.prod(size for size, stride in zip(self.shape, self.strides, strict=True) if stride != 0)
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the access that reads the memory of `tensor` with its strides."""
+        return tensor.as_strided(self.shape, self.strides, tensor.storage_offset() + self.offset)
+
+    def __str__(self) -> str:
+        if not self.shape:
+            return self.buffer + (f" +{self.offset}" if self.offset else "")
+        sizes, steps = "×".join(map(str, self.shape)), ",".join(map(str, self.strides))
+        return f"{self.buffer}[{sizes} by {steps}{f' +{self.offset}' if self.offset else ''}]"
+
+
+def whole(buffer: Buffer) -> Access:
+    """Return the access to every element of a buffer, in the order of its shape."""
+    return Access(buffer.name, buffer.shape, buffer.strides)
 
 
 @dataclass(frozen=True, order=True)
 class Register:
-    """A vector register, by number."""
+    """Name a vector register by its number."""
 
     number: int
 
@@ -28,18 +82,18 @@ Operand = Register | Immediate
 
 
 class Unit(Enum):
-    """The part of the machine that executes an instruction."""
+    """Name the part of the machine that executes an instruction."""
 
     MEMORY = "memory"
     ARITHMETIC = "arithmetic"  # column by column
     REDUCTION = "reduction"  # all columns of a row to one value
     MATRIX = "matrix"
-    SCRATCH = "scratch"  # where values wait for which there was no register
+    SCRATCH = "scratch"  # scratch memory for values without a register
 
 
 @dataclass(frozen=True)
 class Form:
-    """What an instruction takes."""
+    """Describe the operands that an instruction takes."""
 
     unit: Unit
     operands: int = 0
@@ -66,7 +120,7 @@ FORMS: dict[str, Form] = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: `into` receives what `name` makes of operands and of memory.
+    """Hold one instruction: `into` receives the result of `name` on the operands and on memory.
 
         >>> print(Instruction("mul", Register(2), (Register(0), 0.5), dtype=torch.float32))
         r2 = mul r0, 0.5
@@ -95,12 +149,12 @@ class Instruction:
 
     @property
     def unit(self) -> Unit:
-        """The part of the machine that executes this."""
+        """Return the part of the machine that executes this instruction."""
         return FORMS[self.name].unit
 
     @property
     def reads(self) -> tuple[Register, ...]:
-        """The registers among the operands, each once."""
+        """Return the registers among the operands, each once."""
         return tuple(dict.fromkeys(operand for operand in self.operands if isinstance(operand, Register)))
 
     def __str__(self) -> str:

@@ -1,19 +1,19 @@
-"""The machine itself: an interpreter that executes programs on tensors, and counts."""
+"""Execute programs of the toy machine on tensors, and count what they cost."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from course_lib.errors import BackendError
-from course_lib.machine.arithmetic import ROWWISE, compute
-from course_lib.machine.counts import Counts, counts_of
 from course_lib.machine.instructions import Instruction, Operand, Register, Unit
-from course_lib.machine.programs import Kernel, Program
+from course_lib.machine.programs import Counts, Kernel, Program, counts_of
 
 
 class Machine:
-    """A machine with a few vector registers, in front of a memory that is far away.
+    """Simulate a machine with a few vector registers and a slow memory.
 
         >>> Machine(registers=8).registers
         8
@@ -32,7 +32,7 @@ class Machine:
         self.counts = Counts()
 
     def reset(self) -> None:
-        """Count from zero again."""
+        """Set the counts to zero."""
         self.counts = Counts()
 
     def run(self, program: Program, arguments: Sequence[object]) -> tuple[torch.Tensor, ...]:
@@ -69,7 +69,7 @@ class Machine:
 
 
 class _Launch:
-    """One kernel in execution."""
+    """Execute one kernel."""
 
     def __init__(self, machine: Machine, program: Program, kernel: Kernel, memory: dict[str, torch.Tensor]) -> None:
         self._machine, self._program, self._kernel, self._memory = machine, program, kernel, memory
@@ -126,3 +126,59 @@ def _describe(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
     return f"{value!r}, which is no tensor"
+
+
+def _larger(a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
+    return torch.maximum(a, b) if isinstance(b, torch.Tensor) else a.clamp(min=b)
+
+
+def _smaller(a: torch.Tensor, b: torch.Tensor | float) -> torch.Tensor:
+    return torch.minimum(a, b) if isinstance(b, torch.Tensor) else a.clamp(max=b)
+
+
+COLUMNWISE: Mapping[str, Callable[..., Any]] = {
+    "copy": lambda a: a,
+    "neg": torch.neg,
+    "abs": torch.abs,
+    "sign": torch.sign,
+    "exp": torch.exp,
+    "log": torch.log,
+    "sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt,
+    "recip": torch.reciprocal,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "erf": torch.erf,
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "not": torch.logical_not,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "pow": operator.pow,
+    "max": _larger,
+    "min": _smaller,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "and": torch.logical_and,
+    "or": torch.logical_or,
+    "select": torch.where,
+}
+ROWWISE: Mapping[str, Callable[..., torch.Tensor]] = {
+    "sum.row": lambda value, dims: value.sum(dims, keepdim=True),
+    "max.row": lambda value, dims: value.amax(dims, keepdim=True),
+    "min.row": lambda value, dims: value.amin(dims, keepdim=True),
+}
+
+
+def compute(name: str, operands: list[torch.Tensor | Operand], dtype: torch.dtype | None) -> torch.Tensor:
+    """Return the result of an arithmetic instruction, in the dtype that is asked for."""
+    if name == "set":
+        return torch.tensor(operands[0], dtype=dtype)
+    value: torch.Tensor = COLUMNWISE[name](*operands)
+    return value if dtype is None else value.to(dtype)

@@ -1,18 +1,70 @@
-"""What the machine runs: kernels, launched one after the other."""
+"""Define kernels and programs of the toy machine, and count what running them costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from course_lib.errors import BackendError
-from course_lib.machine.counts import Counts, counts_of
-from course_lib.machine.instructions import Instruction
-from course_lib.machine.memory import Access, Buffer
+from course_lib.machine.instructions import Access, Buffer, Instruction
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Count the events that cost time. The sum of two counts has the larger number of registers."""
+
+    launches: int = 0
+    loads: int = 0
+    stores: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    spills: int = 0
+    reloads: int = 0
+    registers: int = 0  # the most that one kernel touches
+
+    @property
+    def bytes_moved(self) -> int:
+        """Return the bytes read and written together."""
+        return self.bytes_read + self.bytes_written
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.launches + other.launches,
+            self.loads + other.loads,
+            self.stores + other.stores,
+            self.bytes_read + other.bytes_read,
+            self.bytes_written + other.bytes_written,
+            self.spills + other.spills,
+            self.reloads + other.reloads,
+            max(self.registers, other.registers),
+        )
+
+
+def counts_of(instruction: Instruction, buffers: Mapping[str, Buffer]) -> Counts:
+    """Return what one instruction costs when it has been executed for all rows of its kernel.
+
+    A walk that meets an element many times reads it from memory once. Scratch memory is counted in spills and
+    reloads, and not in bytes. Writing register 5 means that at least six registers were in use.
+    """
+    moved = sum(_bytes(access, buffers) for access in instruction.memory)
+    stores = instruction.name == "store"
+    return Counts(
+        loads=0 if stores else len(instruction.memory),
+        stores=int(stores),
+        bytes_read=0 if stores else moved,
+        bytes_written=moved if stores else 0,
+        spills=int(instruction.name == "spill"),
+        reloads=int(instruction.name == "reload"),
+        registers=instruction.into.number + 1 if instruction.into is not None else 0,
+    )
+
+
+def _bytes(access: Access, buffers: Mapping[str, Buffer]) -> int:
+    return access.distinct_elements * buffers[access.buffer].dtype.itemsize
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What one launch does: its instructions, executed for each row of its space."""
+    """Hold the instructions of one launch, which are executed for each row of its space."""
 
     space: tuple[int, ...]
     columns: tuple[int, ...]  # the dimensions of the space that make a row; reductions run over them
@@ -26,7 +78,7 @@ class Kernel:
 
 @dataclass(frozen=True, repr=False)
 class Program:
-    """Kernels, the memory that they share, and which part of it comes from outside and goes back.
+    """Hold kernels and their buffers, with those that are inputs and outputs.
 
     Printing one shows its disassembly.
     """
@@ -35,7 +87,7 @@ class Program:
     inputs: tuple[str | None, ...]  # one for each argument; None for a number, which is already in the instructions
     outputs: tuple[Access, ...]
     kernels: tuple[Kernel, ...]
-    device: str = "cpu"  # where the memory is that the program needs beside its inputs
+    device: str = "cpu"  # of the memory that the program needs beside its inputs
 
     def __post_init__(self) -> None:
         known = set(self.by_name)
@@ -50,12 +102,12 @@ class Program:
 
     @cached_property
     def by_name(self) -> Mapping[str, Buffer]:
-        """The buffers by their names."""
+        """Return the buffers by their names."""
         return {buffer.name: buffer for buffer in self.buffers}
 
     @cached_property
     def counts(self) -> Counts:
-        """What one run costs, known before it: programs have no branches."""
+        """Return the cost of one run; it is known before the run, since programs have no branches."""
         total = Counts()
         for kernel in self.kernels:
             total += replace(Counts(), launches=1)

@@ -7,12 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.models.config import TransformerConfig
-from course_lib.models.transformer import TransformerLayer
+from course_lib.models.transformer import TransformerConfig, TransformerLayer
 
 
 def padding_mask(kept: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return what is added to attention scores so that nobody looks at padding.
+    """Return the mask that is added to attention scores to exclude padding.
 
         >>> padding_mask(torch.tensor([[1, 1, 0]])).shape
         torch.Size([1, 1, 1, 3])
@@ -26,9 +25,9 @@ def padding_mask(kept: torch.Tensor, dtype: torch.dtype = torch.float32) -> torc
 
 
 class BertEmbeddings(nn.Module):
-    """The sum of what a token is, which segment it belongs to and where it stands.
+    """Add the embeddings of tokens, segments and positions.
 
-    Token 0 is like any other; Hugging Face's BERT keeps it for padding, and its embedding gets no gradient as an input.
+    Token 0 is an ordinary token here. Hugging Face's BERT uses it for padding, so its embedding gets no gradient there.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -50,7 +49,7 @@ class BertEmbeddings(nn.Module):
 
 
 class Bert(nn.Module):
-    """Embeddings and a stack of layers."""
+    """Compute hidden states by embeddings and a stack of layers."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -70,7 +69,7 @@ class Bert(nn.Module):
 
 
 class MaskedLanguageHead(nn.Module):
-    """From hidden states to a score for each word of the vocabulary."""
+    """Compute a score for each word of the vocabulary from hidden states."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -84,7 +83,7 @@ class MaskedLanguageHead(nn.Module):
 
 
 class MaskedLanguageModel(nn.Module):
-    """BERT with the head that guesses hidden words; embedding and decoder are one matrix."""
+    """Predict masked words by BERT and its head; embedding and decoder share one matrix."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -101,7 +100,7 @@ class MaskedLanguageModel(nn.Module):
 
 
 def _initialise(module: nn.Module) -> None:
-    """Begin as BERT does: weights with a deviation of 0.02, biases at 0; logits are then near those of a fair guess."""
+    """Initialise as BERT does: weights with a standard deviation of 0.02, biases at 0."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear):

@@ -8,7 +8,7 @@
         x = torch.sin(x)
         return x, kept
 
-``x``, ``w`` and ``r`` are (n, n), ``b`` is (n,).
+`x`, `w` and `r` are (n, n), `b` is (n,).
 """
 
 import linecache
@@ -44,7 +44,7 @@ def source_of(steps: Sequence[str]) -> str:
 
 
 def program_of(steps: Sequence[str]) -> Callable[..., Any]:
-    """Return the program as a function, made anew, so that Dynamo has not seen it before."""
+    """Return the program as a new function, which Dynamo has not compiled before."""
     text = f"{source_of(steps)}\n"
     filename = f"<chain {hash(text)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

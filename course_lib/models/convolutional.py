@@ -1,4 +1,4 @@
-"""A small residual network with BatchNorm, of the kind that folds BatchNorm into convolutions.
+"""Define a small residual network, whose BatchNorm can be folded into its convolutions.
 
 Source: He et al., Deep Residual Learning for Image Recognition (2015), with two blocks.
 """
@@ -9,7 +9,7 @@ from torch import nn
 
 
 class ConvolutionBatchNorm(nn.Module):
-    """A 3 × 3 convolution without bias, and the BatchNorm that has one."""
+    """Apply a 3 × 3 convolution without bias, then BatchNorm, which has a bias."""
 
     def __init__(self, in_channels: int, out_channels: int, *, stride: int = 1, kernel_size: int = 3) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class ConvolutionBatchNorm(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions beside a shortcut, which is a 1 × 1 convolution where the sizes change."""
+    """Add two convolutions to a shortcut, which is a 1 × 1 convolution where the sizes change."""
 
     def __init__(self, in_channels: int, out_channels: int, *, stride: int = 1) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualNetwork(nn.Module):
-    """A stem, one block of the same size, one that halves the picture, and a linear layer on the mean."""
+    """Classify images: a stem, a block of the same size, a block that halves the image, a linear layer on the mean."""
 
     def __init__(self, *, channels: int = 8, classes: int = 10) -> None:
         super().__init__()

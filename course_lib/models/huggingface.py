@@ -1,6 +1,6 @@
-"""Copy weights between our models and Hugging Face's BERT, so that the two can be compared number by number.
+"""Copy weights between our models and Hugging Face's BERT, so that both compute the same values.
 
-Nothing of transformers is imported here: the other model is whatever has its module names.
+This module does not import transformers: any model with the same names of modules will do.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ MODULES: Mapping[str, str] = {
     "feed_forward.projection.dense": "output.dense",
     "feed_forward_norm": "output.LayerNorm",
 }
-# The same for what a BertForMaskedLM or BertLMHeadModel has around its layers.
+# The same for the modules of a BertForMaskedLM or BertLMHeadModel outside its layers.
 AROUND_LAYERS: Mapping[str, str] = {
     "bert.embeddings.tokens": "bert.embeddings.word_embeddings",
     "bert.embeddings.segments": "bert.embeddings.token_type_embeddings",

@@ -1,6 +1,6 @@
-"""Recurrent networks with their loops written out: what scripting was made for.
+"""Define recurrent networks with explicit loops, for scripting.
 
-All of it keeps to the part of Python that TorchScript compiles.
+All code here is in the subset of Python that TorchScript compiles.
 """
 
 import math
@@ -10,7 +10,7 @@ from torch import nn
 
 
 class RecurrentCell(nn.Module):
-    """One step of an Elman network: tanh(W x + b + U h + c)."""
+    """Compute one step of an Elman network: tanh(W x + b + U h + c)."""
 
     def __init__(self, in_features: int, hidden_size: int) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class RecurrentCell(nn.Module):
 
 
 class RecurrentNetwork(nn.Module):
-    """A recurrent network that goes through a sequence in a loop, and tells each step if asked to."""
+    """Run a recurrent cell over a sequence in a loop, and print each step if asked to."""
 
     def __init__(self, in_features: int, hidden_size: int, *, announce: bool = False) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class RecurrentNetwork(nn.Module):
 
 
 class LSTMCell(nn.Module):
-    """One step of a long short-term memory: four gates, written out so that a fuser has something to fuse.
+    """Compute one step of a long short-term memory, with its four gates written out for a fuser.
 
     Source: Hochreiter & Schmidhuber (1997), with the forget gate of Gers et al. (2000). Weights have the names and the
     order (input, forget, cell, output) of `torch.nn.LSTMCell`, so state dicts fit both.
@@ -69,7 +69,7 @@ class LSTMCell(nn.Module):
 
 
 class LSTMNetwork(nn.Module):
-    """A long short-term memory that goes through a sequence in a loop."""
+    """Run a long short-term memory over a sequence in a loop."""
 
     def __init__(self, in_features: int, hidden_size: int) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Eight small programs on a matrix, each with one thing that a capture has to decide, for predicting what it does.
+"""Define eight small programs on a matrix, for predicting the result of a capture.
 
-TorchScript compiles their source text, so they are written as it stands in a notebook.
+TorchScript compiles their source text, so their text equals that in the notebook.
 """
 
 from collections.abc import Callable, Mapping

@@ -6,9 +6,9 @@
         print("step")
         return x
 
-Steps: ``compute`` an operator; ``print`` and ``log`` a text; ``item`` turns a sum into a Python number and adds it;
-``value_if`` branches on a value, ``size_if`` on a size; ``append`` writes a size into a list; ``call`` runs its
-``body`` as a function of its own; ``repeat`` runs its ``body`` in a loop, ``times`` times.
+Steps: `compute` an operator; `print` and `log` a text; `item` turns a sum into a Python number and adds it;
+`value_if` branches on a value, `size_if` on a size; `append` writes a size into a list; `call` runs its
+`body` as a function of its own; `repeat` runs its `body` in a loop, `times` times.
 """
 
 import linecache
@@ -46,7 +46,7 @@ def source_of(steps: Steps) -> str:
 
 
 def program_of(steps: Steps) -> Callable[..., Any]:
-    """Return the program as a function, made anew, so that Dynamo has not seen it before."""
+    """Return the program as a new function, which Dynamo has not compiled before."""
     text = f"{HEAD}\n\n{source_of(steps)}\n"
     filename = f"<steps {hash(text)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

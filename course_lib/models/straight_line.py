@@ -1,4 +1,4 @@
-"""Programs without control flow, as plain data: what a question can carry from one process to another."""
+"""Describe programs without control flow as plain data, so that a question can be sent to another process."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,8 +17,8 @@ def program_from_steps(description: Mapping[str, Any]) -> tuple[Callable[..., An
         >>> program(*inputs).shape
         torch.Size([2, 4])
 
-    Each step is the name of an operator of ``torch.ops.aten`` and its arguments. ``"%2"`` is the third value: inputs
-    are counted first, then results. ``"%2.1"`` is the second output of an operator that has several. The function
+    Each step is the name of an operator of `torch.ops.aten` and its arguments. `"%2"` is the third value: inputs
+    are counted first, then results. `"%2.1"` is the second output of an operator that has several. The function
     returns what the last step gives. Raises `ModelError` for an operator that does not exist.
     """
     steps = [(step[0], list(step[1:])) for step in description["steps"]]
@@ -44,3 +44,53 @@ def _value(argument: Any, values: list[Any]) -> Any:
         return argument
     number, _, output = argument[1:].partition(".")
     return values[int(number)][int(output)] if output else values[int(number)]
+
+
+Steps = Mapping[str, Any]
+
+
+def option_programs(rows: int, width: int) -> dict[str, Steps]:
+    """Return five programs on matrices of `rows` by `width`, by their names.
+
+        >>> sorted(option_programs(48, 40))
+        ['attention', 'neighbours', 'softmax', 'totals', 'two products']
+
+    Each is fused differently under some options of Inductor, and is independent of others.
+    """
+    matrix = {"shape": [rows, width]}
+    return {
+        "softmax": {"inputs": [matrix], "steps": [["softmax", "%0", 1]]},
+        "neighbours": {"inputs": [matrix], "steps": _neighbours(rounds=3)},
+        "totals": {"inputs": [matrix] * 8, "steps": _totals(8)},
+        "two products": {
+            "inputs": [matrix, {"shape": [width, rows]}] * 2,
+            "steps": [["mm", "%0", "%1"], ["mm", "%2", "%3"], ["add", "%4", "%5"]],
+        },
+        "attention": {
+            "inputs": [{"shape": [2, rows, width]}] * 3,
+            "steps": [
+                ["transpose", "%1", 1, 2],
+                ["bmm", "%0", "%3"],
+                ["mul", "%4", 0.125],
+                ["softmax", "%5", 2],
+                ["bmm", "%6", "%2"],
+            ],
+        },
+    }
+
+
+def _neighbours(rounds: int) -> list[list[Any]]:
+    """Return steps that replace each element by the mean of itself and the one below, several times."""
+    steps: list[list[Any]] = []
+    for i in range(rounds):
+        x = 4 * i
+        steps += [["slice", f"%{x}", 0, 0, -1], ["slice", f"%{x}", 0, 1], ["add", f"%{x + 1}", f"%{x + 2}"]]
+        steps += [["mul", f"%{x + 3}", 0.5]]
+    return steps
+
+
+def _totals(count: int) -> list[list[Any]]:
+    """Return steps that add all inputs and apply softmax to each row."""
+    steps: list[list[Any]] = [["add", "%0", "%1"]]
+    steps += [["add", f"%{i}", f"%{count + i - 2}"] for i in range(2, count)]
+    return [*steps, ["softmax", f"%{2 * count - 2}", 1]]

@@ -1,4 +1,4 @@
-"""Named programs with inputs, in two sizes: "tiny" for a CPU, "base" for CUDA.
+"""Build named programs with inputs, in two sizes: "tiny" for a CPU, "base" for CUDA.
 
 The base sizes are those of BERT-base and of a batch that fills a large GPU; not yet run on CUDA.
 """
@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from course_lib.errors import ModelError
 from course_lib.models.bert import MaskedLanguageModel
-from course_lib.models.config import TransformerConfig
 from course_lib.models.convolutional import ResidualNetwork
-from course_lib.models.perceptron import Perceptron
 from course_lib.models.recurrent import LSTMNetwork, RecurrentNetwork
-from course_lib.models.transformer import FeedForward, TransformerEncoder, TransformerLayer
+from course_lib.models.transformer import FeedForward, TransformerConfig, TransformerEncoder, TransformerLayer
 
 Size = Literal["tiny", "base"]
 Inputs = tuple[torch.Tensor, ...]
@@ -33,7 +32,7 @@ BATCHES: Mapping[Size, tuple[int, int]] = {"tiny": (2, 16), "base": (8, 512)}  #
 
 @dataclass(frozen=True)
 class Workload:
-    """A program of one size, and how to make its inputs."""
+    """Hold a program of one size and build it with its inputs."""
 
     name: str
     size: Size
@@ -45,7 +44,7 @@ class Workload:
     ) -> tuple[nn.Module, Inputs]:
         """Return the model, in evaluation mode, and inputs for it; equal for equal seeds on one device.
 
-        `dtype` is that of parameters and of inputs that are no whole numbers. Random states are left as they were.
+        `dtype` is that of parameters and of floating-point inputs. Random states are left as they were.
         """
         with torch.random.fork_rng(), torch.device(device):
             torch.manual_seed(seed)
@@ -104,3 +103,16 @@ def _workloads(size: Size) -> list[Workload]:
 WORKLOADS: Mapping[tuple[str, Size], Workload] = {
     (each.name, each.size): each for each in (*_workloads("tiny"), *_workloads("base"))
 }
+
+
+class Perceptron(nn.Module):
+    """Apply a linear layer, GELU, and a linear layer."""
+
+    def __init__(self, in_features: int, hidden_size: int, out_features: int) -> None:
+        super().__init__()
+        self.up = nn.Linear(in_features, hidden_size)
+        self.down = nn.Linear(hidden_size, out_features)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return (..., out features) for (..., in features)."""
+        return self.down(F.gelu(self.up(x)))

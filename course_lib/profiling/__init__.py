@@ -1,24 +1,8 @@
 """See where a program spends its time and memory, and report what one inference of a model costs."""
 
-from course_lib.profiling.annotating import annotate
-from course_lib.profiling.flops import Flops, count_flops
-from course_lib.profiling.inference import inference_report
-from course_lib.profiling.memory import MemoryUse
-from course_lib.profiling.operators import OperatorProfile, OperatorUse, profile_operators
-from course_lib.profiling.plotting import Plot, picture
-from course_lib.profiling.reports import BatchCost, InferenceReport
+from course_lib.profiling.flop_counts import count_flops
+from course_lib.profiling.inference_report import inference_report
+from course_lib.profiling.operator_profile import annotate, profile_operators
+from course_lib.profiling.plots import picture
 
-__all__ = [
-    "BatchCost",
-    "Flops",
-    "InferenceReport",
-    "MemoryUse",
-    "OperatorProfile",
-    "OperatorUse",
-    "Plot",
-    "annotate",
-    "count_flops",
-    "inference_report",
-    "picture",
-    "profile_operators",
-]
+__all__ = ["annotate", "count_flops", "inference_report", "picture", "profile_operators"]

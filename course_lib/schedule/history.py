@@ -1,6 +1,6 @@
-"""What a schedule has done so far, to be read."""
+"""The steps that a schedule has done so far, in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -35,3 +35,11 @@ class History:
         return "\n".join(f"{n}. {step}" for n, step in enumerate(self.steps, 1)) or "nothing was scheduled yet"
 
     __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+
+
+def describe_state_change(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    """Return, in words, how the names in a state dict differ."""
+    gone, new = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
+    if not gone and not new:
+        return "names in the state dict are as before"
+    return f"the state dict lost {', '.join(gone) or 'nothing'} and gained {', '.join(new) or 'nothing'}"

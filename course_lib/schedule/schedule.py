@@ -1,4 +1,4 @@
-"""`Schedule`: what to optimise, written beside the model instead of in it."""
+"""`Schedule`: the optimisations of a model, written beside the model instead of in it."""
 
 import copy
 import itertools
@@ -10,11 +10,12 @@ from torch import fx, nn
 
 from course_lib.errors import ScheduleError
 from course_lib.graph.hooks import has_hooks
-from course_lib.schedule.checkpointing import Checkpointed
-from course_lib.schedule.decomposing import separate_bias
-from course_lib.schedule.finding import Match, Matches, find_matches
-from course_lib.schedule.fused import name_of
-from course_lib.schedule.fusing import (
+from course_lib.schedule.fused_call import name_of
+from course_lib.schedule.history import History, Step, describe_state_change
+from course_lib.schedule.layers import Checkpointed, FunctionModule, separate_bias
+from course_lib.schedule.matches import Matches, PatternMatch, find_matches
+from course_lib.schedule.module_pattern import ModulePattern
+from course_lib.schedule.replacements import (
     Compiler,
     check_name,
     current,
@@ -24,15 +25,12 @@ from course_lib.schedule.fusing import (
     put_in_place,
     refuse_none,
 )
-from course_lib.schedule.history import History, Step
-from course_lib.schedule.patterns import ModulePattern
-from course_lib.schedule.replacing import FunctionModule, describe_state_change
-from course_lib.schedule.tracing import Leaf, trace_module
+from course_lib.schedule.traced_part import Leaf, trace_module
 
 
 @dataclass
 class _Model:
-    """What all parts of one schedule share."""
+    """The state that all parts of one schedule share."""
 
     original: nn.Module
     root: nn.Module
@@ -40,7 +38,7 @@ class _Model:
 
 
 class Schedule:
-    """A model, or a part of it, with the methods that change how it computes but not what.
+    """A model, or a part of it, with methods that change how the result is computed, but not the result.
 
     Make one with `create_schedule`. Each method returns the schedule it was called on, and either does all it says or
     raises `ScheduleError` and leaves everything as it was.
@@ -133,7 +131,9 @@ class Schedule:
             )
         return find_matches(self.path, self._graph("find"), ModulePattern(pattern))
 
-    def fuse(self, match: Match | Matches, *, compiler: Compiler = "inductor", name: str = "fused") -> "Schedule":
+    def fuse(
+        self, match: PatternMatch | Matches, *, compiler: Compiler = "inductor", name: str = "fused"
+    ) -> "Schedule":
         """Let one call compute what the matched nodes compute, each match by itself.
 
         `compiler` is "inductor", "torchscript", "eager" (the operators as they are, in a module of their own), or a
@@ -154,7 +154,7 @@ class Schedule:
     def replace(
         self,
         new: nn.Module | Callable[..., Any],
-        match: Match | Matches | None = None,
+        match: PatternMatch | Matches | None = None,
         *,
         name: str = "replaced",
     ) -> "Schedule":
@@ -203,7 +203,7 @@ class Schedule:
             )
         return module
 
-    def _current(self, action: str, match: Match | Matches) -> tuple[list[Match], fx.GraphModule]:
+    def _current(self, action: str, match: PatternMatch | Matches) -> tuple[list[PatternMatch], fx.GraphModule]:
         matches, graph_module = list(match) if isinstance(match, Matches) else [match], self._graph(action)
         refuse_none(matches)
         return [current(one, self.path, graph_module) for one in matches], graph_module
@@ -221,7 +221,7 @@ class Schedule:
             new = FunctionModule(new)
         self._put(new.train(old.training))
 
-    def _replace_matches(self, new: nn.Module | Callable[..., Any], match: Match | Matches, name: str) -> None:
+    def _replace_matches(self, new: nn.Module | Callable[..., Any], match: PatternMatch | Matches, name: str) -> None:
         matches, graph_module = self._current("replace", match)
         if isinstance(new, nn.Module) and len(matches) > 1:
             raise ScheduleError(

@@ -1,4 +1,4 @@
-"""Clocks for CUDA. Not yet run on CUDA: tried out with stand-ins that record what is asked of the device, in order.
+"""Define the clocks for CUDA. Not yet run on CUDA: tested with substitutes that record the calls to the device.
 
 One sample by events is: overwrite the L2 cache, put a kernel that only waits in front (the blocker), so that the host
 has queued everything before the first call begins, then event, calls, event. Beside it, each sample is taken once
@@ -15,8 +15,7 @@ from typing import Any
 import torch
 
 from course_lib.errors import TimingError
-from course_lib.timing.clocks import Call, Clock, Reading
-from course_lib.timing.timings import Cache, ClockName
+from course_lib.timing.clocks import Cache, Call, Clock, ClockName, Reading
 
 # The blocker lasts longer than the host took to queue the same calls a moment ago: by half, and by 0.1 ms. Not longer
 # than 20 ms, since a call that waits for the device itself gains nothing by it. Clocks are taken to be 2 GHz or
@@ -28,7 +27,7 @@ DEVICE_COUNTS_MS = 1e3  # events count milliseconds, we count microseconds
 
 
 class CudaWallClock:
-    """Wall clock from an idle device to an idle device. Not yet run on CUDA."""
+    """Measure by wall clock from an idle device to an idle device. Not yet run on CUDA."""
 
     name = ClockName.WALL
 
@@ -47,7 +46,7 @@ class CudaWallClock:
         return self._now_ns() / 1e3
 
     def read(self, call: Call, calls: int) -> Reading:
-        """Run the calls, and see what still works on other streams when the calls' own is done."""
+        """Run the calls, and measure how long other streams still work after their stream."""
         own_stream_done = self._cuda.Event()
         self._flush()
         start_us = self.now_us()
@@ -66,7 +65,7 @@ class CudaWallClock:
 
 
 class CudaEventClock(CudaWallClock):
-    """Two events around the calls, behind a blocker. Not yet run on CUDA.
+    """Measure by two events around the calls, behind a blocker. Not yet run on CUDA.
 
     Work on other streams does not lie between the events; `late_us` of the reading shows it.
     """
@@ -87,12 +86,12 @@ class CudaEventClock(CudaWallClock):
         for _ in range(calls):
             call()
         end.record()
-        self._cuda.synchronize(self._device)  # of the whole device, or the next sample begins before this one ended
+        self._cuda.synchronize(self._device)  # or the next sample may begin before this one ended
         return start.elapsed_time(end) * DEVICE_COUNTS_MS
 
 
 class CudaGraphClock(CudaEventClock):
-    """Two events around a CUDA graph that holds all calls of a sample. Not yet run on CUDA.
+    """Measure by two events around a CUDA graph that holds all calls of a sample. Not yet run on CUDA.
 
     For callables that take less time than their launch. The cache is cold for the first call of a sample only, so it is
     called warm. The callable must be one that CUDA can capture: fixed shapes, no synchronisation, no new memory.
@@ -119,7 +118,7 @@ class CudaGraphClock(CudaEventClock):
 
 
 def blocker_cycles(queuing_us: float) -> int:
-    """Return for how many clock cycles the device has to wait so that the host can queue everything meanwhile.
+    """Return the number of clock cycles that the device has to wait while the host queues everything.
 
     >>> blocker_cycles(0.0), blocker_cycles(1_000.0), blocker_cycles(1e9)
     (200000, 3200000, 40000000)
@@ -128,7 +127,7 @@ def blocker_cycles(queuing_us: float) -> int:
 
 
 def flush_bytes(cuda: Any, device: torch.device) -> int:
-    """Return how much memory has to be written so that nothing of what was in the L2 cache is left."""
+    """Return how many bytes to write so that nothing remains in the L2 cache."""
     return max(2 * int(cuda.get_device_properties(device).L2_cache_size), SMALLEST_FLUSH_BYTES)
 
 
@@ -148,5 +147,5 @@ def cuda_clock(device: str, name: ClockName, cache: Cache) -> Clock:
 
 
 def device_sleep(cycles: int) -> None:
-    """Put a kernel into the current stream that does nothing for so many clock cycles."""
+    """Launch a kernel on the current stream that does nothing for so many clock cycles."""
     torch.cuda._sleep(cycles)

@@ -1,9 +1,9 @@
-"""Fast enough, not fast enough, or not known: the verdict on a speedup, from pairs of times.
+"""Decide on a speedup from pairs of times: fast enough, not fast enough, or not known.
 
-**The cut** is threshold × (1 − guard). A program that is just as fast as asked for lies on the threshold, where every
-rule tosses a coin; with the cut a little below, it passes.
+**The cut** is threshold × (1 − guard). A program that is exactly as fast as asked for lies on the threshold, where any
+rule decides at random; with the cut a little below, it passes.
 
-**The rule** is a sign test by e-values, which may be looked at after every pair: `course_lib.timing.sequential`
+**The rule** is a sign test by e-values, which may be looked at after every pair: `course_lib.timing.sign_test`
 derives it and names its sources. PASS as soon as the evidence that ratios lie above the cut reaches 1 / alpha, FAIL
 as soon as the evidence that they lie below does. The first of them stands: the pairs after it are not looked at.
 
@@ -28,7 +28,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from course_lib.errors import TimingError
-from course_lib.timing.sequential import SignTest, least_pairs
+from course_lib.timing.sign_test import SignTest, least_pairs
 from course_lib.timing.summaries import median_interval, neighbour_correlation, spread
 
 ALPHA = 0.01  # the chance of a wrong PASS, and of a wrong FAIL
@@ -40,36 +40,36 @@ CONFIDENCE = 0.95  # of the interval that is shown; the verdict does not use it
 
 
 class Verdict(StrEnum):
-    """What a comparison came to."""
+    """Name the verdict on a comparison."""
 
     PASS = "pass"  # the candidate is fast enough
     FAIL = "fail"  # it is not
     INCONCLUSIVE = "inconclusive"  # too close to the cut for these pairs to say
-    ENVIRONMENT = "environment"  # the machine did not allow a verdict: repeat it, blame nobody
+    ENVIRONMENT = "environment"  # the machine did not allow a verdict: repeat the comparison
 
 
 class Pair(NamedTuple):
-    """The times of both sides, taken one right after the other."""
+    """Hold the times of both sides, measured one right after the other."""
 
     candidate_us: float
     baseline_us: float
 
     @property
     def ratio(self) -> float:
-        """How many times as fast the candidate was; above 1, the candidate was faster."""
+        """Return how many times as fast the candidate was; above 1, the candidate was faster."""
         return self.baseline_us / self.candidate_us
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict and everything it rests on. All numbers are of the pairs up to the one that decided."""
+    """Hold a verdict and its evidence. All numbers are of the pairs up to the one that decided."""
 
     verdict: Verdict
     reason: str  # one sentence for the student
     ratio: float  # median of the pair ratios; above 1, the candidate is faster; NaN without pairs
     ratio_low: float  # the interval that holds the true median
     ratio_high: float
-    confidence: float  # of that interval, if one had looked only once
+    confidence: float  # of that interval, for a single evaluation
     threshold: float  # the speedup that was asked for
     cut: float  # threshold × (1 − guard): what the ratios are compared with
     alpha: float  # the chance of a wrong PASS, and of a wrong FAIL
@@ -83,7 +83,7 @@ class Decision:
 
     @property
     def is_final(self) -> bool:
-        """Whether more pairs would not change the verdict."""
+        """Tell whether more pairs would not change the verdict."""
         return self.verdict in (Verdict.PASS, Verdict.FAIL)
 
     def to_json(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Decision:
         return f"{self.verdict.upper()}: {self.reason}"
 
     def __repr__(self) -> str:
-        """Return what a notebook shows: the sentence, and what it rests on."""
+        """Return the text for a notebook: the sentence and the evidence."""
         where = (
             f"true ratio in {self.ratio_low:.2f} to {self.ratio_high:.2f} ({self.confidence:.0%}), cut {self.cut:.3f}"
         )
@@ -119,7 +119,7 @@ def decide_speedup(
 
     `pairs` are (candidate, baseline) times in the order in which they were taken, in any one unit; see `compare`.
     Their ratios, baseline / candidate, are compared with threshold × (1 − guard) by a sequential sign test (Ville
-    1939; sources and promise in the docstrings of this module and of `course_lib.timing.sequential`): a wrong PASS
+    1939; sources and promise in the docstrings of this module and of `course_lib.timing.sign_test`): a wrong PASS
     and a wrong FAIL have probability at most `alpha` each, however often one looks. With more pairs, PASS and FAIL
     stay as they are.
 
@@ -166,7 +166,7 @@ def _undecided(
 
 
 def _verdict(seen: Decision, side: int) -> tuple[Verdict, str]:
-    """Return the verdict with its reason: first what voids all evidence, then the evidence, then why there is none."""
+    """Return the verdict with its reason: first problems that void the evidence, then the evidence, then its lack."""
     asked = f"where {seen.threshold:.2f} was asked for"
     limit = max(CORRELATION_LIMIT, CORRELATION_ERRORS / math.sqrt(max(seen.pairs, 1)))
     if seen.problems:
@@ -187,7 +187,7 @@ def _verdict(seen: Decision, side: int) -> tuple[Verdict, str]:
 
 
 def ratio_noise(ratios: Sequence[float]) -> float:
-    """Return the spread of ratios on a logarithmic scale, where twice as fast and half as fast are as far apart."""
+    """Return the spread of ratios on a logarithmic scale, where factors of 2 and 1/2 are equally far from 1."""
     return spread([math.log(ratio) for ratio in ratios]) if ratios else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The machine that times were taken on, as far as it can be read. Without it, a time means nothing."""
+"""Read the machine on which times are measured, since a time has no meaning without it."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ SMI_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Gpu:
-    """One CUDA device as `nvidia-smi` describes it; None for what it does not tell."""
+    """Describe one CUDA device by `nvidia-smi`; None for what it does not report."""
 
     name: str
     driver: str | None
@@ -39,14 +39,14 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Environment:
-    """Machine, versions, threads and clocks; None for what could not be read."""
+    """Hold machine, versions, threads and clocks; None for what could not be read."""
 
     processor: str
     cores: int  # that this process may use
     threads: int | None  # that torch uses within one operator
     clock_mhz: float | None  # of the first core, now
     memory_bytes: int | None
-    load_average: float | None  # processes that wanted to run, over the last minute; ours is one of them
+    load_average: float | None  # mean number of runnable processes over the last minute, ours included
     system: str
     python: str
     torch: str | None
@@ -55,9 +55,9 @@ class Environment:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What about the machine makes a verdict on speed unfair, for `decide_speedup(problems=...)`.
+        """Return what makes a verdict on speed unfair on this machine, for `decide_speedup(problems=...)`.
 
-        A busy CPU is none: what hits both sides of a pair alike is taken care of by pairing.
+        A busy CPU is no problem, since it slows both sides of a pair.
         """
         gpu, found = self.gpu, []
         if gpu and gpu.other_processes:
@@ -87,7 +87,7 @@ class Environment:
 
 
 def environment() -> Environment:
-    """Read what machine this is, which versions run, and what its clocks say now.
+    """Read the machine, the installed versions, and the clock frequencies.
 
         >>> environment().cores >= 1
         True
@@ -95,7 +95,7 @@ def environment() -> Environment:
     The GPU is the one that this process uses, and is asked for only if it uses one. Reading that takes about 0.1 s. Not
     yet run on CUDA.
     """
-    torch = sys.modules.get("torch")  # what is not loaded has no settings yet
+    torch = sys.modules.get("torch")  # a package that is not loaded has no settings yet
     uses_cuda = torch is not None and torch.cuda.is_initialized()
     return Environment(
         processor=_processor(),

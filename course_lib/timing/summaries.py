@@ -1,7 +1,7 @@
-"""What a list of noisy numbers says: a middle, how far it scatters, and where the true middle may lie.
+"""Summarise noisy numbers by medians and ranks: intervals, spread and correlation.
 
-Medians and ranks throughout. A preempted call takes ten times as long as the others, and one of those moves a mean by
-more than the effects that are measured here. Standard library only, so that a judge without torch can use it.
+A preempted call takes ten times as long as the others, and changes a mean by more than the effects that are measured
+here. Standard library only, so that a judge without torch can use it.
 """
 
 import itertools
@@ -34,7 +34,7 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
 
 
 def spread(values: Sequence[float]) -> float:
-    """Return how far values scatter, as a standard deviation that a few wild values do not move.
+    """Return the spread of values, as a standard deviation that is robust to outliers.
 
         >>> round(spread([10.0, 11.0, 12.0, 13.0, 1000.0]), 2)
         1.48
@@ -54,7 +54,7 @@ def interquartile_range(values: Sequence[float]) -> float:
 
 
 def neighbour_correlation(values: Sequence[float]) -> float:
-    """Return how much each value is like the one before it: the lag-1 autocorrelation of their ranks, from −1 to 1.
+    """Return the lag-1 autocorrelation of the ranks of the values, from −1 to 1.
 
         >>> neighbour_correlation([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]) > 0.5
         True

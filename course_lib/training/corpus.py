@@ -1,23 +1,25 @@
-"""A text that every machine with Python has: the docstrings of the standard library, read and never run."""
+"""Build a corpus from a text that every Python has: the docstrings of the standard library, parsed and never run."""
 
 import ast
 import hashlib
 import os
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
 
 from course_lib.errors import TrainingError
 
 # Programs for testing Python, copies that are kept for compatibility, and what pip installed: not the library itself.
 LEFT_OUT_FOLDERS = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__"}
-TELLING_LINE_BYTES = 40  # a line as long as this is not written twice by chance
+TELLING_LINE_BYTES = 40  # a line of this length is hardly written twice independently
 
 
 @dataclass(frozen=True)
 class Document:
-    """The docstrings of one module, in the order in which they stand in its file."""
+    """Hold the docstrings of one module, in the order of its file."""
 
     module: str
     docstrings: tuple[str, ...]
@@ -30,14 +32,14 @@ class Document:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text to learn from, and text of other modules to be examined on."""
+    """Hold text for training and held-out text of other modules."""
 
     train: tuple[Document, ...]
     held_out: tuple[Document, ...]
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of every text and of the side it is on: equal only for equal corpora."""
+        """Return a hash of all texts and of the side of each; it is equal only for equal corpora."""
         digest = hashlib.sha256()
         for side in (self.train, self.held_out):
             digest.update(repr([(document.module, document.docstrings) for document in side]).encode())
@@ -60,7 +62,7 @@ def corpus(folder: Path | None = None, *, max_bytes: int = 1_000_000, held_out_s
     The files are parsed, never imported. Packages are taken in an order that depends on their names alone and go to one
     side whole, with their twins (`_pydecimal` goes with `decimal`), until `max_bytes` are there, of which about
     `held_out_share` are held out. A docstring that stands in several places is kept once, and a held-out docstring that
-    shares a long line with the text to learn from is left out, so that nothing held out can be known by heart.
+    shares a long line with the training text is left out, so that no held-out text can be memorised.
 
     Raises `TrainingError` for sizes that cannot work, and where there is too little text for both sides.
     """
@@ -94,7 +96,7 @@ def docstrings(source: str) -> tuple[str, ...]:
 
 
 class _Side:
-    """One side of the corpus while it is filled."""
+    """Collect the texts of one side of the corpus."""
 
     def __init__(self, max_bytes: float) -> None:
         self.documents: list[Document] = []
@@ -102,7 +104,7 @@ class _Side:
         self.full = False
 
     def add(self, document: Document, seen: set[str]) -> None:
-        """Take over docstrings that came nowhere before, until one has no room."""
+        """Add docstrings that are new, until one does not fit."""
         kept: list[str] = []
         for text in document.docstrings:
             self.room_bytes -= len(text.encode()) * (text not in seen)
@@ -127,7 +129,7 @@ def _split(root: Path, max_bytes: int, held_out_share: float) -> tuple[tuple[Doc
 
 
 def _packages(root: Path) -> list[tuple[str, list[Path]]]:
-    """Return the files of each package, the packages shuffled by their names: the alphabet is no fair sample."""
+    """Return the files of each package, with the packages shuffled by a hash of their names."""
     found: dict[str, list[Path]] = {}
     for path in sorted(_programs(root)):
         parts = path.relative_to(root).parts
@@ -137,14 +139,14 @@ def _packages(root: Path) -> list[tuple[str, list[Path]]]:
 
 
 def _programs(root: Path) -> Iterator[Path]:
-    """Yield the Python files, and enter no folder that is left out: one holds all that pip installed."""
+    """Yield the Python files, except those in excluded folders, one of which holds all that pip installed."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in LEFT_OUT_FOLDERS]
         yield from (Path(folder, name) for name in names if name.endswith(".py"))
 
 
 def _family(name: str) -> str:
-    """Return one name for twins, such as `_pyio` and `io`, which say the same of the same things."""
+    """Return one name for modules with the same docstrings, such as `_pyio` and `io`."""
     return name.lstrip("_").removeprefix("py").lstrip("_") or name
 
 
@@ -156,7 +158,7 @@ def _chance(name: str) -> float:
 def _document(root: Path, path: Path) -> Document:
     try:
         found = docstrings(path.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError, OSError):  # templates and files of other encodings lie among the programs
+    except (SyntaxError, ValueError, OSError):  # some files are templates or have other encodings
         found = ()
     return Document(".".join(path.relative_to(root).with_suffix("").parts), found)
 
@@ -168,3 +170,47 @@ def _without(document: Document, known: set[str]) -> Document | None:
 
 def _telling_lines(text: str) -> set[str]:
     return {line.strip() for line in text.splitlines() if len(line.strip()) >= TELLING_LINE_BYTES}
+
+
+NUM_BYTES = 256
+PADDING = 256  # fills a row after its text
+MASK = 257  # replaces a masked byte
+END = 258  # closes a docstring
+VOCABULARY_SIZE = 259
+
+
+def encode(documents: Iterable[Document], *, sequence_length: int) -> torch.Tensor:
+    """Return int64 rows of shape (rows, sequence_length) that hold the documents' docstrings one after another.
+
+        >>> encode([Document("m", ("Hi", "a")), Document("n", ("b",))], sequence_length=4)
+        tensor([[ 72, 105, 258,  97],
+                [258, 256, 256, 256],
+                [ 98, 258, 256, 256]])
+
+    Each docstring is closed by `END`. A document begins a row of its own, and its last row is filled up with `PADDING`.
+    Raises `TrainingError` for a length below 1 and where there is no text.
+    """
+    if sequence_length < 1:
+        raise TrainingError(f"encode got sequence_length={sequence_length}; it expects 1 or more.")
+    rows = [_rows(document, sequence_length) for document in documents]
+    if not rows:
+        raise TrainingError("encode got no documents; it expects at least one with a docstring.")
+    return torch.cat(rows)
+
+
+def decode(tokens: torch.Tensor) -> str:
+    """Return the text of one row, with · for a hidden byte, ¶ for the end of a docstring and nothing for padding.
+
+    >>> decode(torch.tensor([72, MASK, END, PADDING]))
+    'H·¶'
+    """
+    signs = {PADDING: b"", MASK: "·".encode(), END: "¶".encode()}
+    return b"".join(signs.get(number) or bytes([number]) for number in tokens.tolist() if number != PADDING).decode(
+        errors="replace"
+    )
+
+
+def _rows(document: Document, length: int) -> torch.Tensor:
+    numbers = [number for text in document.docstrings for number in (*text.encode(), END)]
+    numbers += [PADDING] * (-len(numbers) % length)
+    return torch.tensor(numbers, dtype=torch.int64).reshape(-1, length)

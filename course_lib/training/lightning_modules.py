@@ -1,4 +1,4 @@
-"""The same training with Lightning: a module and a data module, with the losses of `train` step by step.
+"""Train with Lightning: a module and a data module, with the same losses as `train` at each step.
 
     task, data = lightning_modules(config, text)
     lightning.Trainer(max_steps=config.steps, logger=False).fit(task, data)
@@ -14,11 +14,10 @@ import torch
 from torch.utils.data import DataLoader
 
 from course_lib.errors import TrainingError
-from course_lib.training.batches import MaskedText
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus
-from course_lib.training.masking import MaskedBatch, masked_loss
-from course_lib.training.steps import make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.masked_text import MaskedBatch, MaskedText, masked_loss
+from course_lib.training.task import make_model, make_optimizer, model_inputs, training_loss
 
 
 def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:
@@ -28,7 +27,7 @@ def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:
     model as `task.model`. Raises `TrainingError` if the package lightning is not installed.
     """
     try:
-        lightning = importlib.import_module("lightning")  # takes seconds, and only this function needs it
+        lightning = importlib.import_module("lightning")  # here, since importing it takes seconds
     except ImportError as error:
         raise TrainingError(
             "lightning_modules needs the package lightning, which is not installed; install it, or use `train`."
@@ -38,7 +37,7 @@ def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:
 
 def _task_class(lightning: Any) -> Any:
     class MaskedLanguageTask(lightning.LightningModule):
-        """The model of a config, with its loss and its optimiser."""
+        """Hold the model of a config, with its loss and its optimiser."""
 
         def __init__(self, config: TrainingConfig) -> None:
             super().__init__()
@@ -67,7 +66,7 @@ def _task_class(lightning: Any) -> Any:
 
 def _data_class(lightning: Any) -> Any:
     class MaskedTextModule(lightning.LightningDataModule):
-        """The batches of a config, in the order in which `train` takes them."""
+        """Yield the batches of a config, in the order of `train`."""
 
         def __init__(self, text: MaskedText) -> None:
             super().__init__()
@@ -83,7 +82,7 @@ def _data_class(lightning: Any) -> Any:
 
 
 class _TrainBatches(torch.utils.data.Dataset[MaskedBatch]):
-    """One batch a step, for all steps of the run: shuffling anew each epoch is in `MaskedText.batch`."""
+    """Yield one batch for each step of the run; `MaskedText.batch` shuffles again in each epoch."""
 
     def __init__(self, text: MaskedText) -> None:
         self.text = text

@@ -1,27 +1,62 @@
-"""The training loop: learn, look at held-out text, note it down, and survive being killed."""
-
-from __future__ import annotations
+"""Run a training: steps, evaluation, checkpoints and progress, safe against being killed."""
 
 import dataclasses
 import json
+import os
+import pickle
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from course_lib.errors import TrainingError
-from course_lib.training.batches import MaskedText
-from course_lib.training.checkpoints import read_checkpoint, write_checkpoint
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus, corpus
-from course_lib.training.progress import progress_bar
-from course_lib.training.recording import Recorder, open_recorder
-from course_lib.training.run import Evaluation, TrainingRun
-from course_lib.training.steps import evaluate, make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.masked_text import MaskedText
+from course_lib.training.task import evaluate, make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.tensorboard import Recorder, open_recorder
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Hold the loss on held-out text after some steps."""
+
+    steps: int
+    held_out_nats: float  # per byte
+    baseline_nats: float  # loss of the unigram baseline on the same bytes
+    seconds: float  # of training until then, evaluation included
+
+    @property
+    def beats_baseline(self) -> bool:
+        """Tell whether the model predicts better than the frequencies of bytes."""
+        return self.held_out_nats < self.baseline_nats
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """Hold a finished run: the trained model, the loss of every step, and the evaluations."""
+
+    config: TrainingConfig
+    model: nn.Module
+    losses_nats: tuple[float, ...]  # per byte, one a step; those before a resume included
+    evaluations: tuple[Evaluation, ...]
+    resumed_from_step: int  # 0 if the run was not interrupted
+
+    def __str__(self) -> str:
+        lines = [f"{'steps':>6}  {'held-out nats/byte':>18}  {'baseline':>8}  {'seconds':>7}"]
+        lines += [
+            f"{each.steps:6}  {each.held_out_nats:18.3f}  {each.baseline_nats:8.3f}  {each.seconds:7.1f}"
+            for each in self.evaluations
+        ]
+        return "\n".join(lines)
 
 
 def train(
@@ -31,9 +66,9 @@ def train(
     folder: Path | None = None,
     tensorboard: bool = True,
     device: torch.device | str = "cpu",
-    console: Console | None = None,
+    console: "Console | None" = None,
 ) -> TrainingRun:
-    """Train a masked language model on docstrings, and examine it on docstrings of modules that it never saw.
+    """Train a masked language model on docstrings, and evaluate it on docstrings of held-out modules.
 
         >>> settings = TrainingConfig(steps=2, warm_up_steps=1, evaluate_every_steps=1, corpus_max_bytes=50_000)
         >>> run = train(settings)
@@ -65,7 +100,7 @@ def train(
 
 
 class _Loop:
-    """The state of a run, and the one step that it repeats."""
+    """Hold the state of a run and execute its steps."""
 
     def __init__(self, config: TrainingConfig, data: MaskedText, device: torch.device, folder: Path | None) -> None:
         self.config, self.data, self.device, self.folder = config, data, device, folder
@@ -79,13 +114,13 @@ class _Loop:
         self.started_s = time.perf_counter()
 
     def begin(self, recorder: Recorder) -> None:
-        """Record the graph, and examine the untrained model; a run that goes on has both already."""
+        """Record the graph, and evaluate the untrained model; a resumed run has both already."""
         if not self.losses:
             recorder.graph(self.model, model_inputs(self.held_out[0]))
             self._evaluate(0, recorder)
 
     def step(self, step: int, recorder: Recorder) -> None:
-        """Learn from one batch; examine, record and save where it is time."""
+        """Train on one batch; evaluate, record and save at the configured steps."""
         config, done = self.config, step + 1
         loss = training_loss(self.model, self.data.batch(step).to(self.device), config, step)
         self.optimizer.zero_grad()
@@ -111,7 +146,7 @@ class _Loop:
             write_checkpoint(self.folder, self._state())
 
     def resume(self) -> None:
-        """Take over the folder's checkpoint, if there is one."""
+        """Load the checkpoint of the folder, if there is one."""
         state = read_checkpoint(self.folder) if self.folder else None
         if state is None:
             return
@@ -136,7 +171,7 @@ class _Loop:
         return self.seconds_before + time.perf_counter() - self.started_s
 
     def _identity(self) -> str:
-        """Return what a checkpoint must agree with to go on from it."""
+        """Return the values that a checkpoint must have to be resumed by this run."""
         return json.dumps({"config": self.config.to_json(), "text": self.data.fingerprint}, sort_keys=True)
 
     def _state(self) -> dict[str, Any]:
@@ -149,3 +184,78 @@ class _Loop:
             "evaluations": [dataclasses.asdict(each) for each in self.evaluations],
             "seconds": self._seconds(),
         }
+
+
+Advance = Callable[[int, str], None]
+
+
+@contextmanager
+def progress_bar(title: str, total: int, *, console: "Console | None" = None) -> Iterator[Advance]:
+    """Yield a function that sets how many of `total` steps are done, and the text beside the bar.
+
+    Nothing is written if the console is neither a terminal nor a notebook, since a log file would fill with bars.
+    """
+    # Not at the top, since importing rich draws a random number, and importing the library must not.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = console or Console(stderr=True)
+    columns = (
+        TextColumn(title),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=console, disable=not (console.is_terminal or console.is_jupyter)) as bar:
+        task = bar.add_task(title, total=total, note="")
+        yield lambda done, note: bar.update(task, completed=done, note=note)
+        bar.refresh()  # in a notebook rich omits the last steps
+
+
+CHECKPOINT_NAME = "checkpoint.pt"
+
+
+def write_checkpoint(folder: Path, state: dict[str, Any]) -> Path:
+    """Write a state to the folder's checkpoint in one step, and return its path.
+
+    The state goes to a file beside it, which takes the checkpoint's name only when the disk has all of it: who kills
+    the process finds the old checkpoint or the new one, never half of one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path, partial = folder / CHECKPOINT_NAME, folder / f"{CHECKPOINT_NAME}.partial"
+    with partial.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    _sync_folder(folder)
+    return path
+
+
+def read_checkpoint(folder: Path) -> dict[str, Any] | None:
+    """Return the state in the folder's checkpoint, on the CPU; None if the folder has none.
+
+    Only tensors and plain data are read, never code. Raises `TrainingError` if the file is no whole checkpoint.
+    """
+    path = folder / CHECKPOINT_NAME
+    if not path.exists():
+        return None
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+        raise TrainingError(
+            f"{path} is no checkpoint that can be read; remove it to begin anew, or name another folder."
+        ) from error
+    if not isinstance(state, dict):
+        raise TrainingError(f"{path} holds a {type(state).__name__}; it expects a checkpoint that `train` wrote.")
+    return state
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the folder to disk too; without it the new name may be lost when the power fails."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -3,8 +3,6 @@
 Nothing is imported, so a module that could not even start is still judged.
 """
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("course_lib", "autograder")
 # Where Python of our own lies. What students hand in (tests/submissions) is bad on purpose and never read here.
-CODE = (*PACKAGES, "scripts", "benchmarks", "tests")
+CODE = (*PACKAGES, "demo", "scripts", "benchmarks", "tests")
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -34,7 +32,7 @@ def tracked_files() -> list[str]:
 
 
 def module_name(path: Path) -> str:
-    """Return the dotted name of a file: ``course_lib/graph/__init__.py`` is ``course_lib.graph``."""
+    """Return the dotted name of a file: `course_lib/graph/__init__.py` is `course_lib.graph`."""
     parts = list(path.relative_to(ROOT).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -42,7 +40,7 @@ def module_name(path: Path) -> str:
 def imported_modules(source: str, *, package: str) -> set[str]:
     """Return the dotted names that `source` imports anywhere in it; `package` resolves relative imports.
 
-    ``from a import b`` counts as ``a.b``, because b may be a module.
+    `from a import b` counts as `a.b`, because b may be a module.
     """
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):

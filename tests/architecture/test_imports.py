@@ -1,10 +1,9 @@
 """Who may import whom. The layout of the packages is also the list of what the sandbox shows to student code."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,15 +12,23 @@ from tests.architecture.source_tree import PACKAGES, ROOT, imported_modules, imp
 
 # What a package may import besides itself, the standard library and third parties; a longer name wins.
 MAY_IMPORT: dict[str, set[str]] = {
-    "course_lib": {"course_lib.errors"},
+    "course_lib": {"course_lib.errors", "course_lib.show"},
     "course_lib.errors": set(),
+    "course_lib.show": set(),
     "course_lib.models": {"course_lib.errors"},
     "course_lib.training": {"course_lib.errors", "course_lib.models"},
-    "course_lib.capture": {"course_lib.errors"},
-    "course_lib.graph": {"course_lib.errors", "course_lib.capture"},
+    "course_lib.capture": {"course_lib.errors", "course_lib.show"},
+    "course_lib.graph": {"course_lib.errors", "course_lib.capture", "course_lib.show"},
     "course_lib.kernels": {"course_lib.errors"},
     "course_lib.fusion": {"course_lib.errors", "course_lib.capture", "course_lib.graph", "course_lib.kernels"},
-    "course_lib.schedule": {"course_lib.errors", "course_lib.capture", "course_lib.graph", "course_lib.fusion"},
+    "course_lib.verify": {"course_lib.errors", "course_lib.capture", "course_lib.kernels"},
+    "course_lib.schedule": {
+        "course_lib.errors",
+        "course_lib.capture",
+        "course_lib.graph",
+        "course_lib.fusion",
+        "course_lib.verify",
+    },
     "course_lib.machine": {"course_lib.errors"},
     "course_lib.backends": {
         "course_lib.errors",
@@ -29,10 +36,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         "course_lib.graph",
         "course_lib.fusion",
         "course_lib.machine",
+        "course_lib.show",
     },
-    "course_lib.timing": {"course_lib.errors"},
-    "course_lib.profiling": {"course_lib.errors", "course_lib.graph", "course_lib.timing"},
-    "course_lib.doctor": {"course_lib.timing"},
+    "course_lib.timing": {"course_lib.errors", "course_lib.show"},
+    "course_lib.profiling": {"course_lib.errors", "course_lib.graph", "course_lib.timing", "course_lib.show"},
+    "course_lib.doctor": {"course_lib.timing", "course_lib.show"},
     "autograder": set(),
     "autograder.__main__": {"autograder.classroom"},
     "autograder.protocol": set(),
@@ -70,6 +78,11 @@ def forbidden_imports(importer: str, imported: set[str]) -> list[str]:
     # A root's own name covers every package, so a root, and a package that the table forgot, may import nothing of it.
     allowed = MAY_IMPORT[rule] | ({rule} - set(PACKAGES))
     return sorted(name for name in imported if is_ours(name) and not any(covers(one, name) for one in allowed))
+
+
+def strays(path: Path, package: str) -> list[str]:
+    """Return what the file at `path` imports of `package`."""
+    return sorted(name for name in imports_of(path) if covers(package, name))
 
 
 def outside_standard_library(imported: set[str], own: str) -> list[str]:
@@ -154,6 +167,15 @@ def test_notebooks_import_only_the_library_and_practice():
         assert strays == [], f"{path.name} imports {strays}"
 
 
+def test_benchmarks_and_tests_are_apart():
+    """Benchmarks import no test; only the tests of benchmarks import them."""
+    measuring = {module_name(path): strays(path, "tests") for path in python_files("benchmarks", "scripts")}
+    others = (path for path in python_files("tests") if not path.is_relative_to(ROOT / "tests" / "benchmarks"))
+    testing = {module_name(path): strays(path, "benchmarks") for path in others}
+
+    assert {name: found for name, found in (measuring | testing).items() if found} == {}
+
+
 @pytest.mark.parametrize(
     ("importer", "source"),
     [
@@ -164,7 +186,7 @@ def test_notebooks_import_only_the_library_and_practice():
         ("autograder", "from autograder.host import judge"),
         ("autograder.host.judge", "from autograder.exercises import find"),
         ("autograder.exercises.registry", "from autograder.classroom import cli"),
-        ("autograder.practice.checking", "from autograder.classroom import grading"),
+        ("autograder.practice.visible_checks", "from autograder.classroom import grading"),
         ("autograder.classroom.cli", "import demo"),
         ("course_lib.graph.table", "from autograder.protocol import frames"),
         ("course_lib.graph.table", "from course_lib.fusion import rewrite"),

@@ -1,7 +1,5 @@
 """What is loaded, seen from a fresh interpreter: the worker without the host, the packages without Jupyter."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

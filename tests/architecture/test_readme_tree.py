@@ -1,7 +1,5 @@
 """The tree in the README is the tree on disk: what it shows exists, and no package or folder is missing from it."""
 
-from __future__ import annotations
-
 import re
 
 from tests.architecture.source_tree import PACKAGES, ROOT, python_files, tracked_files
@@ -10,7 +8,7 @@ INDENT = 4
 
 
 def tree_paths(readme: str) -> list[str]:
-    """Return the paths in the first block of `readme` that is fenced as ``tree``: a name a line, indented by four."""
+    """Return the paths in the first block of `readme` that is fenced as `tree`: a name a line, indented by four."""
     block = re.search(r"^```tree\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     assert block, "README.md has no block fenced as ```tree"
     parents: list[str] = []

@@ -1,6 +1,4 @@
-"""How large files and functions are, and that every ``__init__.py`` is a list of what its package offers."""
-
-from __future__ import annotations
+"""How large files and functions are, and that every `__init__.py` is a list of what its package offers."""
 
 import ast
 import importlib
@@ -26,7 +24,7 @@ def long_functions(source: str) -> list[str]:
 
 
 def complaints_about_init(source: str) -> list[str]:
-    """Return what is wrong with an ``__init__.py``: it has a docstring, explicit imports and a sorted ``__all__``."""
+    """Return what is wrong with an `__init__.py`: it has a docstring, explicit imports and a sorted `__all__`."""
     tree = ast.parse(source)
     docstring, body = ast.get_docstring(tree), tree.body[1:]
     imports = [node for node in body if isinstance(node, ast.ImportFrom)]
@@ -48,7 +46,7 @@ def complaints_about_init(source: str) -> list[str]:
 
 
 def is_all(node: ast.stmt) -> bool:
-    """Tell whether `node` assigns ``__all__``."""
+    """Tell whether `node` assigns `__all__`."""
     return isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets)
 
 
@@ -60,7 +58,7 @@ def complaints_about_file(path: Path, source: str) -> list[str]:
 
 
 def each(paths: list[Path], complaints: Callable[[Path, str], list[str]]) -> dict[str, list[str]]:
-    """Return the complaints about each of ``paths`` of which there are any."""
+    """Return the complaints about each of `paths` of which there are any."""
     found = {path.relative_to(ROOT).as_posix(): complaints(path, path.read_text(encoding="utf-8")) for path in paths}
     return {name: some for name, some in found.items() if some}
 

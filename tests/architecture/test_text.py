@@ -1,7 +1,5 @@
 """What no tracked file may say: a path of somebody's machine, or how the project came about."""
 
-from __future__ import annotations
-
 import json
 import re
 

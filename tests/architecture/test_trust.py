@@ -1,7 +1,5 @@
 """The host holds no tool that turns a student's bytes into running code: checked in its source, name by name."""
 
-from __future__ import annotations
-
 import ast
 from fnmatch import fnmatch
 
@@ -34,7 +32,7 @@ ALLOWED = {
 
 
 def dotted(node: ast.expr) -> str:
-    """Return ``a.b.c`` for such an expression, else an empty string."""
+    """Return `a.b.c` for such an expression, else an empty string."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (base := dotted(node.value)):

@@ -3,8 +3,6 @@
 Everything else is as it would be: a session, folder, environment, output and exit status of its own.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import multiprocessing
 import os
@@ -22,7 +20,7 @@ Before = Callable[[str], object]
 
 
 class ForkedProcess:
-    """Stands for `subprocess.Popen` of ``python -m MODULE ...``."""
+    """Stands for `subprocess.Popen` of `python -m MODULE ...`."""
 
     def __init__(
         self, command: Sequence[str], cwd: Path, env: Mapping[str, str], output: int, before: Before | None

@@ -1,7 +1,5 @@
 """Right answers are tried with many seeds, and one that loses a point is named with its seed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

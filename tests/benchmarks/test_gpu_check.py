@@ -1,7 +1,5 @@
 """The GPU check, tried out on the CPU: every section runs, fails, crashes and hangs without costing the others."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -23,9 +21,10 @@ from benchmarks.gpu.running import Result, run_all
 from benchmarks.gpu.section import Run, Section, sections
 from benchmarks.gpu.sections import layer, machine, timer
 from benchmarks.gpu.sections import tests as gpu_tests
+from benchmarks.gpu.sections.layer import build_layer, programs
 from benchmarks.kernel_cases import Operator
-from benchmarks.layer_cases import build_layer, programs
 from course_lib.models import TransformerConfig
+from tests import skips
 from tests.architecture.source_tree import ROOT
 from tests.benchmarks.forked_sections import Before, ForkingSubprocess
 from tests.drawn import some
@@ -158,7 +157,7 @@ def test_what_a_section_found_before_it_crashed_is_kept(tmp_path: Path, monkeypa
 def test_a_section_that_cannot_be_imported_costs_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "benchmarks.layer_cases", None)
+    monkeypatch.setitem(sys.modules, "benchmarks.kernel_cases", None)
     monkeypatch.delitem(sys.modules, "benchmarks.gpu.sections.layer")
     status, record, table = gpu_check_from_here(tmp_path, monkeypatch, "machine", "layer")
 
@@ -191,7 +190,7 @@ def test_an_operator_that_is_wrong_fails_its_tests(monkeypatch: pytest.MonkeyPat
     assert gpu_tests.failures(notes)[0] in gpu_tests.as_markdown(notes)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="is about a machine without CUDA")
+@pytest.mark.skipif(torch.cuda.is_available(), reason=skips.NO_GPU)
 def test_a_machine_without_cuda_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["gpu_check.py"])
 

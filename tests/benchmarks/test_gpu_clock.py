@@ -1,7 +1,5 @@
 """The GPU check's section on the judge's clock: what it calls a failure, and that its table says what was found."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

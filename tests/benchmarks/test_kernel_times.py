@@ -1,7 +1,5 @@
 """What the measured times of the kernels are made into: fractions, missed targets, a table. On times made up here."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,21 +1,21 @@
 """Pages are timed in a real browser, and a machine without one says so."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sys
 
 import pytest
 
-from benchmarks import browser, page_times
+from benchmarks import page_times
+from scripts import browser
+from tests import skips
 
 LATE = """<!doctype html><title>late</title><table><tbody></tbody></table>
 <script>setTimeout(() => document.querySelector("tbody").innerHTML = "<tr><td>1</td></tr>", 300)</script>"""
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
+@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason=f"{skips.BROWSER}: Chromium")
 def test_a_page_is_there_when_its_rows_are(tmp_path):
     (tmp_path / "late.html").write_text(LATE)
 

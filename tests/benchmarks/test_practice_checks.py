@@ -1,7 +1,5 @@
 """The benchmark of waiting for `check`: it makes right checks of our own solutions, and says which are too slow."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

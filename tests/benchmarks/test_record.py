@@ -1,7 +1,5 @@
 """Each measurement has a quick run that shows all of it, and what is printed is kept with the machine."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -35,7 +33,7 @@ class Forked:
         self.stdout = self._forked.output
         self.returncode = -1
 
-    def __enter__(self) -> Forked:
+    def __enter__(self) -> "Forked":
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -1,7 +1,5 @@
 """The experiment on the judge's clock asks real workers, counts what is wrong and fails where anything is."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """The experiment counts what is wrong, bounds it, and fails where too much is."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

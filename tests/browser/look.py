@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.browser import NoBrowserError, browser, find
+from scripts.browser import NoBrowserError, browser, find
 from tests.architecture.source_tree import ROOT
 from tests.browser.notebook_page import Finding, NotebookPage
 from tests.browser.student_lab import release, student_lab

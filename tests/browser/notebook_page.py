@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.browser import Browser
+from scripts.browser import Browser
 
 SCRIPT = (Path(__file__).parent / "looking.js").read_text(encoding="utf-8")
 PATIENCE_S = 300.0  # a notebook takes up to a minute where nothing else runs

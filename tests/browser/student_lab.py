@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.jupyter_server import jupyter_server
 from scripts import student_tree
+from scripts.browser import jupyter_server
 from tests.architecture.source_tree import ROOT
 
 THEMES = "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
@@ -19,7 +19,7 @@ THEMES = "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-set
 
 def release(folder: Path, names: Sequence[str]) -> None:
     """Fill ``folder`` as the student image is filled; raises `CalledProcessError` if the release is refused."""
-    command = [sys.executable, "-m", "autograder.classroom.nbgrader.release", *names]
+    command = [sys.executable, "-m", "autograder", "release", *names]
     subprocess.run(command, cwd=ROOT, env={**os.environ, "COURSE_WORK": str(folder / "work")}, check=True)
     (folder / "work" / "release").rename(folder / "notebooks")
     student_tree.copy_code(folder / "course")

@@ -8,7 +8,8 @@ import shutil
 import nbformat
 import pytest
 
-from benchmarks import browser
+from scripts import browser
+from tests import skips
 from tests.browser.look import look_at, names_of_notebooks, references
 from tests.browser.student_lab import release, student_lab
 
@@ -34,7 +35,7 @@ FOUND = {
 }
 
 pytestmark = pytest.mark.browser
-needs_chromium = pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
+needs_chromium = pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason=f"{skips.BROWSER}: Chromium")
 
 
 @pytest.fixture(scope="module")

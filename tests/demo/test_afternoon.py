@@ -11,11 +11,12 @@ from types import SimpleNamespace
 import pytest
 
 from autograder.exercises import find, of_assignment
+from demo import __main__ as command
 from demo import afternoon
 from demo.generated import OF_SIXTY, SMALLEST, TooSmallError, generated_class
 from tests.autograder.host.forked_command import fork_command
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 ANSWERS = ROOT / "tests" / "submissions"
 NAME = "00_start_here"
 
@@ -65,8 +66,7 @@ def test_a_small_class_has_its_afternoon(tmp_path, monkeypatch, capsys):
         monkeypatch.setenv(name, str(tmp_path / "work"))
     monkeypatch.setenv("PATH", os.defpath)
     monkeypatch.setattr(afternoon, "subprocess", SimpleNamespace(run=run_forked))
-    monkeypatch.setattr("sys.argv", ["afternoon", "--students", str(SMALLEST), "--work", str(tmp_path / "work")])
-    status = afternoon.main()
+    status = command.main(["afternoon", "--students", str(SMALLEST), "--work", str(tmp_path / "work")])
 
     said = capsys.readouterr()
     assert status == 0, said.out + said.err

@@ -10,9 +10,9 @@ from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.registry import hidden_part
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 from demo import ClassFileError, Member, differences, read_class, read_member
-from demo.known_answers import NOTEBOOKS
+from demo.class_file import NOTEBOOKS
 
-CLASS = Path(__file__).parents[3] / "submissions"
+CLASS = Path(__file__).parents[1] / "submissions"
 RIGHT_BUT_ODD = {"split_cell", "untidy"}  # mistaken in what they did to the notebook
 MISTAKE = re.compile(r"^# %% mistake (\w+) = ([\d.]+): (.+)$", re.MULTILINE)
 TEXT = '''"""What it does.

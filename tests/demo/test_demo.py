@@ -27,10 +27,9 @@ def demo(
     for name in ("COURSE_WORK", "COURSE_EXCHANGE"):  # which it sets, and which are to be as they were
         monkeypatch.setenv(name, str(tmp_path / "work"))
     monkeypatch.setenv("PATH", os.defpath)
-    monkeypatch.setattr("sys.argv", ["demo", *places(tmp_path)])
 
     def run() -> tuple[int, str]:
-        return command.main(), capsys.readouterr().out
+        return command.main(places(tmp_path)), capsys.readouterr().out
 
     return run
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests import skips
+
 HERE = Path(__file__).parent
 
 
@@ -17,4 +19,4 @@ def pytest_collection_modifyitems(items):
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.gpu)
             if missing:
-                item.add_marker(pytest.mark.skip(reason="torch finds no CUDA device here"))
+                item.add_marker(pytest.mark.skip(reason=f"{skips.GPU}: torch finds no CUDA device here"))

@@ -7,15 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import nbclient
+import nbformat
 import pytest
+from nbgrader.preprocessors import clearsolutions
+from traitlets.config import loader
 
 from tests.drawn import some
 from tests.notebooks.warm_kernels import WarmKernels, warm_kernels
-
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
-loader = pytest.importorskip("traitlets.config.loader")
-clearsolutions = pytest.importorskip("nbgrader.preprocessors.clearsolutions")
 
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = sorted((COURSE / "notebooks").glob("*/*.ipynb"))

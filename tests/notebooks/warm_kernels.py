@@ -101,13 +101,13 @@ def serve(control: socket.socket) -> None:
     gc.disable()  # while it imports: all of that stays
     import ipykernel.kernelapp  # noqa: F401
 
-    from autograder.practice import checking
+    from autograder.practice import visible_checks
     from autograder.worker.untimed_guards import leave_guards_untimed
-    from autograder.worker.zygote.zygote import MORE, leave_torch_loaded
+    from autograder.worker.zygote.zygote import PRELOADS, leave_torch_loaded
 
-    for name in (*set_up_imports(), *(name for work in WORK for name in MORE[work.encode()])):
+    for name in (*set_up_imports(), *(name for work in WORK for name in PRELOADS[work.encode()])):
         importlib.import_module(name)
-    sandbox = checking._sandbox()
+    sandbox = visible_checks._sandbox()
     sandbox.expect(*WORK)
     if sandbox.zygotes is not None:
         sandbox.zygotes.warm()

@@ -1,7 +1,5 @@
 """Every command of the guide for instructors is run, in its order, on a class of three; its settings exist."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re
@@ -41,7 +39,7 @@ def course_folder(tmp_path, monkeypatch):
 
 
 def hand_in(folder: Path, command: str) -> None:
-    """Let students do what they do before the instructor's ``command``."""
+    """Let students do what they do before the instructor's `command`."""
     released = folder / "work" / "release" / NAME / f"{NAME}.ipynb"
     if " collect " in command:
         home = folder / "homes" / "by_exchange"
@@ -83,7 +81,7 @@ def test_every_command_of_the_guide_does_what_it_says(course_folder):
 
 
 def test_the_rehearsal_is_the_command_that_has_a_test_of_its_own():
-    assert REHEARSAL.split()[:3] == [".venv/bin/python", "-m", "demo.afternoon"]
+    assert REHEARSAL.split()[:4] == [".venv/bin/python", "-m", "demo", "afternoon"]
 
 
 def test_what_a_student_configures_are_settings_of_nbgrader():

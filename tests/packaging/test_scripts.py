@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -29,8 +30,9 @@ PROMISED_TARGETS = {
 
 
 def run(*command: str, path: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in the root folder, with `path` as PATH; which Python the tests were set up with says nothing."""
+    """Run a command in the root folder, with `path` as PATH, where a machine has no Python of Debian's."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHON3"}
+    inherited["DEBIAN_PYTHON3"] = "/no/such/python3"
     env = {**inherited, **environment, **({"PATH": path} if path else {})}
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, check=False)
 
@@ -91,6 +93,25 @@ def test_a_python_that_is_too_old_is_refused_in_one_sentence(commands):
     assert answer.stderr.startswith("Python 3.11 or later is needed; 'python3' is Python 3.9.2.")
 
 
+@pytest.mark.parametrize(
+    ("named", "debian", "chosen"),
+    [("another", "new", "another"), (None, "new", "debian"), (None, "old", "python3"), (None, None, "python3")],
+)
+def test_the_python_is_the_one_named_else_debians_else_that_on_the_path(commands, tmp_path, named, debian, chosen):
+    asks = 'case "$*" in *version_info*) exit {status} ;; -V) echo "Python of {name}" ;; "-m venv "*) exit 1 ;; esac'
+    scripts = {name: asks.format(status=0, name=name) for name in ("another", "python3")}
+    path = commands(**scripts, debian=asks.format(status=int(debian == "old"), name="debian"), bash="exit 0")
+    where = {"DEBIAN_PYTHON3": str(tmp_path / "debian")} if debian else {}
+    answer = run("/bin/bash", "scripts/install.sh", "unused", path=path, PACKAGES="no", **where, **named_python(named))
+
+    assert f", on Python of {chosen} " in answer.stdout
+
+
+def named_python(name: str | None) -> dict[str, str]:
+    """Return the variable that names a Python, as a person sets it or not."""
+    return {} if name is None else {"PYTHON3": name}
+
+
 # Stands in for python3: the index answers as told, and the environment it makes writes down what pip is asked for.
 FAKE_PYTHON = """
 case "$*" in
@@ -123,6 +144,44 @@ def test_torch_comes_without_cuda_where_there_is_no_gpu(commands, tmp_path, has_
     assert (venv / ".installed").exists()
 
 
+def test_extras_are_added_to_what_the_demonstration_needs(commands, tmp_path):
+    log, venv = tmp_path / "log", tmp_path / "venv"
+    path = commands(python3=FAKE_PYTHON.format(answers=1, log=log), touch='/bin/touch "$@"')
+    asked = [run("/bin/bash", "scripts/install.sh", str(venv), *extras, path=path) for extras in ([], ["a", "b"])]
+
+    assert [answer.returncode for answer in asked] == [0, 0], asked
+    installed = [line.rsplit(" ", 1)[1] for line in log.read_text(encoding="utf-8").splitlines() if " -e " in line]
+    assert installed == [".[notebook,dev]", ".[notebook,dev,a,b]"]
+
+
+def installs(target: str, folder, *done: str) -> list[str]:
+    """Return the lines with which `make TARGET` would install, where the files `done` lie in the environment."""
+    folder.mkdir()
+    for name in done:
+        (folder / name).touch()
+    planned = run("make", "--dry-run", target, f"VENV={folder}").stdout.splitlines()
+    return [line.split("install.sh ")[1] for line in planned if "install.sh " in line]
+
+
+def test_what_tests_need_is_installed_for_tests_alone(tmp_path):
+    light, whole = f'"{tmp_path}/a"', f'"{tmp_path}/a" triton lightning cluster'
+    cases = {
+        ("demo",): [light],
+        ("test",): [whole],
+        ("lint",): [whole],
+        ("test", ".installed"): [whole],
+        ("test", ".installed", ".installed-test"): [],
+        ("demo", ".installed", ".installed-test"): [],
+        ("release", ".installed"): [],
+    }
+    found = {}
+    for case in cases:
+        found[case] = installs(case[0], tmp_path / "a", *case[1:])
+        shutil.rmtree(tmp_path / "a")
+
+    assert found == cases
+
+
 def test_a_machine_without_docker_is_told_so(commands):
     answer = run("/bin/bash", "scripts/image.sh", "student", path=commands(id="echo 0"))
 
@@ -136,8 +195,14 @@ def test_plain_make_explains_every_target():
     assert explained == PROMISED_TARGETS
 
 
-def test_ci_runs_make_test():
-    assert "exec make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+def test_continuous_integration_types_what_a_reader_of_the_readme_types():
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+    assert [line for line in lines if line and not line.startswith("#")] == [
+        "set -euo pipefail",
+        'cd "$(dirname "$0")/.."',
+        "exec make test",
+    ]
 
 
 def test_the_image_takes_any_base_with_python3():

@@ -71,6 +71,7 @@ def undeclared(imported: set[str], declared: set[str]) -> set[str]:
         "autograder",
         "tests",
         "benchmarks",
+        "scripts",
         *(path.stem for path in (ROOT / "benchmarks").glob("*.py")),
     }
     names = {name.split(".")[0] for name in imported} - sys.stdlib_module_names - ours

@@ -1,11 +1,10 @@
-"""Dask workers to grade on: those of a running scheduler, this machine's, or a Slurm cluster's.
+"""Connect to Dask workers to grade on: those of a running scheduler, of this machine, or of a Slurm cluster.
 
-One worker a GPU, or a core where there is none, each with a single thread. Connections of clusters that are started
-here are encrypted with keys that nobody else has, since whoever reaches a worker can run code. What Slurm's jobs need
-beyond the defaults (partition, account, time) is read from ``~/.config/dask/jobqueue.yaml``, see dask-jobqueue.
+There is one worker for each GPU, or for each core where there is no GPU, each with a single thread. Clusters that are
+started here encrypt their connections with keys that nobody else has, since anyone who reaches a worker can run code.
+Further settings of Slurm's jobs (partition, account, time) are read from `~/.config/dask/jobqueue.yaml`; see
+dask-jobqueue.
 """
-
-from __future__ import annotations
 
 import logging
 import os
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_S = 10.0
-START_S = 120.0  # a worker imports torch, on a busy machine
+START_S = 120.0  # long, since a worker imports torch, on a busy machine maybe
 _QUIET = {"silence_logs": logging.ERROR}
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Client]:
-    """A client of the running scheduler at ``address``, such as ``tcp://10.0.0.1:8786``."""
+def connected(address: str) -> Iterator["Client"]:
+    """Yield a client of the running scheduler at `address`, such as `tcp://10.0.0.1:8786`."""
     distributed = _distributed()
     try:
         client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
@@ -38,10 +37,10 @@ def connected(address: str) -> Iterator[Client]:
 
 
 @contextmanager
-def local_cluster(count: int | None = None) -> Iterator[Client]:
-    """A client of a cluster on this machine: one worker a GPU, or ``count``, by default one a core.
+def local_cluster(count: int | None = None) -> Iterator["Client"]:
+    """Yield a client of a cluster on this machine: one worker a GPU, or `count`, by default one a core.
 
-    Its connections are encrypted with keys that only this process has, since whoever reaches a worker can run code.
+    Only this process has the keys of its encrypted connections, since anyone who reaches a worker can run code.
     """
     distributed = _distributed()
     devices = sorted(path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*"))
@@ -61,10 +60,10 @@ def local_cluster(count: int | None = None) -> Iterator[Client]:
 
 
 @contextmanager
-def slurm_cluster(count: int) -> Iterator[Client]:
-    """A client of ``count`` workers that Slurm starts, each with a core and a GPU of its own.
+def slurm_cluster(count: int) -> Iterator["Client"]:
+    """Yield a client of `count` workers that Slurm starts, each with a core and a GPU of its own.
 
-    The folder this is run in must be shared with the nodes: the keys of the encrypted connections lie there meanwhile.
+    The nodes must share the working folder: the keys of the encrypted connections lie there while the cluster runs.
     """
     distributed = _distributed()
     if shutil.which("sbatch") is None:
@@ -72,12 +71,12 @@ def slurm_cluster(count: int) -> Iterator[Client]:
     with slurm_jobs(distributed.Security.temporary()) as cluster:
         cluster.scale(jobs=count)
         with distributed.Client(cluster, set_as_default=False) as client:
-            client.wait_for_workers(1)  # however long the queue is; the others join when they come
+            client.wait_for_workers(1)  # Slurm's queue may be long; the other workers join when they start
             yield client
 
 
 def slurm_jobs(security: Any) -> Any:
-    """The cluster, without workers yet; ``.job_script()`` shows what Slurm would be given."""
+    """Return the cluster, without workers yet; `.job_script()` shows the script that Slurm would be given."""
     _distributed()
     from dask import config
     from dask_jobqueue.slurm import SLURMCluster

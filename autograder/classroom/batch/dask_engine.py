@@ -4,47 +4,67 @@
     ...     engine = DaskEngine(client, seed_file)
 
 A worker that dies gives its hand-in to another one; the record is written once, by the process that holds the journal.
+A Dask worker belongs to us: like any host it opens a sandbox and never loads what a student made. The secret seed does
+not travel: every machine reads it from the file that they share.
 """
 
-from __future__ import annotations
-
+import functools
+import os
+import platform
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.classroom.batch.dask_task import Order, grade_order, unreadiness
 from autograder.classroom.batch.engine import EngineError
-from autograder.classroom.batch.submitted import HandedIn
+from autograder.classroom.batch.seed import secret_seed
+from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.host.records import GRADER_VERSION, SubmissionRecord
+from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
 @dataclass(frozen=True)
-class DaskEngine:
-    """Grades on the workers of ``client``, which share the submitted folder and ``seed_file`` under the same names."""
+class Order:
+    """One hand-in to grade; plain text, so that nothing but text has to be unpickled."""
 
-    client: Client
+    assignment: str
+    student: str
+    path: str
+    sha256: str
+    notes: tuple[str, ...]
+    seed_file: str
+    version: str  # of the grader that asks
+    level: str  # "auto", or "1" to "5"
+    trust: bool
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class DaskEngine:
+    """Grade on the workers of `client`, which share the submitted folder and `seed_file` under the same names."""
+
+    client: "Client"
     seed_file: Path
     level: str = "auto"
     trust: bool = False
     device: str = "cpu"
 
     def require_ready(self, folder: Path) -> None:
-        """Raise `EngineError`, before anything is graded, unless every worker can grade what lies in ``folder``."""
+        """Raise `EngineError`, before anything is graded, unless every worker can grade what lies in `folder`."""
         if not self.client.scheduler_info(n_workers=-1)["workers"]:
             raise EngineError("The Dask cluster has no worker; start one with: dask worker SCHEDULER --nthreads 1.")
         asked = (str(folder), str(self.seed_file), GRADER_VERSION, self.level, self.trust, self.device)
-        for address, sentence in sorted(self.client.run(unreadiness, *asked).items()):
+        for address, sentence in sorted(self.client.run(readiness_problem, *asked).items()):
             if sentence:
                 raise EngineError(f"The Dask worker {address} {sentence}")
 
     def grade(
         self, hand_ins: Sequence[HandedIn], *, seed: int
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
-        """Grade ``hand_ins``; see `Engine`. ``seed`` is what the shared file holds, and is not sent."""
+        """Grade `hand_ins`; see `Engine`. `seed` is the number in the shared file, and is not sent."""
         from distributed import as_completed
 
         futures = {self.client.submit(grade_order, self._order(one), pure=False, retries=0): one for one in hand_ins}
@@ -74,3 +94,35 @@ def _record(hand_in: HandedIn, future: Any) -> SubmissionRecord:
         error = future.exception()
         return hand_in.not_graded(f"A fault of the grader's cluster: {type(error).__name__}: {error}")
     return SubmissionRecord.from_json(future.result())
+
+
+def grade_order(order: Order) -> str:
+    """Grade one hand-in on this Dask worker and return its record as JSON."""
+    # asked again, since a worker may have joined after the start
+    sentence = readiness_problem(order.path, order.seed_file, order.version, order.level, order.trust, order.device)
+    hand_in = replace(read_hand_in(order.assignment, order.student, Path(order.path)), notes=order.notes)
+    if sentence:
+        return hand_in.not_graded(f"The machine {platform.node()} {sentence}").to_json()
+    if hand_in.sha256 != order.sha256:
+        return hand_in.not_graded(f"{order.path} reads differently on the machine {platform.node()}.").to_json()
+    sandbox = _sandbox(order.level, order.trust, order.device)
+    return hand_in.grade(sandbox=sandbox, seed=secret_seed(Path(order.seed_file))).to_json()
+
+
+def readiness_problem(path: str, seed_file: str, version: str, level: str, trust: bool, device: str = "cpu") -> str:
+    """Return why this Dask worker cannot grade what lies at `path`, in a sentence; empty if it can."""
+    if version != GRADER_VERSION:
+        return f"runs version {GRADER_VERSION} of the grader instead of {version}; install the same version there."
+    for needed in (path, seed_file):
+        if not os.path.lexists(needed):
+            return f"does not see {needed}; share that folder with it under the same name."
+    try:
+        _sandbox(level, trust, device)
+    except SandboxError as error:
+        return f"has no sandbox: {error}"
+    return ""
+
+
+@functools.cache
+def _sandbox(level: str, trust: bool, device: str) -> Sandbox:
+    return open_sandbox("auto" if level == "auto" else int(level), trust=trust, device=device)

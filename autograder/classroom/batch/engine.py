@@ -1,29 +1,112 @@
-"""Where a class is graded: an engine takes hand-ins and gives back records as they come.
+"""Grade a class: an engine takes hand-ins, grades them side by side, and yields their records as they come.
 
-Local threads (`LocalEngine`) serve one machine, a Dask cluster (`DaskEngine`) serves many. Neither runs student code in
-its own processes: that is the sandbox's work, wherever it is.
+`LocalEngine` grades with threads of this machine, `DaskEngine` on a cluster. Neither runs student code in its own
+processes: that is the work of the sandbox, wherever it is. `grade_class` grades what the journal does not hold yet, and
+writes each record at once.
 """
 
-from __future__ import annotations
-
-from collections.abc import Generator, Sequence
+import os
+import traceback
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Protocol
 
-from autograder.classroom.batch.submitted import HandedIn
-from autograder.host.records import SubmissionRecord
+from autograder.classroom.batch.journal import Journal
+from autograder.classroom.hand_in import NOT_ENTERED, HandedIn
+from autograder.classroom.status import CommandError
+from autograder.host.records import ExerciseStatus, SubmissionRecord
+from autograder.host.sandbox import Sandbox
 
 
-class EngineError(Exception):
+class EngineError(CommandError):
     """The engine cannot be used; the message says in one sentence why and what to do."""
 
 
 class Engine(Protocol):
-    """Grades hand-ins side by side."""
+    """Grade hand-ins side by side."""
 
     def grade(
         self, hand_ins: Sequence[HandedIn], *, seed: int
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
-        """Grade each of ``hand_ins`` once, in any order; a failure of ours becomes that hand-in's record.
+        """Grade each of `hand_ins` once, in any order; a failure of ours becomes that hand-in's record.
 
-        Closing the iterator early stops what has not begun.
+        Closing the iterator early cancels the hand-ins that were not begun.
         """
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """Grade on this machine: `slots` threads, each of which waits for a sandboxed process and compares.
+
+    By default there is one slot a core, or one on a GPU.
+    """
+
+    sandbox: Sandbox
+    slots: int | None = None
+
+    def grade(
+        self, hand_ins: Sequence[HandedIn], *, seed: int
+    ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
+        """Grade `hand_ins`; see `Engine`."""
+        with ThreadPoolExecutor(self.slots or (1 if self.sandbox.has_cuda else len(os.sched_getaffinity(0)))) as pool:
+            futures = {pool.submit(self._one, hand_in, seed): hand_in for hand_in in hand_ins}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            except BaseException:  # an interruption, or the caller has closed the iterator
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _one(self, hand_in: HandedIn, seed: int) -> SubmissionRecord:
+        try:
+            return hand_in.grade(sandbox=self.sandbox, seed=seed)
+        except Exception as error:  # one hand-in must not stop the class
+            traceback.print_exc()
+            return hand_in.not_graded(f"A fault of the grader: {type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class ClassRun:
+    """The records of one run."""
+
+    records: tuple[SubmissionRecord, ...]  # one a hand-in, in their order
+    from_journal: int  # how many of them the journal held already
+
+    @property
+    def unfinished(self) -> tuple[SubmissionRecord, ...]:
+        """Return the records with an error of ours; they are not in the journal, so that the next run tries again."""
+        return tuple(record for record in self.records if not is_final(record))
+
+
+def is_final(record: SubmissionRecord) -> bool:
+    """Tell whether every exercise was graded; an error of ours is an attempt, not a result."""
+    if record.sandbox.level == NOT_ENTERED:
+        return False
+    return all(exercise.status is not ExerciseStatus.GRADER_ERROR for exercise in record.exercises)
+
+
+def grade_class(
+    hand_ins: Sequence[HandedIn],
+    journal: Journal,
+    *,
+    engine: Engine,
+    seed: int,
+    on_record: Callable[[SubmissionRecord], None] | None = None,
+) -> ClassRun:
+    """Grade on `engine` every hand-in that the journal does not hold yet.
+
+    `on_record` is called with each new record once it is on disk, in the order in which they finish.
+    """
+    done = {hand_in.key: record for hand_in in hand_ins if (record := journal.get(hand_in.key)) is not None}
+    open_ones = [hand_in for hand_in in hand_ins if hand_in.key not in done]
+    from_journal = len(done)
+    with closing(engine.grade(open_ones, seed=seed)) as graded:
+        for hand_in, record in graded:
+            if is_final(record):
+                journal.append(record)
+            done[hand_in.key] = record
+            if on_record is not None:
+                on_record(record)
+    return ClassRun(tuple(done[hand_in.key] for hand_in in hand_ins), from_journal)

@@ -1,24 +1,26 @@
-"""An append-only journal of gradings: what `append` returned for is never lost and never there twice.
+"""Keep an append-only journal of gradings: a record that `append` has written is never lost and never there twice.
 
     >>> with Journal(Path("work/journal.jsonl")) as journal:
     ...     if record.key not in journal:
     ...         journal.append(record)
 
-One line is one record with its checksum, ``{"sha256":"…","record":{…}}``, forced to disk before `append`
-returns. A crash can only leave an unfinished last line; the next writer cuts it off and keeps it beside the
-journal in ``journal.jsonl.torn``. Any other damage is reported, not repaired: it means that a disk or a
-person changed the file.
+One line is one record with its checksum, `{"sha256":"…","record":{…}}`, and `append` returns once it is on disk. A
+crash can only leave an unfinished last line. The next writer cuts it off and keeps it beside the journal in
+`journal.jsonl.torn`. Any other damage is reported, not repaired: it means that a disk or a person changed the file.
+
+The journal is no SQLite file: the machines of a cluster may share its folder over a network, where SQLite's write-ahead
+log does not work. A process reads each line once and notes where it lies; then a record is found by its key.
 """
 
-from __future__ import annotations
-
 import fcntl
+import functools
 import hashlib
 import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from autograder.classroom.status import CommandError
 from autograder.host.records import SubmissionRecord
 
 Key = tuple[str, str, str, str]
@@ -26,14 +28,15 @@ Key = tuple[str, str, str, str]
 _PREFIX = b'{"sha256":"'
 _MIDDLE = b'","record":'
 _HEX_DIGITS = 64
+_MOST_INDEXES = 8  # of journals that a process keeps; it grades one course, rarely more
 
 
-class JournalError(Exception):
+class JournalError(CommandError):
     """The journal cannot be used; the message says in one sentence why and what to do."""
 
 
 class Journal:
-    """The journal at ``path``, opened by its one writer; made with its folder if it does not exist.
+    """The journal at `path`, opened by its one writer; made with its folder if it does not exist.
 
     Raises `JournalError` if another process is writing it or if a line is damaged.
     """
@@ -41,46 +44,46 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn_bytes = 0  # length of the unfinished line that was cut off on opening
-        self._records: dict[Key, SubmissionRecord] = {}
         self._append_lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._lock()
+            self._index = _index_of(path.absolute())
+            self._index.extend()
             self._cut_torn_tail()
-            self._records = {record.key: record for record in records_in(path)}
             _sync_folder(path.parent)
         except BaseException:
             os.close(self._fd)
             raise
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> "Journal":
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._records
+        return key in self._index.places
 
     def __iter__(self) -> Iterator[SubmissionRecord]:
-        return iter(tuple(self._records.values()))
+        return records_in(self.path)
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._index.places)
 
     def get(self, key: Key) -> SubmissionRecord | None:
-        """The record under ``key``, or ``None`` if that submission is not graded yet."""
-        return self._records.get(key)
+        """Return the record under `key`, or `None` if that submission is not graded yet."""
+        return self._index.get(key)
 
     def append(self, record: SubmissionRecord) -> bool:
-        """Write ``record`` durably; returns whether it was new (an existing key is left as it is)."""
+        """Write `record` to disk and return whether it was new; an existing key is left as it is."""
         line = line_of(record)
         with self._append_lock:
-            if record.key in self._records:
+            if record.key in self:
                 return False
             self._write(line)
-            self._records[record.key] = record
+            self._index.written(record.key, len(line))
             return True
 
     def close(self) -> None:
@@ -94,7 +97,7 @@ class Journal:
         try:
             _write_all(self._fd, line)
             os.fsync(self._fd)
-        except BaseException:  # half a line, on a full disk say, would damage the next one
+        except BaseException:  # half a line, e.g. on a full disk, would damage the next one
             os.ftruncate(self._fd, before)
             raise
 
@@ -106,44 +109,138 @@ class Journal:
             raise JournalError(sentence) from None
 
     def _cut_torn_tail(self) -> None:
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        self.torn_bytes = len(data) - whole
+        whole = self._index.end
+        self.torn_bytes = os.fstat(self._fd).st_size - whole
         if self.torn_bytes:
-            with self.path.with_name(self.path.name + ".torn").open("ab") as aside:
-                aside.write(data[whole:] + b"\n")
-                aside.flush()
-                os.fsync(aside.fileno())
+            with self.path.with_name(self.path.name + ".torn").open("ab") as kept:
+                kept.write(os.pread(self._fd, self.torn_bytes, whole) + b"\n")
+                kept.flush()
+                os.fsync(kept.fileno())
             os.ftruncate(self._fd, whole)
             os.fsync(self._fd)
 
 
+class _Index:
+    """Where each record of one journal lies; a process reads and checks each line once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.RLock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.places: dict[Key, tuple[int, int]] = {}  # the offset and the length of a line
+        self.end = self._lines = 0  # where the whole lines that were read end, and how many they are
+        self._stamp = (0, 0, 0)  # of the file as it was then
+
+    def get(self, key: Key) -> SubmissionRecord | None:
+        """Return the record under `key`, or `None`; raises `JournalError` if a line that must be read is damaged."""
+        with self._lock:
+            record = self._read(key)
+            if record is None:
+                self.extend()  # another process may have written it since
+                record = self._read(key)
+            return record
+
+    def extend(self) -> None:
+        """Read the file again if it is not as this process left it: others may have written, or a person edited it."""
+        with self._lock:
+            if self._stamp_now() == self._stamp:
+                return
+            self._forget()
+            if not self._path.exists():
+                return
+            with self._path.open("rb") as file:
+                stamp = self._stamp_now()
+                for line in file:
+                    if line.endswith(b"\n"):
+                        self._add(_record_of(line, f"line {self._lines + 1} of {self._path}").key, len(line))
+            self._stamp = stamp
+
+    def written(self, key: Key, length: int) -> None:
+        """Note that this process has written the record under `key` behind the lines that are known."""
+        with self._lock:
+            self._add(key, length)
+            self._stamp = self._stamp_now()
+
+    def _add(self, key: Key, length: int) -> None:
+        self.places[key] = (self.end, length)
+        self.end += length
+        self._lines += 1
+
+    def _stamp_now(self) -> tuple[int, int, int]:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def _read(self, key: Key) -> SubmissionRecord | None:
+        """Return a known record; forget all if its line has changed, since then somebody has edited the file."""
+        if key not in self.places:
+            return None
+        line = self._line(*self.places[key])
+        record = _record_of(line, str(self._path)) if _is_whole(line) else None
+        if record is None or record.key != key:
+            self._forget()
+            return None
+        return record
+
+    def _line(self, offset: int, length: int) -> bytes:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(offset)
+                return file.read(length)
+        except FileNotFoundError:
+            return b""
+
+
+@functools.lru_cache(_MOST_INDEXES)
+def _index_of(path: Path) -> _Index:
+    return _Index(path)
+
+
+def find_record(path: Path, key: Key) -> SubmissionRecord | None:
+    """Return the record under `key` in the journal at `path`, without locking it, or `None` if there is none."""
+    return _index_of(path.absolute()).get(key)
+
+
 def records_in(path: Path) -> Iterator[SubmissionRecord]:
-    """The records of the journal at ``path``, oldest first, read without locking it.
+    """Yield the records of the journal at `path`, oldest first, without locking it.
 
     An unfinished last line is left out; a damaged one raises `JournalError` naming it.
     """
     if not path.exists():
         return
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
-        yield _record_of(line, f"line {number} of {path}")
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.endswith(b"\n"):
+                yield _record_of(line, f"line {number} of {path}")
 
 
 def line_of(record: SubmissionRecord) -> bytes:
-    """The journal's line for ``record``, newline included."""
+    """Return the journal's line for `record`, newline included."""
     # surrogatepass: a student's text may hold half a surrogate pair, no reason to refuse a record
     body = record.to_json().encode("utf-8", "surrogatepass")
     return _PREFIX + hashlib.sha256(body).hexdigest().encode() + _MIDDLE + body + b"}\n"
 
 
+def _body_of(line: bytes) -> bytes:
+    return line[len(_PREFIX) + _HEX_DIGITS + len(_MIDDLE) : -2]
+
+
+def _is_whole(line: bytes) -> bool:
+    """Tell whether `line` ends where a line ends and has the checksum of its record."""
+    checksum = line[len(_PREFIX) : len(_PREFIX) + _HEX_DIGITS]
+    return line.endswith(b"\n") and hashlib.sha256(_body_of(line)).hexdigest().encode() == checksum
+
+
 def _record_of(line: bytes, where: str) -> SubmissionRecord:
-    start = len(_PREFIX) + _HEX_DIGITS + len(_MIDDLE)
-    checksum, body = line[len(_PREFIX) : len(_PREFIX) + _HEX_DIGITS], line[start:-1]
-    if hashlib.sha256(body).hexdigest().encode() != checksum:
+    if not _is_whole(line):
         remedy = "delete that line and run again to grade that submission anew"
         raise JournalError(f"{where} is damaged, its checksum differs: {remedy}.")
     try:
-        return SubmissionRecord.from_json(body.decode("utf-8", "surrogatepass"))
+        return SubmissionRecord.from_json(_body_of(line).decode("utf-8", "surrogatepass"))
     except (ValueError, KeyError, TypeError) as error:
         sentence = f"{where} was not written by this grader ({error}): move the journal aside and run again."
         raise JournalError(sentence) from error

@@ -1,6 +1,4 @@
-"""Show how far a long run is: a bar with the time left in a terminal, a line now and then anywhere else."""
-
-from __future__ import annotations
+"""Show the progress of a long run: a bar with the time left in a terminal, a line every few seconds anywhere else."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -21,12 +19,12 @@ _COLUMNS = (
 )
 
 
-Advance = Callable[[str], None]  # tells that one more step is done, and which
+Advance = Callable[[str], None]  # called with the name of a step that is done
 
 
 @contextmanager
 def stage(name: str, total: int, console: Console | None = None) -> Iterator[Advance]:
-    """One stage of ``total`` steps: ``with stage("Grade", 12) as advance: advance("student_1, 7 of 10")``.
+    """Show one stage of `total` steps: `with stage("Grade", 12) as advance: advance("student_1, 7 of 10")`.
 
     The text is shown as it is, never as markup.
     """
@@ -49,7 +47,7 @@ def stage(name: str, total: int, console: Console | None = None) -> Iterator[Adv
 
 
 def _left(done: int, total: int, took_s: float) -> str:
-    """How long the rest takes if it goes on like this."""
+    """Return how long the remaining steps take at the speed of those done; empty for less than a second."""
     left_s = took_s / done * (total - done)
     return (
         f" (about {left_s / 60:.0f} min left)"

@@ -1,11 +1,9 @@
-"""The secret seed of a class: every input a student is graded on is drawn from it, so it must stay on this machine.
+"""Draw and keep the secret seed of a class. All inputs of checks are drawn from it, so it must stay on this machine.
 
 >>> seed = secret_seed(Path("work/secret_seed"))
->>> fingerprint(seed)       # may be printed, shown, and compared
+>>> fingerprint(seed)       # may be published
 '9c1a5f0e'
 """
-
-from __future__ import annotations
 
 import contextlib
 import functools
@@ -16,7 +14,7 @@ from pathlib import Path
 
 
 def secret_seed(path: Path) -> int:
-    """The seed kept in the file ``path``, drawn now if there is none; only the owner can read the file."""
+    """Return the seed kept in the file `path`, drawn now if there is none; only the owner can read the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         # whole or not at all: a half-written seed would silently be another seed
@@ -35,6 +33,6 @@ def secret_seed(path: Path) -> int:
 
 @functools.cache
 def fingerprint(seed: int) -> str:
-    """Eight characters that tell two seeds apart and give neither away."""
+    """Return eight characters that tell two seeds apart and reveal neither."""
     # slow on purpose: a seed has 63 bits, and its fingerprint is published
     return hashlib.scrypt(str(seed).encode(), salt=b"seed fingerprint", n=2**14, r=8, p=1, dklen=4).hex()

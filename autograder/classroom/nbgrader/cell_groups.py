@@ -1,7 +1,5 @@
 """Check that the cells of a notebook that carry points agree with the exercises of the grader."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +17,7 @@ _CHECK_CELL = {"grade": True, "solution": False, "locked": True, "task": False}
 
 
 def notebook_problems(notebook: Mapping[str, Any], assignment: str) -> list[str]:
-    """One sentence for everything that would release this notebook with a mistake; empty if it is fine."""
+    """Return a sentence for each mistake with which this notebook would be released; empty if there is none."""
     cells = [{**cell, "source": "".join(cell.get("source", ""))} for cell in notebook["cells"]]
     return [*_cell_problems(cells), *_group_problems(cells, assignment)]
 
@@ -80,7 +78,7 @@ def _check_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
 
 
 def check_source(exercise: Exercise) -> str:
-    """The text of an exercise's check cell."""
+    """Return the text of an exercise's check cell."""
     return f'from autograder.practice import check\ncheck("{exercise.id}", {exercise.entry_point})'
 
 
@@ -107,6 +105,6 @@ def _metadata(cell: Cell) -> Mapping[str, Any]:
 
 
 def exercises_without_notebook(assignments: Sequence[str]) -> list[str]:
-    """A sentence for each exercise that belongs to no notebook."""
+    """Return a sentence for each exercise that belongs to no notebook."""
     covered = {exercise for assignment in assignments for exercise in of_assignment(assignment)}
     return [f"exercise {name}: no notebook has its number." for name in all_exercises() if name not in covered]

@@ -1,12 +1,10 @@
-"""Collect hand-ins from nbgrader's exchange: what a student put there is data, and so is whose it claims to be.
+"""Collect hand-ins from nbgrader's exchange; neither their content nor the student's name on them is trusted.
 
 The exchange's inbound folder can be written by everybody. nbgrader takes a hand-in's owner and time from the name of
 its folder, follows links in it (one to / never ends), and stops at the first name that it cannot read. Here a folder
 counts only if the account that owns it may speak for the student, only ordinary files of expected names are copied,
 and what is wrong with one hand-in is said in a sentence and stops no other.
 """
-
-from __future__ import annotations
 
 import os
 import pwd
@@ -22,7 +20,8 @@ from nbgrader.api import Gradebook
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import parse_utc
 
-from autograder.classroom.nbgrader.guard import KEPT, QUIET, STUDENT, TIMESTAMP, note
+from autograder.classroom.nbgrader.quarantine import KEPT, QUIET, STUDENT, TIMESTAMP
+from autograder.classroom.notes import write_notes
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
 NOBODY = ""
@@ -31,15 +30,15 @@ CLOCKS_DIFFER = timedelta(minutes=10)  # between the machine that hands in and t
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What was copied of one hand-in."""
+class Copied:
+    """The result of copying one hand-in."""
 
     sentences: tuple[str, ...]  # about what was not copied
     written: datetime  # when the last of its notebooks was written into the exchange, by the exchange's clock
 
 
 class CheckedCollect(ExchangeCollect):
-    """nbgrader's collection, from the command line and from Formgrader alike."""
+    """Collect for nbgrader, from the command line and from Formgrader alike."""
 
     def init_src(self) -> None:
         """Choose the hand-ins, the newest of each student, among those that may be believed."""
@@ -48,7 +47,7 @@ class CheckedCollect(ExchangeCollect):
         self.src_records: list[dict[str, Any]] = [record for record in self.src_records if record["username"] != NOBODY]
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
-        """What a folder's name says; nbgrader's own step raises for a name that it cannot read."""
+        """Return student and time from a folder's name; nbgrader's own step raises for a name that it cannot read."""
         folder = Path(path)
         student, claimed, refused = NOBODY, datetime.min, ""
         try:
@@ -62,7 +61,7 @@ class CheckedCollect(ExchangeCollect):
         return {"username": NOBODY if refused else student, "filename": folder.name, "timestamp": claimed}
 
     def _refusal(self, folder: Path, student: str) -> str:
-        """Why a hand-in is not taken for the student's; empty if it is."""
+        """Return why a hand-in is not taken for the student's; empty if it is."""
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode):
             return "it is not a folder"
@@ -72,7 +71,7 @@ class CheckedCollect(ExchangeCollect):
             return ""
         owner, expected = _account(found.st_uid), _uid(student)
         if expected is None and owner not in self._roster():
-            return ""  # accounts are not students here, as behind a hub where all share one
+            return ""  # the accounts of this machine are not students, e.g. behind a hub where all students share one
         if expected == found.st_uid:
             return ""
         return (
@@ -118,19 +117,19 @@ class CheckedCollect(ExchangeCollect):
         part = to.with_name(f".{to.name}.part")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        taken = take(folder, part)
-        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the one that was looked at
+        copied = copy_hand_in(folder, part)
+        (part / TIMESTAMP).write_text(f"{record['timestamp'].isoformat(sep=' ')} UTC")  # the time that was checked
         if to.is_dir():
             shutil.rmtree(to)
         part.rename(to)
-        sentences = (*taken.sentences, *self._too_late(taken.written, record["timestamp"]))
+        sentences = (*copied.sentences, *self._too_late(copied.written, record["timestamp"]))
         for sentence in sentences:
             self.log.warning("%s: %s", record["username"], sentence)
         if sentences:
-            note(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.aside), sentences)
+            write_notes(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), sentences)
 
     def _too_late(self, written: datetime, claimed: datetime) -> Iterator[str]:
-        """The time of a hand-in is in its name, which is the student's; that of its files is the exchange's."""
+        """Yield a sentence if only the time in the name, which the student wrote, is before the due time."""
         if self.duedate is not None and claimed <= self.duedate < written - CLOCKS_DIFFER:
             yield (
                 f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "
@@ -138,8 +137,8 @@ class CheckedCollect(ExchangeCollect):
             )
 
 
-def take(folder: Path, to: Path) -> Taken:
-    """Copy the notebooks and nbgrader's own two files of a hand-in, no links, nothing with a second name."""
+def copy_hand_in(folder: Path, to: Path) -> Copied:
+    """Copy the notebooks and nbgrader's own two files of a hand-in, but no links and no files with a second name."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         sentences, written = [], 0.0
@@ -152,13 +151,13 @@ def take(folder: Path, to: Path) -> Taken:
         others = [name for name in names if name not in wanted[:MOST_FILES] and name not in QUIET]
         if others:
             sentences.append(f"{', '.join(map(repr, others[:5]))[:300]}: not part of a hand-in, left in the exchange.")
-        return Taken(tuple(sentences), datetime.fromtimestamp(written, UTC).replace(tzinfo=None))
+        return Copied(tuple(sentences), datetime.fromtimestamp(written, UTC).replace(tzinfo=None))
     finally:
         os.close(opened)
 
 
 def _copy(folder: int, name: str, to: Path) -> tuple[float, str]:
-    """Copy one file; returns when it was last written, and why it was not copied."""
+    """Copy one file; return when it was last written, and why it was not copied."""
     try:
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
@@ -171,7 +170,7 @@ def _copy(folder: int, name: str, to: Path) -> tuple[float, str]:
             return 0.0, "the file has a second name elsewhere"
         if found.st_uid != os.fstat(folder).st_uid:
             return 0.0, f"it belongs to the account {_account(found.st_uid) or found.st_uid}"
-        to.write_bytes(file.read(MAX_NOTEBOOK_BYTES + 1))  # one byte more than is read is enough to be refused
+        to.write_bytes(file.read(MAX_NOTEBOOK_BYTES + 1))  # a file that is one byte too long is refused when it is read
         return found.st_ctime, ""
 
 

@@ -1,9 +1,8 @@
-"""The course's folders and nbgrader's interface to them, as nbgrader_config.py sets them."""
-
-from __future__ import annotations
+"""Open the course: its folders and nbgrader's interface to them, as nbgrader_config.py sets them."""
 
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,20 +10,21 @@ from nbgrader.apps.api import NbGraderAPI
 from sqlalchemy.exc import SAWarning
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograder.classroom.nbgrader.gradebook_engine import kept_engine
+from autograder.classroom.nbgrader.hooks import kept_engine
+from autograder.classroom.status import CommandError, UsageError
 
 CONFIG = "nbgrader_config.py"
-_FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite unasked
+_FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite without being asked
 _ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
-class NbgraderError(Exception):
+class NbgraderError(CommandError):
     """nbgrader could not do what it was asked; the message ends with what it said."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """Where everything is. Folders of students are below ``submitted``, ``autograded`` and ``feedback``."""
+    """The folders of a course. Those of students are below `submitted`, `autograded` and `feedback`."""
 
     source: Path
     release: Path
@@ -33,13 +33,20 @@ class Course:
     feedback: Path
     journal: Path
     seed_file: Path
-    aside: Path  # what was taken out of submitted/, kept byte for byte
+    quarantine: Path  # what was taken out of submitted/, kept byte for byte
     api: NbGraderAPI = field(repr=False, compare=False)
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """The assignments: folders of the source that hold a notebook of their own name."""
+        """Return the assignments: folders of the source that hold a notebook of their own name."""
         return tuple(sorted(p.parent.name for p in self.source.glob("*/*.ipynb") if p.stem == p.parent.name))
+
+    def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return `names`, or all assignments if there are none; raises `UsageError` for a name of no assignment."""
+        unknown = [name for name in names if name not in self.assignments]
+        if unknown:
+            raise UsageError(f"no assignment is called {unknown[0]!r}; there are {', '.join(self.assignments)}.")
+        return tuple(names) or self.assignments
 
     def do(self, step: str, *arguments: str) -> str:
         """Run one step of nbgrader, overwriting what an earlier run made, and return its log.
@@ -57,15 +64,15 @@ class Course:
 
 
 def _reason(log: str) -> str:
-    """The last error of a traceback in ``log``, leaving out the one by which nbgrader ends, or else the last lines."""
+    """Return the last error of a traceback in `log`, without the one by which nbgrader ends, or else the last lines."""
     errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
     return str(errors[-1]) if errors else "\n".join(log.strip().splitlines()[-12:])
 
 
 def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:
-    """The course whose nbgrader_config.py lies in ``root``: by default the working directory, or else this checkout.
+    """Return the course whose nbgrader_config.py lies in `root`, by default the working directory, or this checkout.
 
-    ``submitted`` names another folder of submissions than that file does.
+    `submitted` names another folder of submissions than that file does.
     """
     here = Path.cwd() if (Path.cwd() / CONFIG).is_file() else Path(__file__).parents[3]
     config = PyFileConfigLoader(CONFIG, path=str(root or here)).load_config()
@@ -82,6 +89,6 @@ def open_course(root: Path | None = None, *, submitted: Path | None = None) -> C
         feedback=Path(folders.root) / folders.feedback_directory,
         journal=Path(ours.journal),
         seed_file=Path(ours.seed_file),
-        aside=Path(ours.aside),
+        quarantine=Path(ours.quarantine),
         api=api,
     )

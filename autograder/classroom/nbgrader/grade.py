@@ -1,9 +1,7 @@
-"""Grade everything that was handed in, and give it back: from submitted/ to marks, feedback and report.
+"""Grade all that was handed in: from submitted/ to marks, feedback and report.
 
 `autograder batch` runs it. Killed and run again, it goes on where it was: what the journal holds is not graded twice.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,25 +14,23 @@ from nbgrader.plugins import ExportPlugin
 from autograder.classroom.batch import (
     ClassRun,
     Engine,
-    HandedIn,
     Journal,
     fingerprint,
     grade_class,
-    handed_in,
     secret_seed,
     stage,
 )
-from autograder.classroom.nbgrader.canvas import CanvasExport
+from autograder.classroom.hand_in import HandedIn, handed_in
 from autograder.classroom.nbgrader.course import Course, NbgraderError
+from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
 from autograder.classroom.nbgrader.gradebook_state import (
+    enter_late_penalties,
     mark_entered,
-    take_lateness_off,
     unchanged,
     wants_feedback,
     without_hand_in,
 )
-from autograder.classroom.nbgrader.guard import guard_submissions, notes_for
-from autograder.classroom.nbgrader.marks_csv import MarksExport
+from autograder.classroom.nbgrader.quarantine import correct_submissions
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
 from autograder.classroom.report import (
     ClassSummary,
@@ -54,14 +50,14 @@ from autograder.host.report.wording import marks
 
 @dataclass(frozen=True)
 class Graded:
-    """What a grading of the class left behind."""
+    """The result of grading a class."""
 
     records: tuple[SubmissionRecord, ...]  # with the notes on repairs
     from_journal: int
-    failures: tuple[str, ...]  # one sentence for each submission that nbgrader did not take
+    failures: tuple[str, ...]  # one sentence for each submission that nbgrader refused
     csv: Path
     page: Path
-    text: str  # the page's twin
+    text: str  # the report for a terminal
 
 
 def grade_course(
@@ -72,12 +68,11 @@ def grade_course(
     report: Path,
     title: str = "Class report",
 ) -> Graded:
-    """Guard, grade, import into nbgrader, give feedback, export, report. Progress goes to the terminal."""
+    """Correct folders, grade, enter marks, make feedback, export, report. Progress goes to the terminal."""
     chosen = tuple(assignments) or course.assignments
-    for done in guard_submissions(course.submitted, course.aside, chosen):
+    for done in correct_submissions(course.submitted, course.quarantine, chosen):
         print(f"Set right: {one_line(done.student)} {done.assignment}: {one_line(done.sentence)}")
-    found = handed_in(course.submitted, chosen)
-    hand_ins = [replace(hand_in, notes=notes_for(hand_in.path, course.aside)) for hand_in in found]
+    hand_ins = handed_in(course.submitted, chosen, course.quarantine)
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)
     failures = _enter(course, dict(zip(hand_ins, run.records, strict=True)))
@@ -89,14 +84,14 @@ def grade_course(
 
 
 def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[str, ...]:
-    """Put into nbgrader what is not there yet, and make feedback; returns a sentence for each that failed."""
+    """Enter the marks that nbgrader lacks and make feedback; return a sentence for each hand-in that failed."""
     there = unchanged(course, graded.items())
     if there:
         print(f"The gradebook holds {len(there)} of {len(graded)} marks already; they are left as they are.")
     entered, failures = _each(course, "autograde", "Enter marks", [one for one in graded if one not in there])
     mark_entered(course, [(one, graded[one]) for one in entered])
     reviewed = wants_feedback(course, there)
-    take_lateness_off(course, reviewed)
+    enter_late_penalties(course, reviewed)
     due = {*entered, *reviewed}
     _, more = _each(course, "generate_feedback", "Feedback", [one for one in graded if one in due])
     return (*failures, *more)
@@ -110,7 +105,7 @@ def _absent(course: Course, hand_ins: Sequence[HandedIn]) -> list[Attention]:
 
 
 def _write_report(summary: ClassSummary, folder: Path, title: str, environment: Environment) -> tuple[Path, str]:
-    """Write the page and its twin; returns the page's path and the twin."""
+    """Write the report as page, text and data; return the page's path and the text."""
     text = class_text(summary, title=title, environment=environment)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
@@ -123,7 +118,7 @@ def _write_report(summary: ClassSummary, folder: Path, title: str, environment: 
 
 
 def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: int) -> ClassRun:
-    # the journal is closed again before nbgrader's step reads it, which must be able to write down what is missing
+    # closed before nbgrader's step runs, which writes into the journal the records that are missing
     with Journal(course.journal) as journal:
         known = sum(hand_in.key in journal for hand_in in hand_ins)
         if known:
@@ -137,7 +132,7 @@ def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: i
 
 
 def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) -> tuple[list[HandedIn], list[str]]:
-    """One step of nbgrader for every hand-in, one at a time: its gradebook takes one writer.
+    """Run one step of nbgrader for every hand-in, one at a time: its gradebook takes one writer.
 
     Returns the hand-ins that went well, and a sentence for each that did not.
     """
@@ -155,7 +150,7 @@ def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) ->
 
 
 def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
-    """The record with what was repaired in the notebook for nbgrader's sake, which did not touch the marks."""
+    """Return the record with notes on what was repaired for nbgrader, which did not change the marks."""
     path = course.autograded / record.student / record.assignment / f"{record.assignment}.ipynb"
     if not path.exists():
         return record
@@ -166,8 +161,7 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
 def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> Path:
     """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers.
 
-    Of assignments that nobody has handed in, and that are not among ``assignments``, nothing is written: there it would
-    be a column of zeros.
+    Assignments that nobody has handed in, and that are not among `assignments`, are left out: their marks would be 0.
     """
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
         known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})
@@ -178,7 +172,7 @@ def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> P
 
 
 def _export(plugin: ExportPlugin, gradebook: Gradebook, path: Path) -> None:
-    """Write whole or not at all: on a full disk the file of the run before stays."""
+    """Write a file whole or not at all: on a full disk the file of the run before stays."""
     plugin.to = str(path.with_suffix(".part"))
     plugin.export(gradebook)
     Path(plugin.to).replace(path)

@@ -1,10 +1,9 @@
-"""What the gradebook holds already: a second run enters what changed, and leaves alone what a person has reviewed.
+"""Find what the gradebook holds already, so that a second run enters only changes and keeps what a person reviewed.
 
-nbgrader asks for another review of every mark that is entered again over a person's own. So what was entered for a
-hand-in is noted, in the folder of what was put aside; autograding it by another way makes the note worthless.
+nbgrader asks for another review of every mark that is entered again over a person's own. So a digest of what was
+entered for a hand-in is kept in the quarantine folder; it no longer agrees once nbgrader has autograded the hand-in by
+another way.
 """
-
-from __future__ import annotations
 
 import hashlib
 import logging
@@ -15,9 +14,9 @@ from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 
-from autograder.classroom.batch import HandedIn
+from autograder.classroom.hand_in import HandedIn
 from autograder.classroom.nbgrader.course import Course
-from autograder.classroom.nbgrader.guard import TIMESTAMP
+from autograder.classroom.nbgrader.quarantine import TIMESTAMP
 from autograder.classroom.report.attention import Urgency, attention
 from autograder.host.records import SubmissionRecord
 
@@ -27,7 +26,7 @@ _QUIET.setLevel(logging.ERROR)
 
 
 def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> set[HandedIn]:
-    """The hand-ins whose marks are in the gradebook as they should be, late penalty included."""
+    """Return the hand-ins whose marks are in the gradebook as they should be, late penalty included."""
     found = set()
     with _gradebook(course) as gradebook:
         there = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
@@ -40,9 +39,9 @@ def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]
 
 
 def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> None:
-    """Note that these were entered just now, and tell Formgrader which of them need a person.
+    """Note that these were entered just now, and mark for Formgrader those that need a person.
 
-    What a person has to decide "needs manual grading" there; what should be looked at is flagged.
+    A mark that a person has to decide "needs manual grading" there, and one to look at is flagged.
     """
     with _gradebook(course) as gradebook:
         for hand_in, record in graded:
@@ -58,7 +57,7 @@ def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionReco
 
 
 def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedIn]:
-    """Of hand-ins that did not change, those whose feedback is missing or holds what a person may have changed."""
+    """Return those of unchanged hand-ins whose feedback is missing, or that a person has reviewed."""
     with _gradebook(course) as gradebook:
         return [
             one
@@ -68,8 +67,8 @@ def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedI
         ]
 
 
-def take_lateness_off(course: Course, hand_ins: Iterable[HandedIn]) -> None:
-    """Reckon late penalties again, which are shares of marks that a person may have changed."""
+def enter_late_penalties(course: Course, hand_ins: Iterable[HandedIn]) -> None:
+    """Compute late penalties again, which are shares of marks that a person may have changed."""
     for one in hand_ins:
         names = {"student": one.student, "assignment": one.assignment, "notebook": one.assignment}
         step = AssignLatePenalties(config=course.api.config, log=_QUIET)
@@ -77,7 +76,7 @@ def take_lateness_off(course: Course, hand_ins: Iterable[HandedIn]) -> None:
 
 
 def without_hand_in(course: Course, hand_ins: Iterable[HandedIn]) -> dict[str, tuple[str, ...]]:
-    """By assignment, who is in the roster and handed in nothing, where anybody did."""
+    """Return, for each assignment that anybody handed in, the students of the roster who did not."""
     by_assignment: dict[str, set[str]] = {}
     for hand_in in hand_ins:
         by_assignment.setdefault(hand_in.assignment, set()).add(hand_in.student)
@@ -93,7 +92,7 @@ def _is_reviewed(submission: SubmittedAssignment) -> bool:
 
 
 def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submission: SubmittedAssignment) -> str:
-    """Everything that decides what is entered, record, lateness and its cost, and nbgrader's own copy as it is now."""
+    """Digest all that decides what is entered: the record, lateness and its cost, and nbgrader's own copy."""
     config, handed_in_at = course.api.config, hand_in.path.with_name(TIMESTAMP)
     copy = course.autograded / hand_in.student / hand_in.assignment / f"{hand_in.assignment}.ipynb"
     parts = (
@@ -108,7 +107,7 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
 
 
 def _noted(course: Course, hand_in: HandedIn) -> Path:
-    return course.aside / hand_in.student / hand_in.assignment / NOTED
+    return course.quarantine / hand_in.student / hand_in.assignment / NOTED
 
 
 def _gradebook(course: Course) -> Gradebook:

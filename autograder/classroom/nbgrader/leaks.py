@@ -1,7 +1,7 @@
 """Look for solutions and hidden cases in what students get.
 
 A fingerprint is a long line of a solution or hidden case, or two lines in a row, white space aside. Short and common
-lines (``return x``, an import, a signature, a comment) prove nothing alone and are left out.
+lines (`return x`, an import, a signature, a comment) prove nothing alone and are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autograder.classroom.nbgrader.markers import solution_regions, without_solutions
 
-LONG = 44  # characters; the longest line that occurs in lessons and solutions alike by chance is shorter
+LONG = 44  # characters; every line that lessons and solutions share by chance is shorter
 MEANINGFUL = 12
 _COMMON = re.compile(r"(#.*|def .*|import .*|from .* import .*|return [\w.]+|else:|try:|pass|raise .*|[\W_]*|\"\"\".*)")
 _MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "autograder.exercises.hidden")
@@ -29,7 +29,7 @@ class Fingerprint:
 
 
 def fingerprints(lines: Iterable[str], origin: str) -> Iterator[Fingerprint]:
-    """The fingerprints of a piece of secret text."""
+    """Yield the fingerprints of a piece of secret text."""
     before = ""
     for line in _meaningful(lines):
         if len(line) >= LONG:
@@ -47,7 +47,7 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 
 
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
-    """Fingerprints of every solution in the notebooks below ``source`` and of every file in ``hidden``.
+    """Return the fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
 
     The answers of known marks in `hidden/answers` repeat what a lesson gives openly (a function's first lines, a
     program to be repaired): what stands outside the solutions is no secret in them. In the other files all code is.
@@ -68,7 +68,7 @@ def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
 
 
 def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
-    """One sentence for each secret found in any file below ``release``."""
+    """Return a sentence for each secret found in any file below `release`."""
     known = {secret.text: secret.origin for secret in secrets}
     problems: list[str] = []
     for path in sorted(p for p in release.rglob("*") if p.is_file()):
@@ -81,7 +81,7 @@ def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """The texts of a file: of a notebook its cells and their outputs, of another file everything."""
+    """Yield the texts of a file: of a notebook its cells and their outputs, of another file everything."""
     content = path.read_text(errors="replace")
     if path.suffix != ".ipynb":
         yield content

@@ -1,11 +1,9 @@
-"""Find solution and test markers that nbgrader would overlook or stumble over.
+"""Find solution and test markers that nbgrader would overlook or misread.
 
 nbgrader looks for its markers as parts of lines, anywhere, and says nothing of a misspelt one: then the answer stays in
 the students' copy. So a marker is allowed here in one spelling, alone on its line, in answer cells, and anything that
 resembles one elsewhere is an error.
 """
-
-from __future__ import annotations
 
 import difflib
 import re
@@ -28,7 +26,7 @@ _SIMILAR = 0.8
 
 
 def marker_problems(cell: Mapping[str, Any], name: str, *, is_answer: bool) -> Iterator[str]:
-    """One sentence for each marker of a cell that is misspelt, misplaced, nested or without its partner."""
+    """Yield a sentence for each marker of a cell that is misspelt, misplaced, nested or without its partner."""
     is_open, regions = False, 0
     for number, line in enumerate(str(cell["source"]).split("\n"), start=1):
         where = f"{name}, line {number}"
@@ -56,7 +54,7 @@ def _advice(marker: str) -> str:
 
 
 def _resembled(line: str) -> str | None:
-    """The marker that ``line`` holds or nearly is."""
+    """Return the marker that `line` holds or nearly is."""
     words = re.sub(r"[\W_]+", " ", line).strip().upper()
     for marker in _ALL:
         if marker in words or marker.replace(" ", "") in words.replace(" ", ""):
@@ -67,7 +65,7 @@ def _resembled(line: str) -> str | None:
 
 
 def solution_regions(source: str) -> list[list[str]]:
-    """The lines of each solution in a cell, without the markers."""
+    """Return the lines of each solution in a cell, without the markers."""
     regions: list[list[str]] = []
     is_open = False
     for line in source.split("\n"):
@@ -80,12 +78,12 @@ def solution_regions(source: str) -> list[list[str]]:
 
 
 def with_solutions(source: str) -> str:
-    """The text of an answer cell as somebody writes it who answers like the course: without the markers."""
+    """Return the text of an answer cell with its solutions, without the markers."""
     return "\n".join(line for line in source.split("\n") if line.strip() not in (BEGIN, END))
 
 
 def without_solutions(source: str) -> str:
-    """The text of an answer cell with each solution replaced by ``raise NotImplementedError``."""
+    """Return the text of an answer cell with each solution replaced by `raise NotImplementedError`."""
     kept: list[str] = []
     is_open = False
     for line in source.split("\n"):

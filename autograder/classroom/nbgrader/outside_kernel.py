@@ -1,11 +1,9 @@
-"""nbgrader's grading step, without a kernel: marks come from our record of the submission, not from running it.
+"""Grade in nbgrader's step without a kernel: marks come from our record of the submission, not from running it.
 
 The notebook that nbgrader passes through its steps is only shown to people; what is graded is the file as it was handed
 in, once, under one key of the journal. A failure of the student is a mark of 0 with a reason. A failure of ours raises,
 so that nbgrader keeps the submission as "needs autograding" and nobody loses points.
 """
-
-from __future__ import annotations
 
 import functools
 import math
@@ -20,8 +18,8 @@ from nbgrader import utils
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Unicode
 
-from autograder.classroom.batch import HandedIn, Journal, JournalError, records_in, secret_seed
-from autograder.classroom.nbgrader.guard import notes_for
+from autograder.classroom.batch import Journal, JournalError, find_record, secret_seed
+from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SubmissionRecord
 from autograder.host.report import exercise_html
@@ -37,11 +35,11 @@ class NotGradedError(Exception):
 
 
 class GradeOutsideKernel(NbGraderPreprocessor):
-    """nbgrader's step in place of Execute: writes each exercise's mark and report as the output of its check cell."""
+    """Write each exercise's mark and report as the output of its check cell, in place of nbgrader's step Execute."""
 
     journal = Unicode(help="file of the journal of gradings").tag(config=True)
     seed_file = Unicode(help="file of the secret seed").tag(config=True)
-    aside = Unicode(help="folder of what was taken out of submitted/").tag(config=True)
+    quarantine = Unicode(help="folder of what was taken out of submitted/").tag(config=True)
     sandbox = Unicode("auto", help="isolation level: auto, or 1 to 5").tag(config=True)
     trust = Bool(False, help="allow level 5, which isolates nothing").tag(config=True)
 
@@ -62,8 +60,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
 
     def _record(self, names: dict[str, str]) -> SubmissionRecord:
         hand_in = self._hand_in(names["student"], names["assignment"], names["notebook"])
-        known = (record for record in records_in(Path(self.journal)) if record.key == hand_in.key)
-        record = next(known, None)
+        record = find_record(Path(self.journal), hand_in.key)
         if record is None:
             self.log.info("Grading %s of %s outside the kernel", hand_in.assignment, hand_in.student)
             record = hand_in.grade(sandbox=self._sandbox(), seed=secret_seed(Path(self.seed_file)))
@@ -71,12 +68,13 @@ class GradeOutsideKernel(NbGraderPreprocessor):
         return record
 
     def _hand_in(self, student: str, assignment: str, notebook: str) -> HandedIn:
-        course = (
-            self.parent.parent.coursedir
-        )  # nbconvert makes us a child of the exporter, nbgrader that of the converter
-        folder = Path(course.format_path(course.submitted_directory, student, assignment))
-        path = folder / f"{notebook}.ipynb"
-        return HandedIn(assignment, student, path, notes_for(path, Path(self.aside)))
+        """Return the hand-in that the exporter, our parent, has read; the exporter's parent is nbgrader's converter."""
+        course = self.parent.parent.coursedir
+        path = Path(course.format_path(course.submitted_directory, student, assignment)) / f"{notebook}.ipynb"
+        read: HandedIn | None = getattr(self.parent, "hand_in", None)
+        if read is not None and (read.assignment, read.student, read.path.name) == (assignment, student, path.name):
+            return read
+        return read_hand_in(assignment, student, path, Path(self.quarantine))
 
     def _sandbox(self) -> Sandbox:
         return _open_once(self.sandbox, self.trust)
@@ -84,12 +82,12 @@ class GradeOutsideKernel(NbGraderPreprocessor):
 
 @functools.cache
 def _open_once(level: str, trust: bool) -> Sandbox:
-    # finding out what a machine can isolate takes seconds, and a batch asks for every submission
+    # to probe a machine's isolation takes seconds, and nbgrader asks for every submission
     return open_sandbox("auto" if level == "auto" else int(level), trust=trust)
 
 
 def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_WAIT_S) -> None:
-    """Append ``record`` to the journal, waiting for another writer.
+    """Append `record` to the journal, waiting for another writer.
 
     Raises `NotGradedError` for a record with an error of ours: that is an attempt, not a result.
     """
@@ -120,7 +118,7 @@ def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str
 
 
 def mark_of(exercise: ExerciseRecord, most: float) -> float:
-    """The mark of a cell worth ``most`` points, a finite float from 0 to ``most``: the share of what was assessed."""
+    """Return the mark of a cell worth `most` points, from 0 to `most`: the share of what was assessed."""
     if exercise.status is ExerciseStatus.GRADER_ERROR:
         raise NotGradedError(f"{exercise.id} was not graded, for no fault of the student: {exercise.message}")
     if exercise.max_points <= 0:

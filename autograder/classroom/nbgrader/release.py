@@ -1,42 +1,35 @@
-"""Build the students' notebooks: check the source, strip the solutions, and look whether anything leaked.
-
-    python -m autograder.classroom.nbgrader.release [ASSIGNMENT ...]
-
-Exit status: 0 released · 2 an unknown assignment · 3 refused, with one sentence a problem · 4 nbgrader failed.
-"""
-
-from __future__ import annotations
+"""Build the students' notebooks: check the source, strip the solutions, and look whether anything leaked."""
 
 import json
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.classroom.nbgrader.cell_groups import exercises_without_notebook, notebook_problems
-from autograder.classroom.nbgrader.course import Course, NbgraderError, open_course
+from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.leaks import leaks, secret_fingerprints
+from autograder.classroom.status import REFUSED, CommandError
 from autograder.exercises.registry import hidden_folder
 
-RELEASED, WRONG_USAGE, REFUSED, FAILED = 0, 2, 3, 4
 
+class ReleaseError(CommandError):
+    """The release was refused; `problems` says why, one sentence each."""
 
-class ReleaseError(Exception):
-    """The release was refused; ``problems`` says why, one sentence each."""
+    exit_code = REFUSED
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
+        super().__init__("\n  ".join([f"release refused, {len(problems)} problem(s):", *problems]))
         self.problems = tuple(problems)
 
 
 def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
-    """Release ``assignments``, by default all, and return their names.
+    """Release `assignments`, by default all, and return their names.
 
     Raises `ReleaseError` before anything is written if a source is wrong, and after it if something leaked; then what
-    was written must not be handed out. Raises `NbgraderError` if nbgrader fails.
+    was written must not be handed out. Raises `UsageError` for an unknown name, and `NbgraderError` if nbgrader fails.
     """
+    chosen = course.chosen(assignments)
     hidden = required_hidden_folder()
-    chosen = tuple(assignments) or course.assignments
     problems = [] if assignments else exercises_without_notebook(chosen)
     for name in chosen:
         notebook = json.loads((course.source / name / f"{name}.ipynb").read_text())
@@ -64,30 +57,3 @@ def required_hidden_folder() -> Path:
             ]
         )
     return found
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Release from the command line."""
-    course = open_course()
-    unknown = [name for name in arguments if name not in course.assignments]
-    if unknown:
-        print(
-            f"release: no assignment is called {unknown[0]!r}; there are {', '.join(course.assignments)}.",
-            file=sys.stderr,
-        )
-        return WRONG_USAGE
-    try:
-        released = release(course, arguments)
-    except ReleaseError as error:
-        print(f"release: refused, {len(error.problems)} problem(s):", *error.problems, sep="\n  ", file=sys.stderr)
-        return REFUSED
-    except NbgraderError as error:
-        print(f"release: {error}", file=sys.stderr)
-        return FAILED
-    print(*(f"released {course.release / name / name}.ipynb" for name in released), sep="\n")
-    print("To hand them out through nbgrader's exchange: nbgrader release_assignment NAME, once for each.")
-    return RELEASED
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

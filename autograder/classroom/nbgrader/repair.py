@@ -1,27 +1,108 @@
-"""Make nbgrader's metadata in a submission what it was when the notebook was released.
+"""Make a well-formed notebook of whatever a student hands in, with the metadata with which it was released.
+
+nbgrader reads notebooks through an exporter, from the command line and from Formgrader alike; ours never raises for a
+bad file. It keeps of each cell its type, its text and nbgrader's metadata, and drops the rest: outputs, attachments,
+ids, and anything that the notebook format does not know. What cannot be read at all is replaced by the released
+notebook with the reason on top, so that the student stands in gradebook, CSV and report; the file stays as it was.
 
 JupyterLab copies a cell's metadata when the cell is copied or split, and one such notebook would stop nbgrader's whole
 batch. Editing the metadata by hand could do worse. So none of it is believed except which exercise a cell answers: the
-rest is written anew from the gradebook, and each difference is noted.
+rest is written again from the gradebook, and each difference is noted.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import nbformat
+from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.corpus.words import generate_corpus_id
+from nbformat.notebooknode import from_dict
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook, SourceCell
 from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool
 
-from autograder.classroom.nbgrader.reading import NOTES_KEY
+from autograder.classroom.hand_in import HandedIn, read_hand_in
 
-SCHEMA_VERSION = 3
+NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
 NOTEBOOK_KEY = "autograder"  # in the metadata of the notebook in autograded/
+CELL_CHARACTERS = 20_000  # of a cell that are kept; a page of feedback with longer cells takes long to make
+SCHEMA_VERSION = 3
+_EMPTY: dict[str, dict[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
+_UNSAID = {"task": False}  # values that nbgrader itself leaves out
 
-_UNSAID = {"task": False}  # what nbgrader itself leaves out
+
+class SubmissionExporter(NotebookExporter):
+    """Export notebooks as nbconvert does, reading those in submitted/ with `readable_notebook`."""
+
+    hand_in: HandedIn | None = None  # the one that was read last, for the step that grades it
+    # check the notebook's format once, after all steps, where nbconvert would check it after each
+    optimistic_validation = Bool(True).tag(config=True)
+
+    def from_filename(self, filename: str, resources: Any = None, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """Convert a file; the second stage, which reads our own output in autograded/, goes the ordinary way."""
+        released = self._released_for(Path(filename), resources or {})
+        if released is None:
+            return super().from_filename(filename, resources=resources, **options)
+        names, quarantine = resources["nbgrader"], Path(self.config.GradeOutsideKernel.quarantine)
+        hand_in = read_hand_in(names["assignment"], names["student"], Path(filename), quarantine)
+        self.hand_in = hand_in.without_notebook()
+        notebook = readable_notebook(hand_in, released)
+        resources[NOTES_KEY] = (hand_in.reason,) if hand_in.reason else hand_in.repairs
+        resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
+        return self.from_notebook_node(notebook, resources=resources, **options)
+
+    def _released_for(self, path: Path, resources: Mapping[str, Any]) -> Path | None:
+        """Return the released notebook that `path` answers, or None if `path` is not a submission."""
+        converter: Any = self.parent
+        course, names = converter.coursedir, resources["nbgrader"]
+        submitted = course.format_path(course.submitted_directory, names["student"], names["assignment"])
+        if path.parent.absolute() != Path(submitted).absolute():
+            return None
+        return Path(course.format_path(course.release_directory, ".", names["assignment"])) / path.name
+
+
+def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
+    """Return the notebook of `hand_in`, well-formed; if it cannot be read, `released` with the reason.
+
+    Raises `OSError` if that is missing: then the course is not released, and no student is to blame. Raises
+    `RuntimeError` if a fault of ours kept us from reading it.
+    """
+    if hand_in.fault:
+        raise RuntimeError(hand_in.fault)
+    if hand_in.notebook is not None:
+        return rebuilt(hand_in.notebook)
+    notebook = nbformat.read(released, as_version=4)
+    reason = f"**This submission was graded as an empty notebook.** {hand_in.reason}"
+    notebook.cells.insert(0, new_markdown_cell(reason))
+    return notebook
+
+
+def rebuilt(notebook: Mapping[str, Any]) -> NotebookNode:
+    """Return a well-formed notebook with the cells of one that may be anything."""
+    return new_notebook(cells=[_cell(cell) for cell in notebook["cells"] if isinstance(cell, dict)])
+
+
+def _cell(cell: Mapping[str, Any]) -> NotebookNode:
+    kind = str(cell.get("cell_type"))
+    kind = kind if kind in _EMPTY else "raw"
+    metadata = cell.get("metadata")
+    ours = {"nbgrader": metadata["nbgrader"]} if isinstance(metadata, dict) and "nbgrader" in metadata else {}
+    # new_code_cell and its like would check the format of each cell; new_notebook checks that of all
+    made = {"cell_type": kind, "id": generate_corpus_id(), "metadata": ours, "source": _text(cell.get("source"))}
+    return from_dict(made | _EMPTY[kind])
+
+
+def _text(source: object) -> str:
+    lines = source if isinstance(source, list) else [source]
+    text = "".join(line for line in lines if isinstance(line, str))
+    if len(text) > CELL_CHARACTERS:
+        text = f"{text[:CELL_CHARACTERS]}\n# … {len(text) - CELL_CHARACTERS:,} more characters are not shown here"
+    # half a surrogate pair can stand in JSON, but not in the file that nbgrader writes
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(frozen=True)
@@ -35,12 +116,12 @@ class ReleasedCell:
 
     @property
     def locked(self) -> bool:
-        """Whether students were not to change it."""
+        """Tell whether students were not to change it."""
         return bool(self.metadata["locked"])
 
 
 class RepairMetadata(NbGraderPreprocessor):
-    """nbgrader's step that makes the metadata right; the notes end up in the notebook's own metadata."""
+    """Repair the metadata in one of nbgrader's steps; the notes go into the notebook's own metadata."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Repair one notebook."""
@@ -51,13 +132,13 @@ class RepairMetadata(NbGraderPreprocessor):
         for note in notes:
             self.log.warning("%s, %s: %s", names["student"], names["notebook"], note)
         notes = tuple(dict.fromkeys((*resources.get(NOTES_KEY, ()), *notes)))
-        # a student's own entry of this name goes: it is never read from what was handed in
+        # this replaces an entry of this name that a student made
         nb.metadata[NOTEBOOK_KEY] = {"notes": list(notes)}
         return nb, resources
 
 
 def released_cells(notebook: Any) -> dict[str, ReleasedCell]:
-    """The cells of one notebook of the gradebook, in their order."""
+    """Return the cells of one notebook of the gradebook, in their order."""
     points = {cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)}
     kinds = {
         "grade": {cell.name for cell in notebook.grade_cells},
@@ -83,7 +164,7 @@ def _released(cell: SourceCell, kinds: Mapping[str, set[str]], points: Mapping[s
 def repaired(
     cells: list[NotebookNode], released: Mapping[str, ReleasedCell]
 ) -> tuple[list[NotebookNode], tuple[str, ...]]:
-    """The cells with the metadata they should have, duplicates joined, deleted check cells put back; and notes."""
+    """Return cells with the metadata they should have, duplicates joined, deleted check cells put back; and notes."""
     kept: list[NotebookNode] = []
     first: dict[str, NotebookNode] = {}
     notes: list[str] = []
@@ -124,7 +205,7 @@ def _joined(first: NotebookNode, cell: NotebookNode, wanted: ReleasedCell) -> st
 
 def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedCell) -> list[str]:
     notes = []
-    # of an answer cell, reading the submission says so already
+    # reading the submission notes it for answer cells
     if cell.cell_type != wanted.cell_type and wanted.locked:
         notes.append(f"The cell {wanted.id} had become a {cell.cell_type} cell; it is a {wanted.cell_type} cell again.")
     wrong = [

@@ -1,10 +1,10 @@
-"""What an instructor sees of a class: a page that opens offline, a text for the terminal, and tables as data."""
+"""Report on a class to its instructor: a page that opens offline, a text for the terminal, and tables as data."""
 
-from autograder.classroom.report.class_data import checks_csv, class_json
-from autograder.classroom.report.class_html import class_html
-from autograder.classroom.report.class_text import class_text
+from autograder.classroom.report.data import checks_csv, class_json
 from autograder.classroom.report.environment import Environment, this_environment
+from autograder.classroom.report.page import class_html
 from autograder.classroom.report.summary import ClassSummary, summarise
+from autograder.classroom.report.text import class_text
 
 __all__ = [
     "ClassSummary",

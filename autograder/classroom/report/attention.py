@@ -1,6 +1,4 @@
-"""What a person should look at after a class was graded, most urgent first."""
-
-from __future__ import annotations
+"""List what a person should look at after a class was graded, most urgent first."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,7 +12,7 @@ from autograder.host.report.wording import EXERCISE_WORDS
 class Urgency(IntEnum):
     """How much an entry needs a person."""
 
-    MUST = 0  # there is no mark, or none that a person has stood behind
+    MUST = 0  # there is no mark, or one that a person must confirm
     SHOULD = 1  # the mark stands, but its cause is unusual
     COULD = 2  # for information
 
@@ -41,14 +39,14 @@ _STOPPED = {
 
 
 def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
-    """Everything in ``records`` that a person should see, sorted by urgency."""
+    """Return everything in `records` that a person should see, sorted by urgency."""
     known = tuple(records)
     single = (*(entry for record in known for entry in _of_record(record)), *_not_assessed(known), *_same_file(known))
     return tuple(sorted(_together(single)))
 
 
 def _together(entries: Iterable[Attention]) -> Iterator[Attention]:
-    """One entry for all that is said of one student's one place with one urgency."""
+    """Yield one entry for all sentences about one student, place and urgency."""
     sentences: dict[tuple[Urgency, str, str], list[str]] = {}
     for entry in entries:
         sentences.setdefault((entry.urgency, entry.student, entry.where), []).append(entry.sentence)
@@ -73,7 +71,7 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
 
 
 def _same_file(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
-    """Files that several students handed in, equal to the last byte; an untouched notebook is nobody's copy."""
+    """Yield an entry for each file that several students handed in, equal to the last byte and not left unanswered."""
     together: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if any(e.status is not ExerciseStatus.NOT_FOUND for e in record.exercises):

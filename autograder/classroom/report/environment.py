@@ -1,6 +1,4 @@
-"""Where a class was graded: the facts a report states so that a mark can be questioned later."""
-
-from __future__ import annotations
+"""Collect the facts of where a class was graded, which a report states so that a mark can be questioned later."""
 
 import os
 import platform
@@ -12,13 +10,13 @@ from autograder.host.records import GRADER_VERSION
 
 @dataclass(frozen=True)
 class Environment:
-    """What was running while the class was graded."""
+    """The versions and the machine with which a class was graded."""
 
     facts: tuple[tuple[str, str], ...]
 
 
 def this_environment(*extra: tuple[str, str]) -> Environment:
-    """The facts of this process and machine, followed by ``extra`` ones."""
+    """Return the facts of this process and machine, followed by `extra` ones."""
     facts = (
         ("grader", GRADER_VERSION),
         ("Python", platform.python_version()),

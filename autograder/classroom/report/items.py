@@ -1,11 +1,9 @@
-"""Item analysis: which checks tell strong students from weak ones, and what the class misunderstands most.
+"""Analyse items: which checks tell strong students from weak ones, and what the class misunderstands most.
 
 The discrimination of a check is the correlation between what students got for it and what they got for everything else
 (the corrected item-total correlation of classical test theory). Near 0 a check says nothing about a student, below 0 it
 favours the weak: look at it.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +12,7 @@ from statistics import StatisticsError, correlation
 
 from autograder.host.records import CheckStatus, ExerciseStatus, SubmissionRecord
 
-FEWEST_STUDENTS = 10  # below, a correlation is mostly chance
+FEWEST_STUDENTS = 10  # with fewer, a correlation is mostly chance
 MOST_MISCONCEPTIONS = 12
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -30,7 +28,7 @@ class Misconception:
 
 
 def discriminations(records: Sequence[SubmissionRecord]) -> Mapping[tuple[str, str], float]:
-    """The discrimination, from -1 to 1, of each check by exercise and name; not of those all alike."""
+    """Return the discrimination, from -1 to 1, of each check by exercise and name; not where all got the same."""
     shares = _shares(records)
     totals: dict[str, list[float]] = {}
     for of_students in shares.values():
@@ -54,7 +52,7 @@ def discriminations(records: Sequence[SubmissionRecord]) -> Mapping[tuple[str, s
 
 
 def _shares(records: Sequence[SubmissionRecord]) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
-    """Points and maximum by check and student, where it was assessed."""
+    """Return points and maximum by check and student, where the check was assessed."""
     shares: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
     for record in records:
         for exercise in record.exercises:
@@ -66,7 +64,7 @@ def _shares(records: Sequence[SubmissionRecord]) -> dict[tuple[str, str], dict[s
 
 
 def misconceptions(records: Sequence[SubmissionRecord]) -> tuple[Misconception, ...]:
-    """The messages of failed checks that more than one student got, the most common first."""
+    """Return the messages of failed checks that more than one student got, the most common first."""
     said: dict[tuple[str, str, str], tuple[str, dict[str, None]]] = {}
     for record in records:
         for exercise in record.exercises:

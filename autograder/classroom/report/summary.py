@@ -1,9 +1,7 @@
-"""A class as data: who got what, how each check went over the class, and what a person should look at.
+"""Summarise a class as data: each student's marks, each check over the class, and what a person should look at.
 
-Both twins of the class report, the page and the text, are made from this and hold nothing that is not in it.
+The page and the text of the class report are both made from this and hold nothing that is not in it.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,11 +24,11 @@ class Student:
     submissions: tuple[SubmissionRecord, ...]
     exercises: tuple[ExerciseRecord | None, ...]  # one a column; None: not handed in
     points: float
-    max_points: float  # of the whole class's exercises, so that what was not handed in counts as 0
+    max_points: float  # of all exercises of the class, so that an exercise that was not handed in counts as 0
 
     @property
     def percent(self) -> int:
-        """Points in percent of what could be earned."""
+        """Return the points in percent of what could be earned."""
         return percent(self.points, self.max_points)
 
 
@@ -48,7 +46,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Check:
-    """How one check of one exercise went over the class."""
+    """The results of one check of one exercise over the class."""
 
     exercise: str
     name: str
@@ -62,7 +60,7 @@ class Check:
 
     @property
     def percent(self) -> int:
-        """Passed, in percent of where it was assessed."""
+        """Return how often it passed, in percent of where it was assessed."""
         return percent(self.passed, self.passed + self.failed + self.error)
 
 
@@ -82,9 +80,9 @@ class ClassSummary:
 
 
 def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = ()) -> ClassSummary:
-    """Put the records of a class together; of two for one student and assignment the last one counts.
+    """Summarise the records of a class; of two for one student and assignment the last one counts.
 
-    ``also`` is what else a person should know of the class.
+    `also` is what else a person should know of the class.
     """
     latest = {(r.student, r.assignment): r for r in records}
     ordered = [latest[key] for key in sorted(latest)]
@@ -130,7 +128,7 @@ def _students(records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]
 def _student(name: str, records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> Student:
     own = {e.id: e for r in records for e in r.exercises}
     row = tuple(own.get(exercise.id) for exercise in exercises)
-    # left out of the maximum: what was not assessed, never what was not handed in
+    # leave out of the maximum what was not assessed, but never what was not handed in
     most = sum(e.max_points if (e := own.get(column.id)) else column.max_points for column in exercises)
     return Student(name, tuple(records), row, sum(r.points for r in records), most)
 

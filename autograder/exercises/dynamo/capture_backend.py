@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from autograder.exercises.lessons import exercise_id
-from autograder.host.checks.collected_graphs import (
+from autograder.host.checks.collected_graph_checks import (
     Piece,
     Source,
     collect,

@@ -12,7 +12,8 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
 from course_lib.errors import TimingError
-from course_lib.timing import Flaw, SimulatedDevice, Window
+from course_lib.timing import Flaw, SimulatedDevice
+from course_lib.timing.simulation import Window
 
 PROGRAMS = ("gelu", "matmul", "softmax", "layer_norm", "dropout", "gather", "transpose", "reduce")
 TOLERANCE = 0.1  # of the true time; what a sound script adds for launches is below 4 percent

@@ -6,7 +6,7 @@ For the steps see `course_lib.models.chains`.
 from functools import lru_cache
 
 from autograder.host.draw import Draw
-from course_lib.graph import CompiledCost, lowered
+from course_lib.graph.generated_code import CompiledCost, lowered
 from course_lib.models.chains import LINES, inputs_of, program_of
 
 Chain = list[str]

@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from autograder.host.draw import Draw
-from course_lib.graph import lowered
+from course_lib.graph.generated_code import lowered
 
 Part = tuple[str, tuple[str, ...], int]
 """What is done with an input's rows, functions before that, and which input."""

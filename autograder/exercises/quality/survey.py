@@ -29,6 +29,8 @@ SMALLEST_SAMPLE_JUDGED = 20  # a score of fewer mutants says little
 class NotSurveyedError(Exception):
     """An answer of ours could not be graded, for a reason that is not the exercise's."""
 
+    exit_code = 4  # of a command that ends with it
+
 
 @dataclass(frozen=True)
 class ControlResult:

@@ -59,7 +59,7 @@ def holder(draw: Draw, depth: int, kinds: Sequence[str], which: str) -> Node:
 
 
 def question(nodes: Body) -> dict[str, Any]:
-    """Return the graph as `course_lib.capture.nested_graphs.graph_of` takes it."""
+    """Return the graph as `course_lib.capture.script_graphs.graph_of` takes it."""
     held: list[dict[str, Any]] = []
     lines, result = _lines(nodes, "%x", "", held, iter(range(10_000)))
     return {"ir": "\n".join(["graph(%x : Tensor, %c : bool):", *lines, f"  return ({result})"]), "held": held}
@@ -179,7 +179,7 @@ def differentiable(draw: Draw) -> list[Body]:
 
 SETUP = """\
 import torch
-from course_lib.capture.nested_graphs import graph_of
+from course_lib.capture.script_graphs import graph_of
 """
 
 EXERCISE = Exercise(

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from autograder.exercises.lessons import exercise_id
-from autograder.host.checks.event_files import Events, Points, read_events
+from autograder.host.checks.event_file_checks import Events, Points, read_events
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.module import FOLDER, Build, Description, ModuleAnswer

@@ -1,66 +1,63 @@
-"""An artifact: a graph that a worker sent, rebuilt by the host to see that it can be.
+"""An artifact: a graph that a worker sent, rebuilt by the host.
 
-The graph is data. Its operators are looked up in the allow-list of `course_lib.graph`, its parameters are raw
-tensors, and the rebuilt module is linted. Nothing of it runs in the host: running happens in a clean worker.
+The graph is data. Its operators are looked up in the allow-list of `course_lib.graph`, its parameters are raw tensors,
+and the rebuilt module is linted. The host runs none of it; a clean worker does.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Self
 
 import torch
+from torch import fx
 
 import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
 from autograder.host import shared_inputs
-from autograder.host.artifacts.dead import dead_calls
 from autograder.host.channel import MalformedAnswerError
-from autograder.protocol import Message
+from autograder.protocol import GraphData, Result
+from autograder.protocol.requests.graph import WrittenGraph
 from course_lib.errors import GraphError
+from course_lib.fusion.effects import mutates
 from course_lib.graph import from_data
 
 MAX_TENSOR_BYTES = 64 << 20
 
 
 class ArtifactRefusedError(Exception):
-    """The graph holds something that is not allowed; the sentence names the node."""
+    """The graph holds something that is not allowed; the message names the node."""
 
 
 @dataclass(frozen=True)
 class Artifact:
     """A checked graph: its data, and its tensors by path."""
 
-    graph: dict[str, Any]
+    graph: GraphData
     tensors: Mapping[str, torch.Tensor]
     dead: tuple[str, ...] = ()
-    """Calls whose results nothing needs; see `dead_calls`."""
+    """Calls whose results are not needed; see `dead_calls`."""
 
     def count(self, operator: str) -> int:
-        """How many nodes call ``operator`` (such as ``torch.ops.course_lib.bias_silu``) in any overload."""
+        """Return how many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload."""
         targets = [n["target"] for n in self.graph["nodes"] if n["op"] == "call_function"]
         return sum(t == operator or t.startswith(f"{operator}.") for t in targets)
 
     def calls(self) -> int:
-        """How many nodes call something, whether or not anything reads their results."""
+        """Return how many nodes call something, read or not."""
         return sum(n["op"].startswith("call_") for n in self.graph["nodes"])
 
-    def with_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Artifact:
-        """The same graph with the host's own values for every tensor that the host sent."""
+    def with_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Self:
+        """Return the same graph, with the host's values for every tensor that the host sent."""
         known = {p: tensors[p] if p in tensors and tensors[p].shape == t.shape else t for p, t in self.tensors.items()}
         return replace(self, tensors=known)
 
 
-def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
-    """Check and rebuild the graph in a worker's reply; ``max_nodes`` bounds its nodes, modules and tensors.
+def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int) -> Artifact:
+    """Check and rebuild the graph in a worker's reply; `max_nodes` bounds its nodes, modules and tensors.
 
-    Raises `MalformedAnswerError` when the reply has another form than a worker's, and `ArtifactRefusedError` when the
-    graph is not allowed.
+    Raise `MalformedAnswerError` if the reply does not have a worker's form, and `ArtifactRefusedError` if the graph is
+    not allowed.
     """
-    body = reply.body
-    paths = body.get("paths")
-    if set(body) != {"graph", "paths"} or not isinstance(paths, list) or not all(type(p) is str for p in paths):
-        raise MalformedAnswerError("The worker sent a reply of another form.")
+    graph, paths = reply.body.graph, reply.body.paths
     if len(paths) != len(reply.tensors) or len(set(paths)) != len(paths):
         raise MalformedAnswerError("The worker sent tensors that do not fit their names.")
     size = sum(len(t.data) for t in reply.tensors)
@@ -68,9 +65,8 @@ def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
         raise ArtifactRefusedError(
             f"the graph carries {size:,} bytes of tensors; at most {MAX_TENSOR_BYTES:,} are accepted."
         )
-    graph = body["graph"]
     for what in ("nodes", "modules", "tensors"):
-        entries = graph.get(what) if isinstance(graph, dict) else None
+        entries = graph.get(what)
         if isinstance(entries, list | dict) and len(entries) > max_nodes:
             raise ArtifactRefusedError(
                 f"the graph has {len(entries):,} {what}; at most {max_nodes:,} are accepted here."
@@ -81,3 +77,16 @@ def read_artifact(reply: Message, *, max_nodes: int) -> Artifact:
     except GraphError as error:
         raise ArtifactRefusedError(str(error)) from None
     return Artifact(graph, tensors, dead_calls(module.graph))
+
+
+def dead_calls(graph: fx.Graph) -> tuple[str, ...]:
+    """Return the names of calls from which no chain of readers leads to the output or to an in-place write.
+
+    >>> dead_calls(fx.symbolic_trace(lambda x: (x + 1, x * 2)[0]).graph)
+    ('mul',)
+    """
+    alive: set[fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or mutates(node) or any(user in alive for user in node.users):
+            alive.add(node)
+    return tuple(node.name for node in graph.nodes if node.op.startswith("call_") and node not in alive)

@@ -1,10 +1,8 @@
-"""Checks of graphs in which something falls out: the mask is read off the output, and everything follows from it.
+"""Checks of graphs with dropout: the mask is read from the output, and the expected output follows from the mask.
 
 Which elements fall out is the graph's own affair; how many, by what the others are multiplied, and that the backward
 pass uses the same mask is not. Inputs are chosen so that an element of the output is zero exactly where it fell out.
 """
-
-from __future__ import annotations
 
 import copy
 import math
@@ -29,11 +27,11 @@ SIGMAS = 6.0  # a right rate is outside once in a hundred million gradings
 
 @dataclass(frozen=True)
 class Dropping:
-    """A program that drops out, and the formula of its output once it is known what fell out.
+    """A program with dropout, and the formula of its output for a known mask.
 
-    ``inputs(draw)`` gives inputs on which a zero in the columns behind the first means that the element fell out. The
+    `inputs(draw)` gives inputs on which a zero in the columns behind the first means that the element fell out. The
     first column of the first input is zero: whether it fell out shows neither in the output nor in its own gradient
-    here. ``formula(module, inputs, factors)`` takes what each element is multiplied with.
+    here. `formula(module, inputs, factors)` takes what each element is multiplied with.
     """
 
     program: Program
@@ -43,7 +41,7 @@ class Dropping:
 
 
 def drops(cases: Sequence[Dropping], operator: str, *, gradients: bool = False) -> Callable[[GraphAnswer, Draw], None]:
-    """A check that each program becomes one call of ``operator`` that drops out as the program does."""
+    """Return a check that each program becomes one call of `operator` with the dropout of the program."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         share_among(cases, lambda case: _require_dropping(answer, case, operator, draw, gradients))

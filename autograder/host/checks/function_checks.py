@@ -3,8 +3,6 @@
 Each verifies values too, so that none passes for a function that does nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -39,7 +37,7 @@ def agrees(
 
 
 def gradients_agree(reference: Reference, cases: Cases, names: Sequence[str], inputs: Sequence[str]) -> Run:
-    """Outputs and the gradients by the first ``len(inputs)`` arguments equal the reference's."""
+    """Return a check that outputs, and gradients by the first `len(inputs)` arguments, equal the reference's."""
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         for case in cases(draw):
@@ -68,7 +66,7 @@ def _gradients(
 
 
 def leaves_inputs_alone(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
-    """The host's copies of the inputs are unchanged after the call, and no output lives in an input's memory."""
+    """Return a check that the call changes none of its inputs, and that no output lies in an input's memory."""
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         for case in cases(draw):
@@ -88,7 +86,7 @@ def leaves_inputs_alone(reference: Reference, cases: Cases, names: Sequence[str]
 
 
 def remembers_nothing(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
-    """Calls in a row, the first inputs once more at the end, each give the result for their own inputs."""
+    """Return a check that calls in a row, the first one again at the end, each give the result for their own inputs."""
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         once = list(cases(draw))
@@ -99,11 +97,11 @@ def remembers_nothing(reference: Reference, cases: Cases, names: Sequence[str]) 
 
 
 def keeps_calls_apart(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
-    """Calls that several threads make at once, one a case, each give the result for their own inputs."""
+    """Return a check that calls in several threads, one a case, each give the result for their own inputs."""
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         once = list(cases(draw))
-        for case, replies in zip(once, answer.call_at_once(once), strict=True):
+        for case, replies in zip(once, answer.call_concurrently(once), strict=True):
             try:
                 for reply in replies:
                     require_outputs(reply, case, reference, names)

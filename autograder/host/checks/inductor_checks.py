@@ -5,67 +5,48 @@ every machine. They are those of a worker that never saw the student's code: the
 program is the host's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact
-from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import as_tuple
 from autograder.host.kinds.captured import Captured, CapturedAnswer, operators, require_captured
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
-from autograder.protocol import Message
+from autograder.protocol import Json
+from autograder.protocol.requests.loads import LoadLowering, LoweredCost, LowerGraph, LowerSteps
 
-KEYS = {"generated_kernels", "library_calls", "bytes_moved", "graphs", "fused_loops"}
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """What Inductor's code for a program costs."""
-
-    generated_kernels: int
-    library_calls: int
-    bytes_moved: int
-    graphs: int  # more than one after a graph break
-    fused_loops: int  # loops after fusion, several of which may lie in one kernel on a CPU, and calls of a library's
+Lowered = LoweredCost
+"""The cost of Inductor's code for a program."""
 
 
 def lower_graph(clean: Session, artifact: Artifact, inputs: Sequence[torch.Tensor]) -> Lowered:
-    """Lower a checked graph for ``inputs``; raises `AnswerFailedError` if Inductor cannot."""
-    load = {"mode": "lowered", "graph": artifact.graph, "paths": list(artifact.tensors)}
+    """Lower a checked graph for `inputs`; raises `AnswerFailedError` if Inductor cannot."""
+    load = LoadLowering(artifact.graph, tuple(artifact.tensors))
     clean.reload(load, [shared_inputs.to_raw(t) for t in artifact.tensors.values()])
-    return _read(clean.call({}, inputs)[0])
+    return clean.call(LowerGraph(), inputs)[0].body
 
 
-def lower_steps(clean: Session, steps: Mapping[str, Any], config: Mapping[str, Any]) -> Lowered:
+def lower_steps(clean: Session, steps: Mapping[str, Json], config: Mapping[str, Json]) -> Lowered:
     """Lower a program of the host's (see `course_lib.models.program_from_steps`) with these options of Inductor."""
-    if clean.load != {"mode": "lowered"}:
-        clean.reload({"mode": "lowered"}, ())
-    return _read(clean.call({"steps": dict(steps), "config": dict(config)})[0])
-
-
-def _read(reply: Message) -> Lowered:
-    if set(reply.body) != KEYS or not all(type(number) is int for number in reply.body.values()):
-        raise MalformedAnswerError("The worker sent a reply of another form.")
-    return Lowered(**reply.body)
+    if clean.load != LoadLowering():
+        clean.reload(LoadLowering(), ())
+    return clean.call(LowerSteps(dict(steps), dict(config)))[0].body
 
 
 def minimum_bytes(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> int:
-    """Every input read once, every output written once."""
+    """Return the bytes of every input read once and every output written once."""
     return sum(t.numel() * t.element_size() for t in (*inputs, *outputs))
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to say of a graph that still calls one of these operators."""
+    """The sentence for a graph that still calls one of these operators."""
 
     packets: tuple[str, ...]  # of torch.ops.aten
     says: str
@@ -74,9 +55,9 @@ class Advice:
 def reaches_minimum(
     *wanted: Captured, most: float, advice: Mapping[str, Sequence[Advice]]
 ) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that each function is one graph with the reference's results, for which few bytes are moved.
+    """Return a check that each function is one graph with the reference's results, for which few bytes are moved.
 
-    ``most`` is the largest ratio of bytes moved to the minimum, and ``advice`` belongs to names of members.
+    `most` is the largest ratio of bytes moved to the minimum, and `advice` belongs to names of members.
     """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:

@@ -5,8 +5,6 @@ the graph that came back, and what it counted means the same on fresh inputs and
 constant that a program writes to is right only once.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,7 @@ from autograder.host import comparison
 from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
-from autograder.host.kinds.callable import CallableAnswer, Case, Reply, as_tuple
+from autograder.host.kinds.callable import Reply, as_tuple
 from autograder.host.kinds.graph import GraphAnswer, require_equal
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
@@ -44,7 +42,7 @@ class Rewriting:
     calls: int  # nodes that call something
     counts: Mapping[str, int] = field(default_factory=dict)  # target as data, such as "torch.neg", to number of nodes
     expected: Callable[[], Callable[..., object]] | None = None  # builds what the result computes; the program if None
-    at_least: int | None = None  # calls that are still right, where fewer than ``calls`` are
+    at_least: int | None = None  # calls that are still right, where fewer than `calls` are
     tensors: int | None = None  # parameters and buffers that are left, where they are to be counted
     wrong_turns: tuple[WrongTurn, ...] = ()
 
@@ -53,7 +51,7 @@ Run = Callable[[GraphAnswer, Draw], None]
 
 
 def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False) -> Run:
-    """A check that every program is left with the right calls and computes what it must; its points are shared."""
+    """Return a check that every program is left with the right calls and results; its points are shared."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         share_among(cases, lambda case: _require_rewritten(answer, case, draw, gradients))
@@ -128,7 +126,7 @@ def _turned(
     artifact: Artifact,
     inputs: tuple[torch.Tensor, ...],
 ) -> str:
-    """The sentence of the wrong turn that computes what the result does; empty if none does."""
+    """Return the sentence of the wrong turn that computes what the result does; empty if none does."""
     for turn in case.wrong_turns:
         if turn.of_module is not None:
             plain, precise = map(turn.of_module, (copy.deepcopy(module), copy.deepcopy(module).double()))
@@ -160,7 +158,7 @@ def _computes(
 
 def _require_repeatable(answer: GraphAnswer, first: Reply, inputs: tuple[torch.Tensor, ...], case: Rewriting) -> None:
     """Run what is loaded once more: a buffer that the first run wrote to now holds something else."""
-    again = CallableAnswer(answer.clean).call(Case(inputs))
+    again = answer.run_again(inputs)
     if case.program.training or all(map(_same, again.outputs, first.outputs)):
         return
     raise CheckFailedError(

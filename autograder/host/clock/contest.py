@@ -1,6 +1,4 @@
-"""The speed of one exercise's answer: what is put under the clock, and what the record says about it."""
-
-from __future__ import annotations
+"""Measure the speed of one exercise's answer against its baseline, and record the result."""
 
 import contextlib
 import copy
@@ -27,22 +25,23 @@ from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
 from autograder.host.speed import Speed
 from autograder.host.traced import Traced, traced
+from autograder.protocol.requests.loads import LoadGraph
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
 from course_lib.timing.environment import environment
 from course_lib.timing.summaries import median_interval
 
-SHARE_OF_DEVICE = 16  # of its free memory, what one round takes: both sides, private copies and fp64 need the rest
+SHARE_OF_DEVICE = 16  # one round uses this part of its free memory; both sides, private copies and fp64 need the rest
 SHOWN = Plan(max_pairs=15, budget_s=0.3, window_us=600.0, tries=1)
-"""For a CPU, whose ratio is shown and earns nothing: an interval soon, not a verdict."""
+"""For a CPU, where the ratio is shown and earns nothing: a quick interval instead of a verdict."""
 SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing about a GPU."
 
 
 @dataclass(frozen=True)
 class Contest:
-    """An answer and its baseline, ready to be put under the clock as often as needed.
+    """An answer and its baseline, ready to be timed as often as needed.
 
-    ``artifact`` is a graph that the host rebuilt, or None where the student's own function is called, which
-    ``student`` makes a session for.
+    `artifact` is a graph that the host rebuilt. It is None where the student's own function is called: then `student`
+    makes a session for it.
     """
 
     speed: Speed
@@ -55,17 +54,17 @@ class Contest:
     device: str = "cpu"
 
     def trial(self, plan: Plan) -> Trial:
-        """One trial in fresh processes."""
+        """Run one trial in new processes."""
         with self._side(self._candidate) as candidate, self._side(self._baseline) as baseline:
             return run_trial(candidate, baseline, self.job(), plan)
 
     def control(self, pairs: int) -> Trial:
-        """The baseline against itself, in two fresh processes."""
+        """Time the baseline against itself, in two new processes."""
         with self._side(self._baseline) as first, self._side(self._baseline) as second:
             return run_trial(first, second, self.job(), Plan(max_pairs=pairs))
 
     def job(self) -> Job:
-        """Fresh inputs from a generator that nobody else can seed, and the program itself as the reference."""
+        """Return the work of both sides: inputs that nobody else can seed, and the program itself as the reference."""
         generator = torch.Generator(self.device).manual_seed(self.draw.integer(0, 2**63 - 1))
         program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(self.device))
 
@@ -103,7 +102,7 @@ class Contest:
         return Side(session, self._forms(), into=into, is_strict=True, is_clean=False, memory=self._memory)
 
     def _of_graph(self, artifact: Artifact) -> Side:
-        load = {"mode": "rebuilt", "graph": artifact.graph, "paths": list(artifact.tensors), "training": False}
+        load = LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
         return Side(session, self._forms(), is_strict=self.student is not None, memory=self._memory)
@@ -120,13 +119,13 @@ class Contest:
 
 
 def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer: Any) -> Contest:
-    """A contest over the exercise's program, with parameters of this grading."""
+    """Return a contest over the exercise's program, with parameters of this grading."""
     return Contest(speed, traced(speed.program, draw), sandbox, wall_s, draw, **answer)
 
 
 @contextlib.contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Wait until no other grading of this installation measures; the lock is on this file, and goes with its holder."""
+    """Wait until no other grading of this installation measures; the lock is on this file and ends with its process."""
     descriptor = os.open(__file__, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -136,7 +135,7 @@ def one_at_a_time() -> Iterator[None]:
 
 
 def measure(of: Contest) -> tuple[SpeedRecord, float]:
-    """Judge by the rule of `clock_verdict`; returns what to write down and the share of the points it earns."""
+    """Judge the speed by the rules in `verdict`; return the record, and the share of the points that it earns."""
     thresholds = of.speed.thresholds
     with one_at_a_time():
         found = problems(of.device)
@@ -146,15 +145,15 @@ def measure(of: Contest) -> tuple[SpeedRecord, float]:
 
 
 def problems(device: str) -> tuple[str, ...]:
-    """What is wrong with the GPU before any worker of a contest is on it; not yet run on CUDA."""
+    """Return what is wrong with the GPU before a worker of a contest uses it; not yet run on CUDA."""
     if device == "cpu":
         return ()
-    torch.cuda.init()  # only a process that uses a GPU is told about it
+    torch.cuda.init()  # the driver reports problems only to a process that uses the GPU
     return environment().problems
 
 
 def show(of: Contest) -> SpeedRecord:
-    """Measure a ratio and its interval, for the student to see; it earns nothing."""
+    """Measure a ratio and its interval to show to the student; it earns nothing."""
     trial = of.trial(SHOWN)
     decision = decide_speedup(trial.pairs, of.speed.thresholds.passing)
     return _record(of, decision, trial, SpeedVerdict.SHOWN, 1, ())

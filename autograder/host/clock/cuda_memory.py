@@ -1,11 +1,9 @@
-"""Memory for rounds on a GPU: one block for inputs and outputs, which the worker has mapped before.
+"""Memory for rounds on a GPU: one block for inputs and outputs, which the worker has mapped before the round.
 
-Mapping takes too long to be part of a round. So the clock starts before the inputs are written, by a kernel of the
-host: the processes take turns on the device, and whoever computes while the inputs arrive delays their arrival. For the
-same reason the look at the outputs, by another kernel, waits for all that the worker has queued. Not yet run on CUDA.
+Mapping takes too long to be part of a round. So the clock starts before a kernel of the host writes the inputs. The
+processes take turns on the device, and a process that computes at that time delays its own inputs. For the same reason
+another kernel reads the outputs, after all work that the worker has queued. Not yet run on CUDA.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
@@ -15,20 +13,21 @@ import torch
 
 from autograder.host.clock.memory import SPOTS, Parcel, Problem, places
 from autograder.protocol.device_memory import SharedBlock
+from autograder.protocol.requests.rounds import Block, Place
 
 Allocate = Callable[[int], tuple[Any, torch.Tensor]]
-"""Makes a block of so many bytes, with ``descriptor`` and ``close``, and the tensor of its bytes."""
+"""Makes a block of that many bytes, with `descriptor` and `close`, and the tensor of its bytes."""
 
 
 def cuda_block(size_bytes: int) -> tuple[SharedBlock, torch.Tensor]:
-    """A block on the current device."""
+    """Allocate a block on the current device."""
     device = torch.cuda.current_device()
     block = SharedBlock.made(size_bytes, device=device)
     return block, torch.as_tensor(block, device=f"cuda:{device}")
 
 
 class DeviceMemory:
-    """Memory of a GPU for outputs of the ``forms`` and inputs of ``input_forms``, all problems of a round together."""
+    """Memory of a GPU for outputs like `forms` and inputs like `input_forms`, for all problems of a round."""
 
     def __init__(
         self, forms: Sequence[torch.Tensor], input_forms: Sequence[torch.Tensor], *, allocate: Allocate = cuda_block
@@ -39,46 +38,46 @@ class DeviceMemory:
         placed = list(zip(starts, (*forms, *input_forms), strict=True))
         self._outputs = placed[: len(forms)]
         self._inputs = [_view(self._bytes, at, form) for at, form in placed[len(forms) :]]
-        self._records = [_record(at, form) for at, form in placed]
+        self._places = tuple(_place(at, form) for at, form in placed)
         self._fd = self._block.descriptor()
         self._private: list[torch.Tensor] = []
         self._spots = self._drawn()
 
     def lent(self) -> Parcel:
-        """The block's descriptor, and where in it outputs and inputs lie."""
+        """Return the block's descriptor, and where outputs and inputs lie in it."""
         count = len(self._outputs)
-        block = {"bytes": self._bytes.numel(), "outputs": self._records[:count], "inputs": self._records[count:]}
-        return Parcel(fds=(self._fd,), body={"block": block})
+        block = Block(self._bytes.numel(), self._places[:count], self._places[count:])
+        return Parcel(fds=(self._fd,), block=block)
 
     def parcel(self, problems: Sequence[Problem]) -> Parcel:
-        """Keep private copies; nothing travels, because the worker knows where inputs lie."""
+        """Keep private copies; nothing is sent, because the worker knows where inputs lie."""
         self._private = [t.to(self._bytes.device, copy=True) for problem in problems for t in problem]
         self._spots = self._drawn()
         self._wait()
         return Parcel()
 
     def deliver(self) -> None:
-        """Write the inputs to where the worker reads them."""
+        """Write the inputs where the worker reads them."""
         for shared, private in zip(self._inputs, self._private, strict=True):
             shared.copy_(private)
         self._wait()
 
     def look(self) -> torch.Tensor:
-        """The bytes at the spots, on the CPU: so the device is waited for."""
+        """Return the bytes at the spots, on the CPU; this waits for the device."""
         return self._bytes[self._spots].cpu()
 
     def snapshot(self) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """All outputs, copied on the device, and the spots from that copy."""
+        """Return all outputs, copied on the device, and the spots from that copy."""
         copied = self._bytes[: self._output_bytes].clone()
         return [_view(copied, at, form) for at, form in self._outputs], copied[self._spots].cpu()
 
     def mutated(self) -> bool:
-        """Whether an input differs, byte by byte, from the private copy."""
+        """Tell whether an input differs in any byte from the private copy."""
         pairs = zip(self._inputs, self._private, strict=True)
         return any(not torch.equal(a.view(torch.uint8), b.view(torch.uint8)) for a, b in pairs)
 
     def close(self) -> None:
-        """Give the block back; the worker's mapping stays valid until it is gone."""
+        """Free the block; the worker's mapping stays valid until the worker ends."""
         os.close(self._fd)
         self._inputs = []
         self._block.close()
@@ -92,8 +91,8 @@ class DeviceMemory:
             torch.cuda.synchronize(self._bytes.device)
 
 
-def _record(first_byte: int, form: torch.Tensor) -> list[Any]:
-    return [first_byte, str(form.dtype).removeprefix("torch."), list(form.shape)]
+def _place(first_byte: int, form: torch.Tensor) -> Place:
+    return Place(first_byte, str(form.dtype).removeprefix("torch."), tuple(form.shape))
 
 
 def _view(block: torch.Tensor, first_byte: int, form: torch.Tensor) -> torch.Tensor:

@@ -1,13 +1,10 @@
-"""The host's clock around one worker: inputs out, signal, reply, a look at the outputs, and only then the time.
+"""Time one worker by the host's clock: send inputs and signal, wait for the reply, read some output bytes, stop.
 
-    start ─ inputs and signal ─ the worker works ─ reply ─ look at places drawn by lot ─ stop ─ copy all outputs
+    start ─ inputs and signal ─ the worker computes ─ reply ─ read random places ─ stop ─ copy all outputs
 
-No part of it is the worker's to tell: not when it began, not when it was done, not how often it ran. An answer that
-replies and writes later is seen by the look, because the places differ from what the copy of everything holds there, or
-are wrong in both.
+The worker reports no part of the time: neither the start, nor the end, nor the number of calls. An answer that
+replies first and writes later is detected: the places read before the stop differ from the copy, or both are wrong.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,14 +14,15 @@ import torch
 
 from autograder.host.clock.memory import HostMemory, Memory, Parcel, Problem
 from autograder.host.session import Session
+from autograder.protocol.requests.rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
 
 EMPTY_ROUNDS = 9
-LEAST_LEFT = 0.25  # of a round's time that counts at least, whatever an empty round took when it was measured
+LEAST_LEFT = 0.25  # the part of a round's time that counts at least, however long an empty round took
 
 
 @dataclass(frozen=True)
 class Window:
-    """One timed round: how long it took by the host's clock, and what lay in the outputs when the clock stopped."""
+    """One timed round: its time by the host's clock, and the outputs when the clock stopped."""
 
     time_us: float
     outputs: tuple[Problem, ...]  # one a problem
@@ -36,10 +34,10 @@ class Window:
 class Side:
     """One worker under the clock.
 
-    ``forms`` are tensors of the shapes and dtypes that one problem gives. ``into`` says that the function writes into
-    outputs that follow its inputs. In a strict round inputs come with the signal and outputs lie in the host's memory
-    before the clock stops; a contest with student code in it is strict on both sides. ``is_clean`` says that no
-    student code is in this worker.
+    `forms` are tensors with the shapes and dtypes of one problem's outputs. `into` says that the function writes into
+    outputs, which follow its inputs. In a strict round, inputs come with the signal, and outputs lie in the host's
+    memory before the clock stops. A contest with student code is strict on both sides. `is_clean` says that no student
+    code is in this worker.
     """
 
     session: Session
@@ -52,27 +50,25 @@ class Side:
     _count: int = field(default=0, repr=False)
 
     def open(self, count: int) -> None:
-        """Lend the worker memory for the outputs of ``count`` problems a round."""
+        """Give the worker memory for the outputs of `count` problems a round."""
         self.close_memory()
         self._memory, self._count = self.memory([f for _ in range(count) for f in self.forms]), count
         lent = self._memory.lent()
-        body = {"do": "outputs", "each": len(self.forms)} | lent.body
-        self.session.send_shared(body, lent.tensors, lent.first_bytes, lent.fds)
+        request = LendOutputs(len(self.forms), lent.block)
+        self.session.send_shared(request, lent.tensors, lent.first_bytes, lent.fds)
 
     def window(self, problems: Sequence[Problem], *, skip: bool = False, bare: bool = False) -> Window:
-        """Run one round; with ``skip`` the worker calls nothing, and if ``bare`` it copies no outputs either."""
+        """Run one round; with `skip` the worker calls nothing, with `bare` it copies no outputs either."""
         assert self._memory is not None, "open comes first"
         assert len(problems) == self._count, "a round has as many problems as memory was lent for"
         parcel = self._memory.parcel(problems)
-        body = {"do": "round", "calls": _numbered(problems), "into": self.into, "skip": skip}
-        body["deliver"] = self.is_strict and not bare
+        request = RunRound(len(problems), into=self.into, skip=skip, deliver=self.is_strict and not bare)
         if not self.is_strict:
             self._memory.deliver()
-            hold = {"do": "inputs"} | parcel.body
-            self.session.send_shared(hold, parcel.tensors, parcel.first_bytes, parcel.fds)
+            self.session.send_shared(HoldInputs(), parcel.tensors, parcel.first_bytes, parcel.fds)
             parcel = Parcel()
         _, seen, time_ns = self.session.timed_call(
-            body | parcel.body,
+            request,
             parcel.tensors,
             shared_bytes=parcel.first_bytes,
             fds=parcel.fds,
@@ -80,7 +76,7 @@ class Side:
             look=self._memory.look if self.is_strict else _nothing,
         )
         if not self.is_strict:
-            self.session.call_with({"do": "fetch"}, ())
+            self.session.call_with(FetchOutputs(), ())
         outputs, again = self._memory.snapshot()
         each = len(self.forms)
         portions = tuple(tuple(outputs[i : i + each]) for i in range(0, len(outputs), each))
@@ -88,26 +84,26 @@ class Side:
         return Window(time_ns / 1e3, portions, late, not self.is_clean and self._memory.mutated())
 
     def empty_us(self, problems: Sequence[Problem], *, bare: bool = False) -> float:
-        """What a round costs that computes nothing, at its quickest: the messages, and the tensors' way if strict.
+        """Return the shortest time of a round that computes nothing: messages and, if strict, transfer of tensors.
 
-        Only to be asked of a worker without student code, which would have every reason to dawdle here.
+        Call this only for a worker without student code, which would gain by being slow here.
         """
         return min(self.window(problems, skip=True, bare=bare).time_us for _ in range(EMPTY_ROUNDS))
 
     def close_memory(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         if self._memory is not None:
             self._memory.close()
             self._memory = None
 
     def close(self) -> None:
-        """End the worker, and give the memory back."""
+        """End the worker, and free the memory."""
         self.close_memory()
         self.session.close()
 
 
 def net_us(time_us: float, empty_us: float) -> float:
-    """The time of a round without what an empty one costs.
+    """Return the time of a round without the cost of an empty one.
 
     >>> net_us(2_500.0, 500.0), net_us(600.0, 500.0)
     (2000.0, 150.0)
@@ -116,18 +112,9 @@ def net_us(time_us: float, empty_us: float) -> float:
 
 
 def problems_for(window_us: float, one_us: float, most: int) -> int:
-    """How many problems make a window of ``window_us`` when one takes ``one_us``; at least one, at most ``most``."""
+    """Return how many problems fill a window of `window_us` if one takes `one_us`: at least one, at most `most`."""
     return min(max(math.ceil(window_us / one_us), 1), most)
 
 
 def _nothing() -> None:
     pass
-
-
-def _numbered(problems: Sequence[Problem]) -> list[list[int]]:
-    """The numbers of each problem's inputs, when all inputs stand in one row."""
-    numbers, at = [], 0
-    for problem in problems:
-        numbers.append(list(range(at, at + len(problem))))
-        at += len(problem)
-    return numbers

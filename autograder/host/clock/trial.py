@@ -1,36 +1,38 @@
-"""A trial: an answer against its baseline, in pairs of timed rounds on fresh inputs, every output verified.
+"""A trial: time an answer against its baseline, in pairs of rounds on random inputs, and verify every output.
 
-Both work on the same inputs, drawn for this pair, one right after the other and in an order drawn by lot. The size of a
-round follows from the baseline alone, so an answer that is slow while it warms up changes nothing. On a machine where
-the baseline's rounds scatter, a pair holds several rounds of either side, and the quickest counts: a round that another
-program interrupted says nothing about the answer.
+In a pair, both sides work on the same new inputs, one after the other, in random order. The size of a round depends on
+the baseline alone, so an answer that is slow during warm-up changes nothing. On a machine where the baseline's rounds
+scatter, a pair holds several rounds of either side. The quickest counts, since another program may have interrupted the
+others.
 """
 
-from __future__ import annotations
-
+import contextlib
+import os
 import random
 import statistics
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from autograder.host.clock.memory import Problem
-from autograder.host.clock.priority import ahead
 from autograder.host.clock.side import Side, Window, net_us, problems_for
-from course_lib.fusion.error_rule import ROUNDINGS, deviation
 from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
-from course_lib.timing.sequential import least_pairs
+from course_lib.timing.sign_test import least_pairs
+from course_lib.verify.error_rule import ROUNDINGS, deviation
 
-WINDOW_US = 2_000.0  # a round of the baseline is at least so long: scheduling and messages are then small beside it
+WINDOW_US = 2_000.0  # least time of a baseline's round, long compared with scheduling and messages
 MOST_PROBLEMS = 1024
 WARM_UPS = 3
 LEAST_PAIRS = least_pairs(ALPHA)
-ALONE = 5  # groups of rounds of the baseline, before an answer is loaded and after it is gone
+ALONE = 5  # groups of baseline rounds, before an answer is loaded and after it has ended
 STEADY = 0.1  # spread of the baseline's rounds up to which one round a side makes a pair
-MOST_EMPTY = 0.3  # of a quick round of the baseline, what is taken for the cost of an empty one
-TRIES = 5  # rounds a side, of which the quickest counts, on a machine that is less steady
+MOST_EMPTY = 0.3  # largest accepted cost of an empty round, as a part of a quick baseline round
+TRIES = 5  # rounds a side on a less steady machine; the quickest counts
+
+PRIORITY = 1  # the lowest real-time priority, above every ordinary program
 
 
 class WrongTimedOutputError(Exception):
@@ -39,18 +41,18 @@ class WrongTimedOutputError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """What both sides do: ``draw`` makes the inputs of one problem, ``reference`` its outputs in the inputs' dtype."""
+    """The work of both sides: `draw` makes one problem's inputs, `reference` its outputs in the inputs' dtype."""
 
     draw: Callable[[], Problem]
     reference: Callable[[Problem], Problem]
-    most_bytes: int = 64 << 20  # of a round's inputs and outputs together
+    most_bytes: int = 64 << 20  # for a round's inputs and outputs together
 
 
 @dataclass(frozen=True)
 class Plan:
-    """When a trial ends: as soon as ``enough`` says so, after ``max_pairs``, or after ``budget_s``.
+    """When a trial ends: as soon as `enough` is true, after `max_pairs`, or after `budget_s`.
 
-    ``tries`` is the number of rounds a side in each pair, 0 for as many as the machine needs.
+    `tries` is the number of rounds a side in each pair, 0 for as many as the machine needs.
     """
 
     max_pairs: int = 200
@@ -62,49 +64,49 @@ class Plan:
 
 @dataclass
 class Trial:
-    """The pairs of one trial, times net of an empty round's, in microseconds a round."""
+    """The pairs of one trial; times in microseconds a round, without the cost of an empty round."""
 
-    problems: int  # a round
+    problems: int  # in a round
     pairs: list[Pair] = field(default_factory=list)
     empty_us: float = 0.0
-    tries: int = 1  # rounds of either side in a pair, of which the quickest counts
-    bare_us: float = 0.0  # of a round without outputs to copy, for an answer that writes them where they belong
-    undisturbed: bool = False  # whether the system let the trial come before all other programs
-    alone_us: float = 0.0  # a round of the baseline while no student code was alive, the slower of before and after
+    tries: int = 1  # rounds of either side in a pair; the quickest counts
+    bare_us: float = 0.0  # of an empty round without copied outputs, for an answer that writes into the shared memory
+    undisturbed: bool = False  # whether the trial ran in real-time priority
+    alone_us: float = 0.0  # a baseline round without student code alive, the slower of before and after
 
     @property
     def ratio(self) -> float:
-        """The median of the pairs' ratios."""
+        """Return the median of the pairs' ratios."""
         return statistics.median(p.ratio for p in self.pairs)
 
     @property
     def answer_us(self) -> float:
-        """The median time of one problem."""
+        """Return the answer's median time of one problem."""
         return statistics.median(p.candidate_us for p in self.pairs) / self.problems
 
     @property
     def baseline_us(self) -> float:
-        """The median time of one problem for the baseline."""
+        """Return the baseline's median time of one problem."""
         return statistics.median(p.baseline_us for p in self.pairs) / self.problems
 
     @property
     def disturbance(self) -> float:
-        """How many times as long the baseline took beside the answer as alone; 1 where that was not asked."""
+        """Return the baseline's time beside the answer over its time alone; 1 where that was not measured."""
         return self.baseline_us * self.problems / self.alone_us if self.alone_us else 1.0
 
 
 def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
-    """Time pairs until the plan is fulfilled, at least as many as a verdict takes.
+    """Time pairs until the plan is fulfilled, at least as many as a verdict needs.
 
-    Raises `WrongTimedOutputError`, and what the session of either side raises. An answer that takes too long meets the
-    time limit of its session; it does not get fewer pairs.
+    Raise `WrongTimedOutputError`, and the errors of either side's session. A slow answer meets the time limit of its
+    session; it does not get fewer pairs.
     """
-    with ahead() as first:
-        first.take(baseline.session.worker_pid)
+    with real_time_priority() as priority:
+        priority.add(baseline.session.worker_pid)
         trial = _calibrated(candidate, baseline, job, plan)
-        if first.raised:
-            first.take(candidate.session.worker_pid)
-        trial.undisturbed = bool(first.raised)
+        if priority.raised:
+            priority.add(candidate.session.worker_pid)
+        trial.undisturbed = bool(priority.raised)
         _take_pairs(trial, candidate, baseline, job, plan)
         if not candidate.is_clean:
             candidate.close()
@@ -113,12 +115,12 @@ def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
 
 
 def _calibrated(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
-    """A trial without pairs: what follows from the baseline, before the answer has run at all."""
+    """Return a trial without pairs, with all values that follow from the baseline before the answer runs."""
     trial = Trial(_size(baseline, job, plan.window_us))
     baseline.open(trial.problems)
     needed, usual_us = _usual(trial, baseline, job)
     trial.tries = plan.tries or needed
-    # measured in a bad moment it would make up a speedup: subtracting too little only moves ratios towards 1
+    # A value that is too high would show a speedup that does not exist; one too low only moves ratios towards 1.
     most_us = MOST_EMPTY * usual_us
     trial.empty_us = trial.bare_us = min(baseline.empty_us(_drawn(job, trial)), most_us)
     if candidate.into:
@@ -140,13 +142,13 @@ def _take_pairs(trial: Trial, candidate: Side, baseline: Side, job: Job, plan: P
 
 
 def _alone_us(trial: Trial, baseline: Side, job: Job) -> float:
-    """The median over some rounds of the baseline while no answer is alive, of each group the quickest."""
+    """Return the median of baseline rounds while no answer is alive; of each group the quickest counts."""
     groups = [[baseline.window(_drawn(job, trial)).time_us for _ in range(trial.tries)] for _ in range(ALONE)]
     return net_us(statistics.median(min(group) for group in groups), trial.empty_us)
 
 
 def _usual(trial: Trial, baseline: Side, job: Job) -> tuple[int, float]:
-    """How many rounds a pair needs on this machine now, and how long a quick round of the baseline takes."""
+    """Return how many rounds a pair needs on this machine now, and the time of a quick baseline round."""
     times_us = [baseline.window(_drawn(job, trial)).time_us for _ in range(LEAST_PAIRS)]
     return (1 if ratio_noise(times_us) <= STEADY else TRIES), min(times_us)
 
@@ -156,7 +158,7 @@ def _drawn(job: Job, trial: Trial) -> list[Problem]:
 
 
 def _size(baseline: Side, job: Job, window_us: float) -> int:
-    """How many problems make a round of the baseline long enough."""
+    """Return how many problems make a baseline round long enough."""
     baseline.open(1)
     problems = [job.draw()]
     times_us = [baseline.window(problems).time_us for _ in range(2 * WARM_UPS)][WARM_UPS:]
@@ -166,7 +168,7 @@ def _size(baseline: Side, job: Job, window_us: float) -> int:
 
 
 def _pair(candidate: Side, baseline: Side, job: Job, trial: Trial) -> Pair:
-    """Rounds of both sides in turn, each on inputs of its own, until every side had its tries."""
+    """Run rounds of both sides in turn, each on new inputs, until each side had its tries."""
     times_us: dict[int, list[float]] = {id(candidate): [], id(baseline): []}
     for _ in range(trial.tries):
         problems = _drawn(job, trial)
@@ -197,7 +199,7 @@ def _require_all_right(problems: Sequence[Problem], window: Window, job: Job) ->
 
 
 def _require_right(problem: Problem, outputs: Problem, job: Job) -> None:
-    """Hold timed outputs to the rule of the checks; what is far within it is seen without PyTorch's own error."""
+    """Check timed outputs by the rule of the checks; skip eager PyTorch's own error where outputs are far within it."""
     truths = job.reference(tuple(t.double() if t.is_floating_point() else t for t in problem))
     eagers: Problem | None = None
     for i, (actual, truth) in enumerate(zip(outputs, truths, strict=True)):
@@ -216,5 +218,49 @@ def _well_within(actual: torch.Tensor, truth: torch.Tensor) -> bool:
     if not actual.is_floating_point() or not actual.numel():
         return False
     largest = float(truth.abs().max())
-    error = float((actual.double() - truth).abs_().max())  # NaN where either has one, and then nothing is said here
+    error = float((actual.double() - truth).abs_().max())  # NaN fails the comparison below
     return error <= ROUNDINGS.get(actual.dtype, 4.0) * torch.finfo(actual.dtype).eps * largest < float("inf")
+
+
+class RealTimePriority:
+    """Run all sides of a trial before every other program, where the system permits it, so nothing interrupts a round.
+
+    Either all processes are raised or none: a single raised side would seem several times as fast. Children of a
+    worker are ordinary programs again, so an answer has at most one real-time thread. The kernel leaves a twentieth of
+    the time to all others. `raised` lists the process ids; it is empty where the system refuses.
+    """
+
+    def __init__(self) -> None:
+        self.raised: list[int] = []
+
+    def add(self, *pids: int) -> None:
+        """Raise these processes too; if one cannot be raised, lower all of them."""
+        for pid in pids:
+            if pid <= 0 or not _schedule(pid, os.SCHED_RR | os.SCHED_RESET_ON_FORK, PRIORITY):
+                self.drop()
+                return
+            self.raised.append(pid)
+
+    def drop(self) -> None:
+        """Make all of them ordinary programs again."""
+        for pid in self.raised:
+            _schedule(pid, os.SCHED_OTHER, 0)
+        self.raised = []
+
+
+@contextlib.contextmanager
+def real_time_priority() -> Iterator[RealTimePriority]:
+    """Raise this thread first, and others as they are added; all are ordinary programs afterwards."""
+    priority = RealTimePriority()
+    priority.add(threading.get_native_id())
+    try:
+        yield priority
+    finally:
+        priority.drop()
+
+
+def _schedule(pid: int, policy: int, priority: int) -> bool:
+    with contextlib.suppress(OSError):  # no right to do so, or the process has ended
+        os.sched_setscheduler(pid, policy, os.sched_param(priority))
+        return True
+    return False

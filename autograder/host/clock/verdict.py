@@ -1,13 +1,11 @@
-"""From trials to a verdict: attempts in fresh processes, a control where the machine may be at fault, thresholds.
+"""From trials to a verdict: attempts in new processes, a control for the machine, thresholds.
 
-- PASS stands at once, unless another attempt had failed; FAIL stands when two of three attempts fail.
-- ENVIRONMENT blames the machine, so a control has to agree: the baseline against itself, in two clean workers. If
-  that is steady, the scatter is the answer's own doing and the verdict is INCONCLUSIVE. So no answer gets its share
-  left out of the marks by being erratic.
-- INCONCLUSIVE is never an excuse either: it earns what its median ratio is worth, and a person is told.
+- PASS stands at once, unless another attempt failed; FAIL stands when two of three attempts fail.
+- ENVIRONMENT blames the machine, so a control must confirm it: the baseline against itself, in two clean workers. If
+  the control is steady, the answer causes the scatter and the verdict is INCONCLUSIVE. So no erratic answer gets its
+  share left out of the marks.
+- INCONCLUSIVE earns what its median ratio is worth, and the record asks a person to look.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import math
@@ -29,46 +27,46 @@ from course_lib.timing.decisions import (
     decide_speedup,
     ratio_noise,
 )
-from course_lib.timing.sequential import SignTest
+from course_lib.timing.sign_test import SignTest
 from course_lib.timing.summaries import neighbour_correlation
 
 ATTEMPTS = 3
 TO_FAIL = 2
 TOO_GOOD = "faster than memory allows"
 DISTURBED = "the baseline was slower beside the answer"
-DISTURBANCE_LIMIT = 1.25  # baseline beside the answer over baseline alone, before and after
+DISTURBANCE_LIMIT = 1.25  # largest ratio of the baseline's time beside the answer to its time alone
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """What all attempts together came to."""
+    """The result of all attempts together."""
 
-    passing: Decision  # is the answer as fast as the passing ratio asks?
-    full: Decision  # as the full ratio asks?
-    trial: Trial  # the one that decided
+    passing: Decision  # on the passing ratio
+    full: Decision  # on the ratio for all points
+    trial: Trial  # the trial that decided
     attempts: int
-    flags: tuple[str, ...] = ()  # sentences for the person who looks at it
+    flags: tuple[str, ...] = ()  # sentences for the person who reviews it
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the answer is fast enough to pass."""
+        """Return whether the answer is fast enough to pass."""
         return self.passing.verdict
 
     @property
     def share(self) -> float:
-        """The part of the measured points that it earns; nothing where a person has to look first."""
+        """Return the part of the measured points that it earns; nothing where a person has to look first."""
         if self.suspicious:
             return 0.0
         return 1.0 if _counts(self.full) else PASSING_SHARE if _counts(self.passing) else 0.0
 
     @property
     def suspicious(self) -> bool:
-        """Whether the ratio is beyond the roofline, or the baseline was slowed down."""
+        """Tell whether the ratio is beyond the roofline, or the baseline was slowed down."""
         return any(flag.startswith((TOO_GOOD, DISTURBED)) for flag in self.flags)
 
 
 def enough(thresholds: Thresholds) -> Callable[[Sequence[Pair]], bool]:
-    """Say when more pairs would change no verdict: both ratios are decided."""
+    """Return a function that tells whether both ratios are decided, so that more pairs change no verdict."""
     tests = [SignTest(cut=t * (1 - GUARD), alpha=ALPHA) for t in (thresholds.passing, thresholds.full)]
 
     def decided(pairs: Sequence[Pair]) -> bool:
@@ -84,10 +82,10 @@ def enough(thresholds: Thresholds) -> Callable[[Sequence[Pair]], bool]:
 def assess(
     attempt: Callable[[], Trial], control: Callable[[int], Trial], thresholds: Thresholds, problems: Sequence[str] = ()
 ) -> Assessment:
-    """Attempt until both ratios are settled, at most three times; each attempt has processes of its own.
+    """Run attempts until both ratios are settled, at most three; each attempt has new processes.
 
-    ``control`` takes so many pairs of the baseline against itself. ``problems`` says what is wrong with the machine, if
-    that is known; then nothing is blamed on the answer.
+    `control` runs that many pairs of the baseline against itself. `problems` lists known faults of the machine; with
+    any of them, the answer is not blamed.
     """
     passing: list[Decision] = []
     full: list[Decision] = []
@@ -107,7 +105,7 @@ def assess(
 
 
 def settled(decisions: Sequence[Decision]) -> Decision | None:
-    """The decision that stands already, whatever comes: the first PASS, or two that agree."""
+    """Return the decision that no later attempt can change: the first PASS, or two that agree; else None."""
     passes = [d for d in decisions if d.verdict is Verdict.PASS]
     fails = [d for d in decisions if d.verdict is Verdict.FAIL]
     if len(fails) >= TO_FAIL:
@@ -118,7 +116,7 @@ def settled(decisions: Sequence[Decision]) -> Decision | None:
 
 
 def _outcome(decisions: Sequence[Decision]) -> Decision:
-    """What stands after all attempts: what is settled, else one that says that it is not."""
+    """Return the decision after all attempts: the settled one, else one that says that none is."""
     stands = settled(decisions)
     if stands is not None:
         return stands
@@ -143,7 +141,7 @@ def _own_doing(decision: Decision) -> Decision:
 
 
 def is_steady(control: Trial) -> bool:
-    """Whether the baseline against itself scatters little, and each pair says something new."""
+    """Tell whether the baseline against itself scatters little, with independent pairs."""
     ratios = [p.ratio for p in control.pairs]
     limit = max(CORRELATION_LIMIT, CORRELATION_ERRORS / math.sqrt(len(ratios)))
     return ratio_noise(ratios) <= NOISE_LIMIT and abs(neighbour_correlation(ratios)) <= limit

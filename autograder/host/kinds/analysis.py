@@ -3,19 +3,18 @@
 The host makes the same program and knows what is there to be seen.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import analysis_programs
 from autograder.host.point_shares import share_among
 from autograder.host.session import Session
+from autograder.protocol import Json
+from autograder.protocol.requests.analysis import Analyse
 
 
 @dataclass(frozen=True)
@@ -28,24 +27,21 @@ class Asked:
 
 
 class AnalysisAnswer:
-    """Asks the student's function about one program at a time."""
+    """Ask the student's function about one program at a time."""
 
     def __init__(self, student: Session) -> None:
         self._student = student
 
-    def ask(self, asked: Asked) -> Any:
-        """What the function gives, as plain data; a graph comes as rows of name, op, target and names it reads."""
+    def ask(self, asked: Asked) -> Json:
+        """Return what the function gives as plain data; a graph as rows of name, op, target and names that it reads."""
         text = inspect.getsource(analysis_programs)
-        body = {"text": text, "make": asked.make, "arguments": dict(asked.arguments)}
-        reply, _ = self._student.call(body)
-        if set(reply.body) != {"value"}:
-            raise MalformedAnswerError("The worker sent a reply of another form.")
-        return reply.body["value"]
+        reply, _ = self._student.call(Analyse(text, asked.make, dict(asked.arguments)))
+        return reply.body.value
 
 
 @dataclass(frozen=True)
 class Belief:
-    """A wrong way to see it, and what to say to who gives just what it gives."""
+    """A wrong reading of a program, and what to say to a student whose answer is just that."""
 
     sees: Callable[..., Any]
     says: str
@@ -54,9 +50,9 @@ class Belief:
 def sees(
     truth: Callable[..., Any], programs: Callable[[Draw], Sequence[Asked]], beliefs: Sequence[Belief] = ()
 ) -> Callable[[AnalysisAnswer, Draw], None]:
-    """A check that the answer sees in every program what ``truth`` does; its points are shared equally.
+    """Return a check that the answer sees in every program what `truth` does; its points are shared equally.
 
-    ``truth`` and the beliefs are called with what the program's maker gives.
+    `truth` and the beliefs are called with what the program's maker gives.
     """
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
@@ -78,7 +74,7 @@ def _made(asked: Asked) -> tuple[Any, ...]:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Equal, and of equal types all the way down; True is not 1 here."""
+    """Tell whether both are equal, and of equal types all the way down; True is not 1 here."""
     if type(found) is not type(expected):
         return False
     if isinstance(found, dict):
@@ -89,7 +85,7 @@ def same(found: Any, expected: Any) -> bool:
 
 
 def difference(found: Any, expected: Any) -> str:
-    """Where the two differ first, in words."""
+    """Say where the two differ first."""
     if isinstance(found, dict) and isinstance(expected, dict):
         missing, extra = [k for k in expected if k not in found], [k for k in found if k not in expected]
         if missing or extra:

@@ -1,14 +1,12 @@
 """Programs that answers about graphs are asked for; the text of this file is sent to the worker, which makes them too.
 
 So it imports nothing but PyTorch. A graph is made from steps, plain data that a check draws afresh:
-``{"call": name, "args": [...], "kwargs": [[name, value], ...], "name": str}`` where ``{"step": i}`` among the arguments
-stands for the result of step ``i``; a step without ``"call"`` is an input.
+`{"call": name, "args": [...], "kwargs": [[name, value], ...], "name": str}` where `{"step": i}` among the arguments
+stands for the result of step `i`; a step without `"call"` is an input.
 """
 
-from __future__ import annotations
-
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -35,8 +33,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 METHODS = ("size", "dim", "view", "to")
 
 
-def graph(steps: list[dict[str, Any]], returns: Any, shapes: list[list[int]], device: str = "cpu") -> tuple[Any, ...]:
-    """A graph module of the steps, and inputs of the given shapes."""
+def graph(
+    steps: Sequence[Mapping[str, Any]], returns: Any, shapes: list[list[int]], device: str = "cpu"
+) -> tuple[Any, ...]:
+    """Return a graph module of the steps, and inputs of the given shapes."""
     made = fx.Graph()
     nodes: list[fx.Node] = []
     for step in steps:
@@ -71,7 +71,7 @@ class Attention(nn.Module):
         self.mix = nn.Linear(width, width)
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor | None = None, **options: Any) -> torch.Tensor:
-        """(rows, width) in and out."""
+        """Map (rows, width) to (rows, width)."""
         if hidden.abs().max() > 10 and options.get("clip", True):
             hidden = hidden.clamp(-10, 10)
         return self.mix(hidden) if mask is None else self.mix(hidden * mask)
@@ -85,7 +85,7 @@ class Router(nn.Module):
         self.gate = nn.Linear(width, 1)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """(rows, width) in and out."""
+        """Map (rows, width) to (rows, width)."""
         return hidden if float(self.gate(hidden).sum()) > 0 else -hidden
 
 
@@ -99,7 +99,7 @@ class Block(nn.Module):
         self.router = Router(width) if routed else None
 
     def forward(self, hidden: torch.Tensor, output_all: bool = False) -> Any:
-        """(rows, width) in and out, with ``output_all`` also what went before the norm."""
+        """Map (rows, width) to (rows, width); with `output_all` return the input of the norm, too."""
         mixed = self.get_submodule(self.name)(hidden, clip=True)
         if self.router is not None:
             mixed = self.router(mixed)
@@ -108,7 +108,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Blocks in a row; ``shared`` calls the first one again at the end."""
+    """Blocks in a row; `shared` calls the first one again at the end."""
 
     def __init__(self, blocks: int, width: int, name: str, shared: bool, routed: bool) -> None:
         super().__init__()
@@ -116,12 +116,12 @@ class Model(nn.Module):
         self.shared = shared
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """(rows, width) in and out."""
+        """Map (rows, width) to (rows, width)."""
         for block in self.layers:
             hidden = block(hidden)
         return self.layers[0](hidden) if self.shared else hidden
 
 
 def model(leaves: list[str], **options: Any) -> tuple[Any, ...]:
-    """A model with parts that cannot be traced, and the names of the classes to keep whole."""
+    """Return a model with parts that cannot be traced, and the names of the classes to keep whole."""
     return Model(**options), leaves

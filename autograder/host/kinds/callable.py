@@ -1,7 +1,5 @@
 """Answers that are functions on tensors, and what every such check needs: a call, and an honest comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +10,16 @@ from autograder.host import comparison, shared_inputs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.session import Session
-from autograder.protocol import Message
+from autograder.protocol import Json, RawTensor, Result
+from autograder.protocol.requests.callable import (
+    Arguments,
+    CallConcurrently,
+    Called,
+    CalledConcurrently,
+    CallFunction,
+    Cost,
+    TensorCall,
+)
 
 Reference = Callable[..., Any]
 """The formula on tensors of any floating dtype: called in fp64 for the truth and at the inputs' dtype for eager's own
@@ -22,7 +29,7 @@ error.
 
 @dataclass(frozen=True)
 class Case:
-    """One call; tensors may stand among ``args`` and ``kwargs``."""
+    """One call; tensors may stand among `args` and `kwargs`."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -30,121 +37,117 @@ class Case:
 
     @property
     def where(self) -> str:
-        """The label as the end of a clause."""
+        """Return the label as the end of a clause."""
         return f" {self.label}" if self.label else ""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back from one call: tensors of the host's own, made from bytes."""
+    """The result of one call: tensors of the host's own, made from bytes."""
 
     outputs: tuple[torch.Tensor, ...]
     is_tuple: bool
     gradients: tuple[torch.Tensor | None, ...]
     mutated: tuple[int, ...]  # which tensors among the arguments were written to
     aliases: tuple[int, ...]  # which outputs share memory with an input
-    cost: Mapping[str, int] = field(default_factory=dict)
+    cost: Cost | None = None  # where it was asked
+
+    @property
+    def counted(self) -> Cost:
+        """Return the cost; raises `MalformedAnswerError` where it was asked and did not come."""
+        if self.cost is None:
+            raise MalformedAnswerError("The worker sent a reply of another form.")
+        return self.cost
 
 
 class CallableAnswer:
-    """Calls a function on tensors: the student's own, or a graph that the host rebuilt."""
+    """Call the student's function on tensors."""
 
     def __init__(self, session: Session, function: str = "") -> None:
         self.student = session
         self._function = function
 
-    def function(self, name: str) -> CallableAnswer:
-        """Another function of the same answer, where an exercise asks for two."""
+    def function(self, name: str) -> "CallableAnswer":
+        """Return the same for another function of the answer, where an exercise asks for two."""
         return CallableAnswer(self.student, name)
 
-    def call(
-        self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = (), count: bool = False
-    ) -> Reply:
-        """Call once; ``wrt`` numbers the tensors to differentiate by, ``cotangents`` are the outputs' gradients."""
-        body, tensors = self._body(case)
-        body |= {"wrt": list(wrt), "count": count}
-        body |= {"cotangents": list(range(len(tensors), len(tensors) + len(cotangents)))}
-        message, mutated = self.student.call(body, [*tensors, *cotangents])
-        return read_reply(message, mutated, len(wrt))
+    def call(self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = ()) -> Reply:
+        """Call once; `wrt` numbers the tensors to differentiate by, `cotangents` are the outputs' gradients."""
+        call, tensors = placed_call(case, cotangents, wrt)
+        result, mutated = self.student.call(CallFunction(self._function, call), tensors)
+        return read_called(result.body, result.tensors, mutated, len(wrt))
 
-    def call_at_once(self, cases: Sequence[Case]) -> list[tuple[Reply, Reply]]:
+    def call_concurrently(self, cases: Sequence[Case]) -> list[tuple[Reply, Reply]]:
         """Make each call in a thread of its own, many times: its first reply, and one that differs from it if any."""
-        bodies, tensors = zip(*map(self._body, cases), strict=True)
-        counts = [len(of_one) for of_one in tensors]
-        message, mutated = self.student.call(
-            {"at_once": list(bodies), "counts": counts}, [t for of_one in tensors for t in of_one]
-        )
+        calls, tensors = zip(*map(placed_call, cases), strict=True)
+        request = CallConcurrently(self._function, calls, tuple(map(len, tensors)))
+        result, mutated = self.student.call(request, [t for of_one in tensors for t in of_one])
         if mutated:
             raise CheckFailedError(f"The function wrote into its input number {mutated[0]}.")
-        replies = _read_replies(message, 2 * len(cases))
+        replies = _read_replies(result, 2 * len(cases))
         return list(zip(replies[::2], replies[1::2], strict=True))
 
-    def _body(self, case: Case) -> tuple[dict[str, Any], list[torch.Tensor]]:
-        tensors: list[torch.Tensor] = []
-        args = [placed(a, tensors) for a in case.args]
-        kwargs = {k: placed(a, tensors) for k, a in case.kwargs.items()}
-        body = {"args": args, "kwargs": kwargs, "wrt": [], "cotangents": [], "function": self._function}
-        return body, tensors
+
+def placed(arguments: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[torch.Tensor]) -> Arguments:
+    """Return arguments as they cross; tensors among them are added to `tensors`."""
+    args = tuple(_placed(a, tensors) for a in arguments)
+    return Arguments(args, {name: _placed(a, tensors) for name, a in kwargs.items()})
 
 
-def placed(argument: Any, tensors: list[torch.Tensor]) -> Any:
-    """The argument as it stands in a body; a tensor is added to ``tensors``."""
+def placed_call(
+    case: Case, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = ()
+) -> tuple[TensorCall, list[torch.Tensor]]:
+    """Return a call as it crosses, and its tensors."""
+    tensors: list[torch.Tensor] = []
+    arguments = placed(case.args, case.kwargs, tensors)
+    numbers = tuple(range(len(tensors), len(tensors) + len(cotangents)))
+    return TensorCall(arguments, tuple(wrt), numbers), [*tensors, *cotangents]
+
+
+def _placed(argument: Any, tensors: list[torch.Tensor]) -> Json:
     if not isinstance(argument, torch.Tensor):
         return argument
     tensors.append(argument)
     return {"tensor": len(tensors) - 1}
 
 
-def read_reply(message: Message, mutated: list[int], wrt: int) -> Reply:
-    """What a worker says of a call that asked for ``wrt`` gradients; raises `MalformedAnswerError`."""
-    body = message.body
-    outputs, has = body.get("outputs"), body.get("gradients")
-    if (
-        type(outputs) is not int
-        or outputs < 0
-        or not isinstance(has, list)
-        or len(has) != wrt
-        or not all(type(h) is bool for h in has)
-    ):
+def read_called(called: Called, raws: Sequence[RawTensor], mutated: Sequence[int], wrt: int) -> Reply:
+    """Return what a worker says of a call that asked for `wrt` gradients; raises `MalformedAnswerError`."""
+    if len(called.gradients) != wrt:
         raise MalformedAnswerError("The worker sent a reply of another form.")
-    if len(message.tensors) != outputs + sum(has):
+    if len(raws) != called.outputs + sum(called.gradients):
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
-    tensors = [shared_inputs.to_torch(raw) for raw in message.tensors]
-    gradients = iter(tensors[outputs:])
-    aliases = body.get("aliases")
-    cost = body.get("cost", {})
+    tensors = [shared_inputs.to_torch(raw) for raw in raws]
+    gradients = iter(tensors[called.outputs :])
     return Reply(
-        outputs=tuple(tensors[:outputs]),
-        is_tuple=body.get("is_tuple") is True,
-        gradients=tuple(next(gradients) if h else None for h in has),
+        outputs=tuple(tensors[: called.outputs]),
+        is_tuple=called.is_tuple,
+        gradients=tuple(next(gradients) if there else None for there in called.gradients),
         mutated=tuple(mutated),
-        aliases=tuple(a for a in aliases if type(a) is int and 0 <= a < outputs) if isinstance(aliases, list) else (),
-        cost={k: v for k, v in cost.items() if type(v) is int} if isinstance(cost, dict) else {},
+        aliases=tuple(a for a in called.aliases if 0 <= a < called.outputs),
     )
 
 
-def _read_replies(message: Message, number: int) -> list[Reply]:
-    bodies, counts = message.body.get("at_once"), message.body.get("counts")
-    if not (isinstance(bodies, list) and isinstance(counts, list) and len(bodies) == len(counts) == number):
+def _read_replies(result: Result[CalledConcurrently], number: int) -> list[Reply]:
+    calls, counts = result.body.calls, result.body.counts
+    if not len(calls) == len(counts) == number:
         raise MalformedAnswerError("The worker sent a reply of another form.")
-    if not all(type(c) is int and c >= 0 for c in counts) or sum(counts) != len(message.tensors):
+    if sum(counts) != len(result.tensors):
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
-    if not all(isinstance(body, dict) for body in bodies):
-        raise MalformedAnswerError("The worker sent a reply of another form.")
-    tensors = iter(message.tensors)
+    tensors = iter(result.tensors)
     return [
-        read_reply(Message(body, tuple(next(tensors) for _ in range(count))), [], 0)
-        for body, count in zip(bodies, counts, strict=True)
+        read_called(called, [next(tensors) for _ in range(count)], (), 0)
+        for called, count in zip(calls, counts, strict=True)
     ]
 
 
 def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
-    """The outputs of a reference, always as a tuple."""
+    """Return the outputs of a reference, always as a tuple."""
     return tuple(result) if isinstance(result, tuple | list) else (result,)
 
 
 def promoted(case: Case) -> Case:
-    """The case with its floating-point tensors in fp64."""
+    """Return the case with its floating-point tensors in fp64."""
     return Case(tuple(_double(a) for a in case.args), {k: _double(a) for k, a in case.kwargs.items()}, case.label)
 
 
@@ -155,7 +158,7 @@ def _double(argument: Any) -> Any:
 
 
 def require_outputs(reply: Reply, case: Case, reference: Reference, names: Sequence[str]) -> None:
-    """Raise `CheckFailedError` unless number, form and values of the outputs are those of ``reference``."""
+    """Raise `CheckFailedError` unless number, form and values of the outputs are those of `reference`."""
     truths = as_tuple(reference(*promoted(case).args, **promoted(case).kwargs))
     eagers = as_tuple(reference(*case.args, **case.kwargs))
     if len(reply.outputs) != len(truths):

@@ -5,17 +5,13 @@ what is to be counted, and runs it in a clean worker on inputs that the function
 holds the whole function, so that it was captured in one piece.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
-from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import (
@@ -23,17 +19,19 @@ from autograder.host.kinds.callable import (
     Reference,
     Reply,
     as_tuple,
-    placed,
+    placed_call,
     promoted,
-    read_reply,
+    read_called,
     require_outputs,
 )
 from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
-from autograder.protocol import Message
-from course_lib.graph.data_targets import INPLACE_OPERATORS, functions
+from autograder.protocol import Json, Result
+from autograder.protocol.requests.captured import AskMember, CallMember, Capture, How
+from autograder.protocol.requests.graph import WrittenGraph
+from course_lib.graph.data.targets import INPLACE_OPERATORS, functions
 
 MAX_NODES = 600
 Tensors = Sequence[torch.Tensor]
@@ -41,10 +39,10 @@ Tensors = Sequence[torch.Tensor]
 
 @dataclass(frozen=True)
 class Captured:
-    """What to capture, and what it must be: the graph has to give the reference's results on every case.
+    """A function to capture, and its reference: the graph has to give the reference's results on every case.
 
-    ``member`` names a function in the dict that the entry point returns, where it returns one. ``example`` draws the
-    inputs to capture with, ``cases`` those to run with; sizes may differ in the dimensions that ``dynamic`` lists for
+    `member` names a function in the dict that the entry point returns, where it returns one. `example` draws the
+    inputs to capture with, `cases` those to run with; sizes may differ in the dimensions that `dynamic` lists for
     each input.
     """
 
@@ -53,19 +51,19 @@ class Captured:
     cases: Callable[[Draw], Iterable[Case]]
     names: Sequence[str] = ("the output",)
     member: str = ""
-    how: str = "dynamo"  # or "dispatch": see `autograder.worker.kinds.captured`
+    how: How = "dynamo"
     dynamic: Sequence[Sequence[int]] = ()
     misconceptions: Sequence[Misconception] = ()
 
     @property
     def told(self) -> str:
-        """The start of a sentence about it."""
+        """Return the start of a sentence about it."""
         return f"`{self.member}`: " if self.member else ""
 
 
 @dataclass
 class CapturedAnswer(GraphAnswer):
-    """Captures the student's functions in one worker; graphs run in one that never saw the student's code.
+    """Capture the student's functions in one worker; graphs run in one that never saw the student's code.
 
     A graph is asked for once: whatever it is, it has to be right on the inputs of all checks.
     """
@@ -73,33 +71,29 @@ class CapturedAnswer(GraphAnswer):
     _captured: dict[str, Artifact] = field(default_factory=dict)
 
     def capture(
-        self, inputs: Tensors, *, member: str = "", how: str = "dynamo", dynamic: Sequence[Sequence[int]] = ()
+        self, inputs: Tensors, *, member: str = "", how: How = "dynamo", dynamic: Sequence[Sequence[int]] = ()
     ) -> Artifact:
-        """The graph that the function gives for ``inputs``, checked and rebuilt by the host."""
-        body = {"do": "capture", "member": member, "how": how, "dynamic": [list(dims) for dims in dynamic]}
-        key = repr((body, [(i.shape, i.stride(), i.dtype) for i in inputs]))
+        """Return the graph that the function gives for `inputs`, checked and rebuilt by the host."""
+        request = Capture(member, how, tuple(map(tuple, dynamic)))
+        key = repr((request, [(i.shape, i.stride(), i.dtype) for i in inputs]))
         if key not in self._captured:
-            reply, _ = self.student.call(body, list(inputs))
+            reply, _ = self.student.call(request, list(inputs))
             self._captured[key] = _read(reply, member)
         return self._captured[key]
 
-    def ask(self, question: Any, *, member: str = "") -> Any:
-        """Plain data that a function of the answer gives for plain data."""
-        reply, _ = self.student.call({"do": "ask", "member": member, "question": question})
-        if set(reply.body) != {"value"}:
-            raise MalformedAnswerError("The worker sent a reply of another form.")
-        return reply.body["value"]
+    def ask(self, question: Json, *, member: str = "") -> Json:
+        """Return the plain data that a function of the answer gives for plain data."""
+        reply, _ = self.student.call(AskMember(member, question))
+        return reply.body.value
 
     def call(self, case: Case, *, member: str = "") -> Reply:
-        """What a function of the answer gives when it is called and not captured."""
-        tensors: list[torch.Tensor] = []
-        args = [placed(a, tensors) for a in case.args]
-        body = {"do": "call", "member": member, "args": args, "kwargs": {}, "wrt": [], "cotangents": []}
-        message, mutated = self.student.call(body, tensors)
-        return read_reply(message, mutated, 0)
+        """Return what a function of the answer gives when it is called and not captured."""
+        call, tensors = placed_call(Case(case.args))
+        result, mutated = self.student.call(CallMember(member, call), tensors)
+        return read_called(result.body, result.tensors, mutated, 0)
 
 
-def _read(reply: Message, member: str) -> Artifact:
+def _read(reply: Result[WrittenGraph], member: str) -> Artifact:
     try:
         return read_artifact(reply, max_nodes=MAX_NODES)
     except ArtifactRefusedError as error:
@@ -107,9 +101,9 @@ def _read(reply: Message, member: str) -> Artifact:
 
 
 def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that each function is captured as one graph which gives the reference's results.
+    """Return a check that each function is captured as one graph which gives the reference's results.
 
-    Its points are shared equally among the functions. With ``gradients`` those by every floating input are asked for.
+    Its points are shared equally among the functions. With `gradients` those by every floating input are asked for.
     """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
@@ -124,7 +118,7 @@ def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAn
 
 
 def require_captured(answer: CapturedAnswer, wanted: Captured, draw: Draw, *, gradients: bool = False) -> Artifact:
-    """Capture, and hold the graph against the reference on every case; returns the graph."""
+    """Capture, hold the graph against the reference on every case, and return it."""
     example = wanted.example(draw)
     artifact = answer.capture(example, member=wanted.member, how=wanted.how, dynamic=wanted.dynamic)
     require_inputs(artifact, len(example), wanted.told)
@@ -134,7 +128,7 @@ def require_captured(answer: CapturedAnswer, wanted: Captured, draw: Draw, *, gr
 
 
 def require_inputs(artifact: Artifact, count: int, told: str = "") -> None:
-    """Raise `CheckFailedError` unless the graph takes ``count`` inputs."""
+    """Raise `CheckFailedError` unless the graph takes `count` inputs."""
     found = sum(n["op"] == "placeholder" for n in artifact.graph["nodes"])
     if found != count:
         raise CheckFailedError(f"{told}the captured graph takes {found} inputs; expected {count}.")
@@ -188,12 +182,12 @@ def _shorter(message: str) -> str:
 
 
 def operators(artifact: Artifact) -> list[str]:
-    """The names of all that the graph calls, in order."""
+    """Return the names of all that the graph calls, in order."""
     return [n["target"] for n in artifact.graph["nodes"] if n["op"].startswith("call_")]
 
 
 def writing(artifact: Artifact) -> list[str]:
-    """Which of them write into a tensor that they are given."""
+    """Return those of them that write into a tensor that they are given."""
     return [name for name in operators(artifact) if _writes(name)]
 
 
@@ -206,6 +200,6 @@ def _writes(name: str) -> bool:
 
 
 def outside(artifact: Artifact, allowed: Collection[str]) -> list[str]:
-    """The operators of the graph, without their overload, that are not among ``allowed``."""
+    """Return the operators of the graph, without their overload, that are not among `allowed`."""
     packets = [".".join(n.split(".")[:4]) if n.startswith("torch.ops.") else n for n in operators(artifact)]
     return [name for name in packets if name not in allowed]

@@ -1,12 +1,10 @@
 """Answers that are counterexamples: inputs on which a wrong program gives something else, and a right one does not.
 
 The student's function returns inputs: tensors, plain data, programs that torch.fx can trace. They cross as data. Then
-three programs that we wrote run on them in a worker that never saw the student's code: the ``reference``, which says
-what is true, a ``right`` one, which must agree with it, and a ``wrong`` one, which must not. None of them may fail. So
+three programs that we wrote run on them in a worker that never saw the student's code: the `reference`, which says
+what is true, a `right` one, which must agree with it, and a `wrong` one, which must not. None of them may fail. So
 nothing that the answer claims is believed, and an input on which everything breaks proves nothing.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,20 +12,22 @@ from typing import Any
 
 import torch
 
-from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.decoded import Inputs, Values, leaves, read_values, require_bounded
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
-from course_lib.fusion.error_rule import deviation
+from autograder.protocol import Json
+from autograder.protocol.requests.counterexample import FindInputs, RunTrial
+from autograder.protocol.requests.loads import LoadTrial
+from course_lib.verify.error_rule import deviation
 
 
 @dataclass(frozen=True)
 class Trial:
     """A wrong program, its right version, and what the student is told of them.
 
-    ``text`` is Python that defines the functions ``reference``, ``right`` and ``wrong``. Each is called with the items
+    `text` is Python that defines the functions `reference`, `right` and `wrong`. Each is called with the items
     of the tuple that the student's function returned, or with what it returned if that is no tuple; programs among
     them arrive as graph modules. Each gets inputs of its own, and the same random numbers. The result may be a tensor,
     plain data, or a tuple, list or dict of them; a program that writes into its inputs should return those, too.
@@ -35,7 +35,7 @@ class Trial:
 
     name: str  # completes "For ..."
     text: str
-    question: Any = None  # plain data, with which the student's function is called
+    question: Json = None  # plain data, with which the student's function is called
     accepts: Callable[[Inputs], str] = lambda inputs: ""  # a sentence about inputs that do not count; empty if they do
     explain: Callable[[Inputs], str] = lambda inputs: ""  # why the wrong program may have come off, where that is known
     graphs: int = 0  # programs that the inputs may hold
@@ -47,37 +47,33 @@ class Trial:
 
 
 class CounterexampleAnswer:
-    """Asks the student's function for inputs in one worker, and runs programs on them in another."""
+    """Ask the student's function for inputs in one worker, and run programs on them in another."""
 
     def __init__(self, student: Session, clean: Session) -> None:
         self._student, self._clean = student, clean
         self._loaded = ""
 
     def ask(self, trial: Trial) -> Inputs:
-        """The inputs that the student's function returns, checked; raises `CheckFailedError` for what cannot count."""
-        reply, _ = self._student.call({"question": trial.question})
-        if set(reply.body) != {"inputs", "graphs"}:
-            raise MalformedAnswerError("The worker sent a reply of another form.")
-        inputs = Inputs(read_values(reply.body["inputs"], reply.body["graphs"], reply.tensors))
+        """Return the inputs that the function gives, checked; raises `CheckFailedError` for what cannot count."""
+        reply, _ = self._student.call(FindInputs(trial.question))
+        inputs = Inputs(read_values(reply))
         require_bounded(inputs, graphs=trial.graphs, max_elements=trial.max_elements, max_number=trial.max_number)
         if complaint := trial.accepts(inputs):
             raise CheckFailedError(complaint)
         return inputs
 
     def run(self, trial: Trial, program: str, inputs: Inputs, seed: int, *, double: bool = False) -> Values:
-        """The result of the trial's function ``program`` on ``inputs``."""
+        """Return the result of the trial's function `program` on `inputs`."""
         if trial.text != self._loaded:
-            self._clean.reload({"mode": "trial", "parts": [{"name": "program", "text": trial.text}]}, ())
+            self._clean.reload(LoadTrial(trial.text), ())
             self._loaded = trial.text
-        body = {"program": program, "seed": seed, "double": double, **inputs.values.data}
-        reply, _ = self._clean.call(body, inputs.values.tensors)
-        if set(reply.body) != {"result", "graphs"}:
-            raise MalformedAnswerError("The worker sent a reply of another form.")
-        return read_values(reply.body["result"], reply.body["graphs"], reply.tensors)
+        request = RunTrial(program, seed, double, inputs.values.packed)
+        reply, _ = self._clean.call(request, inputs.values.tensors)
+        return read_values(reply)
 
 
 def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[CounterexampleAnswer, Draw], None]:
-    """A check that the answer is a counterexample to the wrong program of each trial; its points are shared equally."""
+    """Return a check that the answer disproves the wrong program of each trial; its points are shared equally."""
 
     def run(answer: CounterexampleAnswer, draw: Draw) -> None:
         share_among(trials(draw), lambda trial: _require_disproved(answer, trial, draw), noun="versions")
@@ -123,9 +119,9 @@ def _result(
 
 
 def difference(actual: Values, truth: Values, eager: Values) -> str:
-    """A sentence about the first place where ``actual`` is not the reference by the error rule; empty if there is none.
+    """Return a sentence about the first place where `actual` breaks the error rule; empty if there is none.
 
-    ``truth`` is the reference in double precision, ``eager`` at the inputs' own.
+    `truth` is the reference in double precision, `eager` at the inputs' own.
     """
     if form := _form_differs(actual, eager):
         return f"It gives {form}."
@@ -145,7 +141,7 @@ def difference(actual: Values, truth: Values, eager: Values) -> str:
 
 
 def _form_differs(actual: Values, expected: Values) -> str:
-    """What is given where something of another structure, shape or dtype is right; empty if the form is the same."""
+    """Say what is given where another structure, shape or dtype is right; empty if the form is the same."""
     found, wanted = leaves(actual), leaves(expected)
     if found.keys() != wanted.keys():
         return f"{', '.join(found) or 'nothing'} where {', '.join(wanted) or 'nothing'} is right"

@@ -1,13 +1,11 @@
 """Values that a worker sent: plain data with tensors and graphs in it, checked, and read into the host's own objects.
 
-For the form in which they cross, see `autograder.worker.kinds.counterexample`. A graph is looked up in the allow-list
-and rebuilt, as every graph that comes from a student; nothing of it runs here.
+For the form in which they cross, see `autograder.protocol.requests.counterexample`. A graph is looked up in the
+allow-list and rebuilt, as every graph that comes from a student; nothing of it runs here.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +16,9 @@ from autograder.host import shared_inputs
 from autograder.host.artifacts import ArtifactRefusedError, read_artifact
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
-from autograder.protocol import Message, RawTensor
+from autograder.protocol import Json, RawTensor, Result
+from autograder.protocol.requests.counterexample import PackedGraph, PackedValue
+from autograder.protocol.requests.graph import WrittenGraph
 from course_lib.graph import from_data
 
 MAX_VALUES = 2000
@@ -32,71 +32,69 @@ MAX_GRAPHS = 8
 class Values:
     """A value in two forms: as it crossed, and as Python objects."""
 
-    data: dict[str, Any]  # {"inputs": JSON, "graphs": [...]}, to be sent on
+    packed: PackedValue  # to be sent on
     tensors: tuple[torch.Tensor, ...]
     value: Any
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a student's function returned."""
+    """The inputs that a student's function returned."""
 
     values: Values
 
     @property
     def value(self) -> Any:
-        """The inputs as Python objects; programs among them are graph modules, which nobody may call in the host."""
+        """Return the inputs as Python objects; programs are graph modules, which nobody may call in the host."""
         return self.values.value
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The items of a tuple, or the one value."""
+        """Return the items of a tuple, or the one value."""
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
     @property
     def graphs(self) -> list[fx.GraphModule]:
-        """The programs among the inputs."""
+        """Return the programs among the inputs."""
         return [leaf for leaf in leaves(self.values).values() if isinstance(leaf, fx.GraphModule)]
 
 
-def read_values(data: Any, graphs: Any, raws: Sequence[RawTensor]) -> Values:
+def read_values(reply: Result[PackedValue]) -> Values:
     """Read what a worker sent.
 
     Raises `MalformedAnswerError` for a form that no worker sends, and `CheckFailedError` for a graph that holds what no
     graph may.
     """
-    tensors = tuple(map(shared_inputs.to_torch, raws))
-    if not isinstance(graphs, list) or len(graphs) > MAX_GRAPHS:
+    packed = reply.body
+    tensors = tuple(map(shared_inputs.to_torch, reply.tensors))
+    if len(packed.graphs) > MAX_GRAPHS:
         raise _malformed()
-    rebuilt = [_graph(entry, raws) for entry in graphs]
+    rebuilt = [_graph(entry, reply.tensors) for entry in packed.graphs]
     reader = _Reader(tensors, rebuilt)
-    return Values({"inputs": data, "graphs": graphs}, tensors, reader.read(data))
+    return Values(packed, tensors, reader.read(packed.value))
 
 
-def _graph(entry: Any, raws: Sequence[RawTensor]) -> fx.GraphModule:
-    if not isinstance(entry, dict) or set(entry) != {"graph", "tensors"} or not isinstance(entry["tensors"], dict):
+def _graph(entry: PackedGraph, raws: Sequence[RawTensor]) -> fx.GraphModule:
+    if not all(number < len(raws) for number in entry.tensors.values()):
         raise _malformed()
-    numbers = entry["tensors"]
-    if not all(type(n) is int and 0 <= n < len(raws) for n in numbers.values()):
-        raise _malformed()
-    reply = Message(
-        {"graph": entry["graph"], "paths": list(numbers)}, tuple(raws[number] for number in numbers.values())
-    )
+    written = WrittenGraph(entry.graph, tuple(entry.tensors))
     try:
-        artifact = read_artifact(reply, max_nodes=MAX_NODES)
+        artifact = read_artifact(
+            Result(written, [raws[number] for number in entry.tensors.values()]), max_nodes=MAX_NODES
+        )
     except ArtifactRefusedError as error:
         raise CheckFailedError(f"The program that was returned is refused: {error}") from None
     return from_data(artifact.graph, artifact.tensors)
 
 
 class _Reader:
-    """Reads one value, counting its parts against one limit."""
+    """Read one value, counting its parts against one limit."""
 
     def __init__(self, tensors: Sequence[torch.Tensor], graphs: Sequence[fx.GraphModule]) -> None:
         self._places = {"tensor": tensors, "graph": graphs}
         self._count = 0
 
-    def read(self, data: Any, depth: int = 0) -> Any:
+    def read(self, data: Json, depth: int = 0) -> Any:
         self._count += 1
         if depth > MAX_DEPTH or self._count > MAX_VALUES:
             raise CheckFailedError(
@@ -115,7 +113,7 @@ class _Reader:
         ((tag, content),) = data.items()
         return self._tagged(tag, content, depth)
 
-    def _tagged(self, tag: str, content: Any, depth: int) -> Any:
+    def _tagged(self, tag: str, content: Json, depth: int) -> Any:
         if tag in self._places and type(content) is int and 0 <= content < len(self._places[tag]):
             return self._places[tag][content]
         if tag == "tuple" and type(content) is list:
@@ -127,8 +125,8 @@ class _Reader:
         raise _malformed()
 
 
-def leaves(values: Values) -> dict[str, Any]:
-    """Tensors, graphs and plain values by their place, such as ``the result[0]``."""
+def leaves(values: Values) -> Mapping[str, Any]:
+    """Return tensors, graphs and plain values by their place, such as `the result[0]`."""
     return dict(_leaves(values.value, "the result"))
 
 

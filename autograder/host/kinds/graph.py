@@ -1,10 +1,7 @@
 """Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -12,31 +9,29 @@ from autograder.host import comparison, shared_inputs
 from autograder.host.artifacts import Artifact, ArtifactRefusedError, dead_calls, read_artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
-from autograder.host.kinds.callable import CallableAnswer, Case, Reply, as_tuple
+from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, read_called
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Program, Traced, draw_inputs, traced
+from autograder.protocol.requests.callable import CallGraph
+from autograder.protocol.requests.graph import InputForm, Transform
+from autograder.protocol.requests.loads import LoadGraph
 
 
 @dataclass
 class GraphAnswer:
-    """Calls the student's pass in one worker, and runs what it returned in one that never saw the student's code."""
+    """Call the student's pass in one worker, and run what it returned in one that never saw the student's code."""
 
     student: Session
     clean: Session
     counted: dict[str, float] = field(default_factory=dict)
-    _held: _Held | None = field(default=None, init=False, repr=False)
+    _held: "_Held | None" = field(default=None, init=False, repr=False)
 
     def transform(self, program: Traced) -> Artifact:
-        """The graph that the pass makes of ``program``, checked and rebuilt by the host."""
-        body = {
-            "graph": program.graph,
-            "paths": list(program.tensors),
-            "inputs": [
-                {"shape": list(s.shape), "dtype": str(s.dtype).removeprefix("torch.")} for s in program.program.inputs
-            ],
-        }
-        reply = self.student.call_with(body, [shared_inputs.to_raw(t) for t in program.tensors.values()])
+        """Return the graph that the pass makes of `program`, checked and rebuilt by the host."""
+        forms = tuple(InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in program.program.inputs)
+        request = Transform(program.graph, tuple(program.tensors), forms)
+        reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in program.tensors.values()])
         try:
             return read_artifact(reply, max_nodes=4 * len(program.graph["nodes"]) + 64)
         except ArtifactRefusedError as error:
@@ -51,13 +46,24 @@ class GraphAnswer:
         count: bool = False,
         training: bool = False,
     ) -> Reply:
-        """Run a rebuilt graph on ``inputs``, with ``cotangents`` also backward, with ``count`` counting its cost.
+        """Run a rebuilt graph on `inputs`, with `cotangents` also backward, with `count` counting its cost.
 
-        It runs in evaluation mode, with ``training`` in the modes that its modules came with.
+        It runs in evaluation mode, with `training` in the modes that its modules came with.
         """
         self._hold(artifact, None if training else False)
-        wrt = range(len(inputs)) if cotangents else ()
-        return _RebuiltAnswer(self.clean).call(Case(tuple(inputs)), cotangents=cotangents, wrt=wrt, count=count)
+        return self._call(inputs, cotangents, restored=True, count=count)
+
+    def run_again(self, inputs: Sequence[torch.Tensor]) -> Reply:
+        """Run the graph that was run last once more, with its own tensors as that run has left them."""
+        return self._call(inputs, (), restored=False, count=False)
+
+    def _call(
+        self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], *, restored: bool, count: bool
+    ) -> Reply:
+        call, tensors = placed_call(Case(tuple(inputs)), cotangents, range(len(inputs)) if cotangents else ())
+        result, mutated = self.clean.call(CallGraph(call, restored, count), tensors)
+        reply = read_called(result.body.called, result.tensors, mutated, len(call.wrt))
+        return replace(reply, cost=result.body.cost)
 
     def _hold(self, artifact: Artifact, training: bool | None) -> None:
         """Have the clean worker rebuild the graph, unless it holds just that already."""
@@ -67,35 +73,27 @@ class GraphAnswer:
             held is None
             or held.artifact is not artifact
             or held.load is not self.clean.load
-            or (held.load["training"], held.versions) != (training, versions)
+            or (held.load.training, held.versions) != (training, versions)
         ):
-            load = {"mode": "rebuilt", "graph": artifact.graph, "paths": list(artifact.tensors), "training": training}
+            load = LoadGraph(artifact.graph, tuple(artifact.tensors), training)
             self.clean.reload(load, [shared_inputs.to_raw(t) for t in artifact.tensors.values()])
             held = _Held(artifact, load, versions)
         self._held = held
 
 
-class _RebuiltAnswer(CallableAnswer):
-    """Calls a rebuilt graph with its own tensors as the host sent them, whatever earlier calls wrote into them."""
-
-    def _body(self, case: Case) -> tuple[dict[str, Any], list[torch.Tensor]]:
-        body, tensors = super()._body(case)
-        return {**body, "anew": True}, tensors
-
-
 @dataclass(frozen=True)
 class _Held:
-    """What the clean worker was last given: a graph, and how often its tensors had been written to by then."""
+    """The graph that the clean worker holds, and the versions of its tensors when they were sent."""
 
     artifact: Artifact
-    load: dict[str, Any]
+    load: LoadGraph
     versions: list[int]
 
 
 def rewrites(
     programs: Sequence[Program], operator: str, *, gradients: bool = False
 ) -> Callable[[GraphAnswer, Draw], None]:
-    """A check that every program is rewritten onto ``operator`` as often as it must be, and means the same afterwards.
+    """Return a check that every program calls `operator` as often as it must, and still computes the same.
 
     Its points are shared equally among the programs.
     """
@@ -128,7 +126,7 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
 
 
 def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
-    """Each fused call replaces two calls or more: one that stands beside what it should replace saves nothing."""
+    """Require that each fused call replaces two calls or more; one beside the calls it should replace saves nothing."""
     before = sum(n.op.startswith("call_") for n in program.module.graph.nodes)
     enough = before - program.program.fused
     if artifact.calls() > enough:
@@ -151,7 +149,7 @@ def require_equal(
     draw: Draw,
     gradients: bool,
 ) -> Reply:
-    """Run a rebuilt graph, and raise `CheckFailedError` unless it does what ``program`` does; returns what it gave."""
+    """Run a rebuilt graph and return what it gave; raises `CheckFailedError` unless it does what `program` does."""
     where = (
         f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
     )
@@ -193,7 +191,7 @@ def _require_same_mutation(reply: Reply, inputs: Sequence[torch.Tensor], program
 def costs(
     program: Program, operator: str, *, launches: int, minimum_bytes: Callable[[Sequence[torch.Tensor]], int]
 ) -> Callable[[GraphAnswer, Draw], None]:
-    """A check that the rewritten program launches at most ``launches`` operators and moves the minimum of bytes.
+    """Return a check that the rewritten program launches at most `launches` operators and moves the minimum of bytes.
 
     The counts are made in the clean worker while it runs the rebuilt graph, and are shown in the report.
     """
@@ -202,14 +200,14 @@ def costs(
         source = traced(program, draw)
         artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
         inputs = draw_inputs(program.inputs, draw)
-        cost = answer.run(artifact, inputs, count=True).cost
-        moved, least = cost["bytes_read"] + cost["bytes_written"], minimum_bytes(inputs)
+        cost = answer.run(artifact, inputs, count=True).counted
+        moved, least = cost.bytes_read + cost.bytes_written, minimum_bytes(inputs)
         answer.counted.update(
-            launches=cost["launches"], launches_minimum=launches, bytes_moved=moved, bytes_moved_minimum=least
+            launches=cost.launches, launches_minimum=launches, bytes_moved=moved, bytes_moved_minimum=least
         )
-        if cost["launches"] > launches or moved > least:
+        if cost.launches > launches or moved > least:
             raise CheckFailedError(
-                f"In the program {program.name} the result launches {cost['launches']} operators and moves "
+                f"In the program {program.name} the result launches {cost.launches} operators and moves "
                 f"{moved:,} bytes; {launches} and {least:,} are enough."
             )
 

@@ -4,8 +4,6 @@ A misconception is a wrong formula and a sentence: when an answer fails a check 
 the sentence is the message. So a student hears what was thought, not only that the numbers differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +21,7 @@ class Misconception:
 
 
 def explained(reply: Reply, case: Case, names: Sequence[str], misconceptions: Sequence[Misconception]) -> str:
-    """The sentence of the first misconception that gives just this reply; empty if none does."""
+    """Return the sentence of the first misconception that gives just this reply; empty if none does."""
     return next((m.says for m in misconceptions if _gives(m, reply, case, names)), "")
 
 
@@ -36,7 +34,7 @@ def _gives(misconception: Misconception, reply: Reply, case: Case, names: Sequen
 
 
 def explained_value(found: Any, question: Any, misconceptions: Sequence[Misconception]) -> str:
-    """As `explained`, for answers that are plain data."""
+    """Do the same as `explained` for answers that are plain data."""
     for misconception in misconceptions:
         try:
             expected = misconception.formula(question)

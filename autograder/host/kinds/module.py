@@ -4,8 +4,6 @@ The worker builds the module from the host's arguments, loads the host's state i
 the state cross, and outputs and gradients; the module itself never does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,9 +14,10 @@ from autograder.host import shared_inputs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
-from autograder.host.kinds.callable import CallableAnswer, Case, Reply, placed, read_reply
+from autograder.host.kinds.callable import CallableAnswer, Case, Reply, placed, placed_call, read_called
 from autograder.host.session import Session
-from autograder.protocol import Message
+from autograder.protocol import Result
+from autograder.protocol.requests.module import CallModule, Described, DescribeModule
 
 FOLDER = {"folder": True}
 """As an argument of a build: the path of an empty folder in the worker, of which every file crosses, as bytes."""
@@ -26,7 +25,7 @@ FOLDER = {"folder": True}
 
 @dataclass(frozen=True)
 class Build:
-    """How the entry point is called to make the module; plain data, tensors and `FOLDER` may stand in it."""
+    """The call of the entry point that makes the module; plain data, tensors and `FOLDER` may stand in it."""
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +33,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Description:
-    """What a fresh module holds, by name, in the order of its state dict; the tensors are the host's own."""
+    """The contents of a fresh module, by name, in the order of its state dict; the tensors are the host's own."""
 
     parameters: Mapping[str, torch.Tensor]
     buffers: Mapping[str, torch.Tensor]
@@ -42,7 +41,7 @@ class Description:
 
 
 class ModuleAnswer:
-    """Has the student's module built, described and run; the clean worker is for what reads its files."""
+    """Have the student's module built, described and run; the clean worker is for what reads its files."""
 
     def __init__(self, student: Session, clean: Session) -> None:
         self.student, self.clean = student, clean
@@ -50,14 +49,14 @@ class ModuleAnswer:
     def describe(self, build: Build, *, training: bool = False) -> Description:
         """Build the module and tell what it holds."""
         tensors: list[torch.Tensor] = []
-        body = {"build": _placed(build, tensors), "training": training}
-        message, _ = self.student.call(body, tensors)
-        return _description(message)
+        request = DescribeModule(placed(build.args, build.kwargs, tensors), training)
+        result, _ = self.student.call(request, tensors)
+        return _description(result)
 
-    def built(self, build: Build, state: Mapping[str, torch.Tensor], *, training: bool = False) -> BuiltModule:
-        """The module with the host's ``state``, to be called on tensors, also by the ready-made checks of the kit.
+    def built(self, build: Build, state: Mapping[str, torch.Tensor], *, training: bool = False) -> "BuiltModule":
+        """Return the module with the host's `state`, to be called on tensors, also by ready-made checks.
 
-        It is built when it is called, and anew each time, in the precision of the state. A state that does not fit
+        It is built again for each call, in the precision of the state. A state that does not fit
         costs the check that calls.
         """
         return BuiltModule(self.student, build, state, training)
@@ -76,32 +75,24 @@ class BuiltModule(CallableAnswer):
         *,
         cotangents: Sequence[torch.Tensor] = (),
         wrt: Sequence[int] = (),
-        count: bool = False,
         by: Sequence[str] = (),
     ) -> Reply:
-        """Call once, as a `CallableAnswer`; gradients by the parameters named ``by`` come after those of ``wrt``."""
-        tensors: list[torch.Tensor] = []
-        body: dict[str, Any] = {
-            "args": [placed(a, tensors) for a in case.args],
-            "kwargs": {k: placed(a, tensors) for k, a in case.kwargs.items()},
-            "wrt": list(wrt),
-            "by": list(by),
-            "count": count,
-            "training": self.training,
-        }
-        arguments = len(tensors)
-        body["cotangents"] = [placed(c, tensors)["tensor"] for c in cotangents]
-        body["state"] = {name: placed(value, tensors)["tensor"] for name, value in self.state.items()}
-        body["build"] = _placed(self.build, tensors)
-        message, mutated = self.student.call(body, tensors)
-        reply = read_reply(message, mutated, len(wrt) + len(by))
+        """Call once, as a `CallableAnswer`; gradients by the parameters named `by` come after those of `wrt`."""
+        call, tensors = placed_call(case, cotangents, wrt)
+        arguments = len(tensors) - len(cotangents)
+        state = {name: len(tensors) + i for i, name in enumerate(self.state)}
+        tensors += self.state.values()
+        build = placed(self.build.args, self.build.kwargs, tensors)
+        request = CallModule(build, self.training, state, tuple(by), call)
+        result, mutated = self.student.call(request, tensors)
+        reply = read_called(result.body, result.tensors, mutated, len(wrt) + len(by))
         return replace(reply, mutated=tuple(i for i in reply.mutated if i < arguments))
 
 
 def on_built(
     build: Callable[[ModuleAnswer, Draw], BuiltModule], run: Callable[[Any, Draw], None]
 ) -> Callable[[ModuleAnswer, Draw], None]:
-    """A ready-made check on functions, run on the module that ``build`` makes of the answer."""
+    """Return a ready-made check on functions, run on the module that `build` makes of the answer."""
 
     def check(answer: ModuleAnswer, draw: Draw) -> None:
         run(build(answer, draw), draw)
@@ -109,22 +100,12 @@ def on_built(
     return check
 
 
-def _placed(build: Build, tensors: list[torch.Tensor]) -> dict[str, Any]:
-    return {
-        "args": [placed(a, tensors) for a in build.args],
-        "kwargs": {k: placed(a, tensors) for k, a in build.kwargs.items()},
-    }
-
-
-def _description(message: Message) -> Description:
-    groups = [message.body.get(key) for key in ("parameters", "buffers", "files")]
-    names = [name for group in groups if isinstance(group, list) for name in group]
-    if not all(isinstance(g, list) for g in groups) or not all(type(n) is str and len(n) <= 1000 for n in names):
-        raise MalformedAnswerError("The worker sent a reply of another form.")
-    parameters, buffers, files = (list(g) for g in groups if isinstance(g, list))
-    if len(names) != len(message.tensors) or any(len(set(g)) != len(g) for g in (parameters, buffers, files)):
+def _description(result: Result[Described]) -> Description:
+    groups = (result.body.parameters, result.body.buffers, result.body.files)
+    if sum(map(len, groups)) != len(result.tensors) or any(len(set(names)) != len(names) for names in groups):
         raise MalformedAnswerError("The worker sent tensors that do not fit their names.")
-    tensors = iter(message.tensors)
+    tensors = iter(result.tensors)
+    parameters, buffers, files = groups
     return Description(
         {name: shared_inputs.to_torch(next(tensors)) for name in parameters},
         {name: shared_inputs.to_torch(next(tensors)) for name in buffers},

@@ -4,8 +4,6 @@ The host counts what the graph calls, knows every one of its tensors by its name
 into them, and holds the graph against the model itself. So a weight that was copied, renamed or forgotten shows.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +19,7 @@ from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer, require_equal
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
+from autograder.protocol.requests.schedule import Schedule
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8
 MAX_NODES = 600
@@ -30,7 +29,7 @@ MAX_NODES = 600
 class Scheduled:
     """A model to schedule, and what has to be left of it.
 
-    ``counts`` names targets as a graph's data has them, such as "torch.nn.functional.linear" or, for a module,
+    `counts` names targets as a graph's data has them, such as "torch.nn.functional.linear" or, for a module,
     "torch.nn.Linear"; an operator counts in any overload.
     """
 
@@ -52,23 +51,23 @@ class Scheduled:
 
 @dataclass
 class ScheduleAnswer(GraphAnswer):
-    """Has the student's schedule applied in one worker, and runs what was built in another."""
+    """Have the student's schedule applied in one worker, and run what was built in another."""
 
     def scheduled(self, model: Scheduled, state: Mapping[str, torch.Tensor]) -> Artifact:
-        """The graph of what the schedule builds, checked and rebuilt by the host."""
-        body = {
-            "text": inspect.getsource(schedule_models),
-            "arguments": dict(model.arguments),
-            "state": list(state),
-            "training": model.training,
-            "scheduled_in_training": model.training != model.switched,
-            "question": list(model.question),
-            "times": model.times,
-            "part": model.part,
-            "leaves": list(model.leaves),
-            "operator": model.operator,
-        }
-        reply = self.student.call_with(body, [shared_inputs.to_raw(t) for t in state.values()])
+        """Return the graph of what the schedule builds, checked and rebuilt by the host."""
+        request = Schedule(
+            text=inspect.getsource(schedule_models),
+            arguments=dict(model.arguments),
+            state=tuple(state),
+            training=model.training,
+            scheduled_in_training=model.training != model.switched,
+            question=model.question,
+            times=model.times,
+            part=model.part,
+            leaves=model.leaves,
+            operator=model.operator,
+        )
+        reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in state.values()])
         try:
             return read_artifact(reply, max_nodes=MAX_NODES)
         except ArtifactRefusedError as error:
@@ -79,9 +78,10 @@ Run = Callable[[ScheduleAnswer, Draw], None]
 
 
 def schedules(models: Sequence[Scheduled], *, gradients: bool = False, together: bool = False) -> Run:
-    """A check that each model is left with the right calls and computes what it did; its points are shared equally.
+    """Return a check that each model is left with the right calls and computes what it did.
 
-    With ``together`` there are points only if all are right, as where a model is to be left as it is.
+    Its points are shared equally. With `together` there are points only if all are right, as for a model
+    that is to stay as it is.
     """
 
     def run(answer: ScheduleAnswer, draw: Draw) -> None:
@@ -97,7 +97,7 @@ def schedules(models: Sequence[Scheduled], *, gradients: bool = False, together:
 
 
 def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, gradients: bool = False) -> Artifact:
-    """Apply the schedule to one model with fresh weights, and raise `CheckFailedError` unless the result is right."""
+    """Apply the schedule to one model with fresh weights; raises `CheckFailedError` unless the result is right."""
     encoder = schedule_models.Encoder(**model.arguments)
     source = _source(model, encoder)
     _redraw(encoder, draw)
@@ -122,7 +122,7 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
 def _require_launches(answer: ScheduleAnswer, artifact: Artifact, source: Traced, model: Scheduled, draw: Draw) -> None:
     if model.launches is None:
         return
-    found = answer.run(artifact, draw_inputs(source.program.inputs, draw), count=True).cost["launches"]
+    found = answer.run(artifact, draw_inputs(source.program.inputs, draw), count=True).counted.launches
     answer.counted.update(launches=found, launches_minimum=model.launches)
     if found > model.launches:
         raise CheckFailedError(
@@ -131,7 +131,7 @@ def _require_launches(answer: ScheduleAnswer, artifact: Artifact, source: Traced
 
 
 def _source(model: Scheduled, encoder: schedule_models.Encoder) -> Traced:
-    """The model, or the part that is meant, as a program to compare with; it shares the encoder's weights."""
+    """Return the model, or the part that is meant, as a program to compare with; it shares the encoder's weights."""
     part = encoder.get_submodule(model.part)
     inputs, *others = [_inputs(model.part, sequence) for sequence in (SEQUENCE, 1)]
     program = Program(model.name, lambda: part, inputs, 0, tuple(others), model.reason, training=model.training)
@@ -184,7 +184,7 @@ def _require_counts(artifact: Artifact, model: Scheduled) -> None:
 
 
 def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
-    """What the graph calls, modules by their class, and the numbers and flags each call is given."""
+    """Return what the graph calls, modules by their class, and the numbers and flags each call is given."""
     modules = artifact.graph["modules"]
     return [
         (modules[n["target"]]["class"] if n["op"] == "call_module" else n["target"], _numbers(n))

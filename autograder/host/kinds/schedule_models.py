@@ -4,8 +4,6 @@ Where no names are given they are those of `course_lib.models`, which the notebo
 sent to the worker, which builds the model from it and gets the host's weights. So it imports nothing but PyTorch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 
@@ -27,7 +25,7 @@ class SelfAttention(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(batch, sequence, width) in and out; the mask broadcasts to (batch, heads, sequence, sequence)."""
+        """Map (batch, sequence, width) to the same; the mask broadcasts to (batch, heads, sequence, sequence)."""
         query, key, value = (self._heads_of(name, hidden) for name in ("query", "key", "value"))
         scores = torch.matmul(query, key.transpose(-1, -2)) / math.sqrt(self.head_size)
         probabilities = self.dropout(torch.softmax(scores + mask, dim=-1))
@@ -48,7 +46,7 @@ class Projection(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-        """(batch, sequence, inside) and (batch, sequence, width) to (batch, sequence, width)."""
+        """Map (batch, sequence, inside) and (batch, sequence, width) to (batch, sequence, width)."""
         dropped = self.dropout(self.get_submodule(self.names.get("dense", "dense"))(hidden))
         return residual + dropped if self.residual_first else dropped + residual
 
@@ -57,7 +55,7 @@ class FastGelu(nn.Module):
     """An activation in a class of its own, as libraries have them: only its name says what it computes."""
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Any shape in and out."""
+        """Map any shape to itself."""
         return hidden * 0.5 * (1.0 + torch.erf(hidden / math.sqrt(2.0)))
 
 
@@ -65,7 +63,7 @@ class FastRelu(nn.Module):
     """Another activation in a class of its own."""
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Any shape in and out."""
+        """Map any shape to itself."""
         return torch.clamp_min(hidden, 0.0)
 
 
@@ -98,7 +96,7 @@ class FeedForward(nn.Module):
         self.projection = Projection(2 * width, width, names, dropout, residual_first)
 
     def forward(self, hidden: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-        """(batch, sequence, width) twice to (batch, sequence, width)."""
+        """Map (batch, sequence, width) twice to (batch, sequence, width)."""
         inner = self.get_submodule(self.names.get("dense", "dense"))(hidden)
         if self.kind in ACTIVATIONS:
             inner = self.get_submodule(self.names.get("activation", "activation"))(inner)
@@ -133,7 +131,7 @@ class TransformerLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(width, eps=eps)
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(batch, sequence, width) in and out."""
+        """Map (batch, sequence, width) to the same."""
         attention, norm, forward = (
             self.get_submodule(self.names.get(name, name)) for name in ("attention", "attention_norm", "feed_forward")
         )

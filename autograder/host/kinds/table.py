@@ -1,9 +1,6 @@
-"""What belongs to each kind of exercise: how the worker loads the answer, and what checks are given to call it."""
-
-from __future__ import annotations
+"""What checks call in each kind of exercise, by the stem that the kind has on both sides."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from autograder.host.exercise import Kind
@@ -18,23 +15,15 @@ from autograder.host.kinds.schedule import ScheduleAnswer
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.session import Session
 
-
-@dataclass(frozen=True)
-class Form:
-    """One kind of answer, for the worker and for the checks."""
-
-    mode: str  # of the worker; see `autograder.worker.main`
-    answer: Callable[[Session, Session], Any]  # of the student's worker and of a clean one
-
-
-FORMS: Mapping[Kind, Form] = {
-    Kind.ANALYSIS: Form("analysis", lambda student, clean: AnalysisAnswer(student)),
-    Kind.ARCHIVE: Form("archive", ArchiveAnswer),
-    Kind.CALLABLE: Form("callable", lambda student, clean: CallableAnswer(student)),
-    Kind.CAPTURED: Form("captured", CapturedAnswer),
-    Kind.COUNTEREXAMPLE: Form("counterexample", CounterexampleAnswer),
-    Kind.GRAPH: Form("graph", GraphAnswer),
-    Kind.MODULE: Form("module", ModuleAnswer),
-    Kind.SCHEDULE: Form("schedule", ScheduleAnswer),
-    Kind.VALUE: Form("value", ValueAnswer),
+KINDS: Mapping[Kind, Callable[[Session, Session], Any]] = {
+    Kind.ANALYSIS: lambda student, clean: AnalysisAnswer(student),
+    Kind.ARCHIVE: ArchiveAnswer,
+    Kind.CALLABLE: lambda student, clean: CallableAnswer(student),
+    Kind.CAPTURED: CapturedAnswer,
+    Kind.COUNTEREXAMPLE: CounterexampleAnswer,
+    Kind.GRAPH: GraphAnswer,
+    Kind.MODULE: ModuleAnswer,
+    Kind.SCHEDULE: ScheduleAnswer,
+    Kind.VALUE: ValueAnswer,
 }
+"""Each is made of the session that holds the student's code and of one that never does."""

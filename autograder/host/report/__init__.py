@@ -1,4 +1,4 @@
-"""What the grader shows people of one exercise, as HTML and as text."""
+"""The report of one exercise, as HTML and as text."""
 
 from autograder.host.report.exercise_html import exercise_html
 from autograder.host.report.exercise_text import exercise_text

@@ -1,11 +1,9 @@
-"""One exercise as a piece of HTML that stands alone: in a notebook output, in feedback, in the class report.
+"""The report of one exercise as HTML that stands alone: in a notebook output, in feedback, in the class report.
 
-Nothing sanitises this piece after us, so it is built by `markup`, which escapes every string. Its styles are
-inline, because pages that show untrusted notebooks drop style elements. Colours are translucent, so that it
-reads on light and on dark pages, and each meaning is also a word.
+Nothing sanitises this HTML later, so `markup` builds it and escapes every string. Styles are inline, because pages
+that show untrusted notebooks drop style elements. Colours are translucent, so the report is readable on light and
+dark pages, and each meaning is also a word.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
@@ -34,7 +32,7 @@ _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere"
 _NOTE = f"margin:8px 0;padding:6px 12px;{_WRAPPED};border-left:4px solid"
 _MESSAGE = f"{_NOTE} rgba({_AMBER},.8);background:rgba({_AMBER},.1)"
 _REMARK = f"{_NOTE} rgba({_GREY},.5);background:rgba({_GREY},.08)"
-# notebook pages style every table, so what must not be inherited is set on the table and on each cell
+# notebook pages style every table, so table and cells set every property that must not be inherited
 _TABLE = "border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 0;font:inherit"
 _CELL = "text-align:left;line-height:1.5;vertical-align:top;padding:4px 12px 4px 0;border:0;white-space:normal"
 _NARROW = (
@@ -54,10 +52,10 @@ _TINTS = {
 
 
 def exercise_html(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hidden: bool = False) -> Html:
-    """The report of one exercise as HTML: marks, checks with messages, counted cost beside the minimum.
+    """Return the report of one exercise as HTML: marks, checks with messages, counted cost beside the minimum.
 
-    Hidden checks appear by category only; ``show_hidden`` is for instructors. ``notes`` are sentences to put
-    below the marks.
+    Hidden checks appear by category only; `show_hidden` is for instructors. `notes` are sentences to put below the
+    marks.
     """
     remarks = [note for note in dict.fromkeys(notes) if note and note != record.message]
     return element(
@@ -136,7 +134,7 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
 
 
 def _speed(speed: SpeedRecord) -> Html:
-    """The ratio on a line, with its interval as a band and marks where it is asked to be."""
+    """Draw the ratio on a line, with its interval as a band and marks for the ratios asked for."""
     at = speed_words.places(speed)
     marks = [
         _mark(at["same"], _GREY, "1: as fast as the baseline"),

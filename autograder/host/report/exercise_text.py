@@ -1,6 +1,4 @@
-"""One exercise as plain text, for terminals and for people who cannot or will not read HTML."""
-
-from __future__ import annotations
+"""The report of one exercise as plain text, for terminals and for people who do not read HTML."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -26,10 +24,10 @@ LINE_CHARACTERS = 40
 
 
 def exercise_text(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hidden: bool = False) -> str:
-    """The report of one exercise in plain text.
+    """Return the report of one exercise in plain text.
 
-    Hidden checks appear by category only; ``show_hidden`` is for instructors. ``notes`` are sentences to put
-    below the marks.
+    Hidden checks appear by category only; `show_hidden` is for instructors. `notes` are sentences to put below the
+    marks.
     """
     return "\n".join(_lines(record, notes, show_hidden))
 

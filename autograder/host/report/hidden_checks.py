@@ -1,13 +1,11 @@
-"""What a student may learn of hidden checks: their category, and whether all of that category passed."""
-
-from __future__ import annotations
+"""What students may see of hidden checks: their category, and whether all checks of that category passed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from autograder.host.records import CheckRecord, CheckStatus
 
-# the worst of a category is what it shows
+# a category shows its worst status
 _WORST_FIRST = (CheckStatus.ERROR, CheckStatus.FAILED, CheckStatus.PASSED, CheckStatus.NOT_ASSESSED)
 
 
@@ -22,7 +20,7 @@ class HiddenCategory:
 
 
 def hidden_categories(checks: Iterable[CheckRecord]) -> list[HiddenCategory]:
-    """One line a category of the hidden ones among ``checks``, in the order in which they first appear."""
+    """Return one line for each category of hidden ones among `checks`, in order of first appearance."""
     groups: dict[str, list[CheckRecord]] = {}
     for check in checks:
         if check.hidden:

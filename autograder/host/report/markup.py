@@ -1,16 +1,14 @@
-"""Build HTML in which escaping cannot be forgotten: plain strings are escaped, only `Html` is kept as it is.
+"""Build HTML in which escaping cannot be forgotten: plain strings are escaped, only `Html` stays as it is.
 
 >>> element("p", "1 < 2 ", element("b", "yes"), style="color:red")
 Html('<p style="color:red">1 &lt; 2 <b>yes</b></p>')
 """
 
-from __future__ import annotations
-
 from autograder.host.report.safe_text import escaped
 
 
 class Html(str):
-    """Text that is HTML already, made by `element` and `joined` alone."""
+    """Text that is HTML already; only `element` and `joined` make it."""
 
     __slots__ = ()
 
@@ -19,7 +17,7 @@ class Html(str):
 
 
 def element(tag: str, *children: str, **attributes: str) -> Html:
-    """One element with its children, strings among them escaped; ``class_`` is the attribute ``class``.
+    """Return one element with its children, of which strings are escaped; `class_` is the attribute `class`.
 
     Empty attributes are left out, and underscores in their names become hyphens.
     """
@@ -29,12 +27,12 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
 
 
 def coded(text: str) -> Html:
-    """``text`` with what stands between backticks as code; a backtick without its partner stays one."""
+    """Return `text` with parts between backticks as code; a backtick without its partner stays as it is."""
     *pairs, last = text.split("`") if text.count("`") % 2 == 0 else [text]
     pieces = zip(pairs[::2], pairs[1::2], strict=True)
     return joined(*(joined(plain, element("code", code)) for plain, code in pieces), last)
 
 
 def joined(*children: str) -> Html:
-    """Children one after the other, strings among them escaped."""
+    """Return the children one after the other, of which strings are escaped."""
     return Html("".join(child if isinstance(child, Html) else escaped(child) for child in children))

@@ -1,7 +1,5 @@
 """A measured speed in words and numbers: the same for the page and the terminal."""
 
-from __future__ import annotations
-
 from autograder.host.records import SpeedRecord, SpeedVerdict
 
 VERDICTS = {
@@ -15,19 +13,19 @@ CONFIDENCE = "95 %"
 
 
 def headline(speed: SpeedRecord) -> str:
-    """The ratio with its interval, e.g. ``1.48 times as fast as the baseline (95 %: 1.44 to 1.53)``."""
+    """Return the ratio with its interval, e.g. `1.48 times as fast as the baseline (95 %: 1.44 to 1.53)`."""
     interval = f"{CONFIDENCE}: {speed.ratio_low:.2f} to {speed.ratio_high:.2f}"
     return f"{speed.ratio:.2f} times as fast as the baseline ({interval})"
 
 
 def details(speed: SpeedRecord) -> str:
-    """What the ratio rests on."""
+    """Return the times, the number of pairs and the device behind the ratio."""
     pairs = f"{speed.pairs} pairs" + (f" in {speed.attempts} attempts" if speed.attempts > 1 else "")
     return f"{time(speed.answer_us)} a call against {time(speed.baseline_us)}, {pairs}, {speed.device}"
 
 
 def asked(speed: SpeedRecord) -> str:
-    """What would be enough where speed earns points, and what is possible."""
+    """Return the ratios that earn points, and the ratio that is possible."""
     possible = f"{speed.ideal:g} is what the fewest bytes allow"
     if speed.verdict is SpeedVerdict.SHOWN:
         return possible
@@ -35,7 +33,7 @@ def asked(speed: SpeedRecord) -> str:
 
 
 def time(time_us: float) -> str:
-    """A time with a unit that suits it.
+    """Return a time with a suitable unit.
 
     >>> time(41.53), time(1234.0), time(2_500_000.0)
     ('41.5 µs', '1.23 ms', '2.5 s')
@@ -46,7 +44,7 @@ def time(time_us: float) -> str:
 
 
 def places(speed: SpeedRecord) -> dict[str, float]:
-    """Where the marks stand on a line from 0 to 1, which reaches a little beyond the largest of them."""
+    """Return the marks' places on a line from 0 to 1, which ends a little beyond the largest mark."""
     marks = {
         "same": 1.0,
         "passing": speed.passing,

@@ -1,6 +1,4 @@
-"""The words, marks and numbers of every report, so that the same thing is called the same everywhere."""
-
-from __future__ import annotations
+"""The words, marks and numbers of every report, so that reports use one name for each thing."""
 
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.report.hidden_checks import HiddenCategory
@@ -44,7 +42,7 @@ SHORT_WORDS = {
 
 
 def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
-    """A check's mark and word; while nothing is answered, no check has failed: it is open."""
+    """Return a check's mark and word; while the exercise is not answered, its checks are open, not failed."""
     if exercise is ExerciseStatus.NOT_FOUND:
         return "○ open"
     return f"{CHECK_MARKS[status]} {CHECK_WORDS[status]}"
@@ -54,7 +52,7 @@ _UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
 
 
 def number(value: float) -> str:
-    """A number as people write it.
+    """Return a number as people write it.
 
     >>> number(10.0), number(2.5), number(1536000.0), number(0.3333333)
     ('10', '2.5', '1,536,000', '0.333')
@@ -65,17 +63,17 @@ def number(value: float) -> str:
 
 
 def marks(points: float, max_points: float) -> str:
-    """Points out of points, e.g. ``7.5 / 10``."""
+    """Return points out of points, e.g. `7.5 / 10`."""
     return f"{number(round(points, 2))} / {number(round(max_points, 2))}"
 
 
 def percent(part: float, whole: float) -> int:
-    """``part`` of ``whole`` in percent, rounded down so that only everything is 100; 0 of nothing is 0."""
+    """Return `part` of `whole` in percent, rounded down so that only everything is 100; 0 of nothing is 0."""
     return int(100 * part / whole + 1e-9) if whole > 0 else 0
 
 
 def quantity(key: str, value: float) -> str:
-    """A counted or measured quantity in words, its unit taken from the end of its name.
+    """Return a counted or measured quantity in words, its unit taken from the end of its name.
 
     >>> quantity("bytes_moved", 4096), quantity("time_us", 41.5), quantity("peak_memory_bytes", 10)
     ('bytes moved 4,096', 'time 41.5 µs', 'peak memory 10 bytes')
@@ -87,17 +85,17 @@ def quantity(key: str, value: float) -> str:
 
 
 def quantity_name(key: str) -> str:
-    """The name of a quantity in words: ``bytes_moved`` is ``bytes moved``."""
+    """Return the name of a quantity in words: `bytes_moved` becomes `bytes moved`."""
     return key.replace("_", " ")
 
 
 def check_marks(check: CheckRecord | HiddenCategory) -> str:
-    """Points of a check out of its points; a dash where it was not assessed, which costs nothing."""
+    """Return points of a check out of its points; a dash where it was not assessed, which costs nothing."""
     return "–" if check.status is CheckStatus.NOT_ASSESSED else marks(check.points, check.max_points)
 
 
 def with_minimum(counted: dict[str, float]) -> tuple[list[tuple[str, float, float]], list[tuple[str, float]]]:
-    """Split quantities into those that come with their ``…_minimum`` and the rest, in their order.
+    """Split quantities into those that come with their `…_minimum` and the rest, in their order.
 
     >>> with_minimum({"launches": 3.0, "launches_minimum": 1.0, "matches": 2.0})
     ([('launches', 3.0, 1.0)], [('matches', 2.0)])
@@ -108,7 +106,7 @@ def with_minimum(counted: dict[str, float]) -> tuple[list[tuple[str, float, floa
 
 
 def discrimination_word(value: float | None) -> str:
-    """A check's discrimination with its sign, or a dash where there is none.
+    """Return a check's discrimination with its sign, or a dash where there is none.
 
     >>> discrimination_word(0.312), discrimination_word(-0.05), discrimination_word(None)
     ('+0.31', '-0.05', '–')
@@ -117,5 +115,5 @@ def discrimination_word(value: float | None) -> str:
 
 
 def status_word(record: ExerciseRecord) -> str:
-    """Why the exercise was not simply graded, in two or three words; empty if it was."""
+    """Return in two or three words why the exercise was not graded; empty if it was."""
     return SHORT_WORDS[record.status]

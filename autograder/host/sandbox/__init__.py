@@ -1,13 +1,12 @@
-"""Where student code runs: levels of isolation, probed by attacks that must fail, and one running worker.
+"""Run student code in isolation: five levels, probed by attacks that must fail, and one worker process at a time.
 
 >>> sandbox = open_sandbox()
 >>> with sandbox.start(limits=Limits(wall_s=20.0)) as worker:
 ...     worker.socket.sendall(request)
 """
 
-from autograder.host.sandbox.devices import is_device_name
-from autograder.host.sandbox.errors import SandboxError
-from autograder.host.sandbox.levels import Level
+from autograder.host.sandbox.compute_device import is_device_name
+from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.limits import Ending, Limits
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.sandbox import Sandbox

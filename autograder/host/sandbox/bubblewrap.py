@@ -1,10 +1,8 @@
-"""Levels 1 and 2: bubblewrap, as root with a throw-away user for each worker, or as an ordinary user.
+"""Levels 1 and 2: bubblewrap, run by root with a throw-away user for each worker, or by an ordinary user.
 
-A cold worker has a bubblewrap of its own. The zygote has one too, with the rights to make namespaces, which it uses
-only in the child that is to become a worker; see `autograder.worker.confinement`.
+A worker that is started cold has a bubblewrap of its own. The zygote has one too. It keeps the right to make
+namespaces, and uses it only in the child that becomes a worker; see `autograder.worker.confinement`.
 """
-
-from __future__ import annotations
 
 import os
 import shutil
@@ -15,18 +13,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from autograder.host.sandbox import seccomp
-from autograder.host.sandbox.cgroup import Hierarchy
+from autograder.host.sandbox.bubblewrap_process import BubblewrapProcess
+from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.descriptors import in_memory
-from autograder.host.sandbox.devices import CPU, Device
-from autograder.host.sandbox.errors import SandboxError
-from autograder.host.sandbox.forked import Forked, Taken
-from autograder.host.sandbox.levels import Level
+from autograder.host.sandbox.interpreter import ZYGOTE, environment, interpreter_arguments, rlimits
+from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.limits import Limits
-from autograder.host.sandbox.namespaces import Namespaces
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.sandbox import ZYGOTE, Sandbox, environment, interpreter_arguments, rlimits
-from autograder.host.sandbox.slots import Slot
+from autograder.host.sandbox.resources import Hierarchy, Resources, ThrowawayUser
+from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.view import (
     COURSE,
     Bind,
@@ -39,16 +34,17 @@ from autograder.host.sandbox.view import (
     file_system,
     with_parents,
 )
-from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool
+from autograder.protocol.orders import Mounts, Orders
 
 NOBODY = 65_534
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-# Enough to become the slot's user and to give up everything else on the way.
+# What it takes to become the throw-away user and to give up everything else.
 _CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 
 
 class Bubblewrap(Sandbox):
-    """Namespaces of its own for each worker, with a control group (level 1) or a watchdog (level 2) for memory."""
+    """Start each worker in its own namespaces; a control group (level 1) or a watchdog (level 2) limits memory."""
 
     def __init__(self, hierarchy: Hierarchy | None, device: Device = CPU) -> None:
         self._bwrap = find_bubblewrap()
@@ -58,32 +54,31 @@ class Bubblewrap(Sandbox):
         who = "as root, a throw-away user for each worker" if _is_root() else "as an ordinary user"
         memory = f"limited by a control group (version {hierarchy.version})" if hierarchy else "watched, not limited"
         self._notes = (f"bubblewrap {who}", f"total memory is {memory}", *device.notes)
-        self.zygotes = Zygotes(lambda: self._zygote(preload=True))
+        self.zygotes = ZygotePool(lambda: self._zygote(preload=True))
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         mounts = [*file_system(masked), *self._device.mounts]
         options = [*_isolation(self._bwrap), *_files(mounts, limits), *_variables()]
-        taken = self._take(limits, spare=1)
+        resources = self._resources(limits, spare=1)
 
         def command(channel: socket.socket) -> list[str]:
             numbers = rlimits(limits, processes=limits.processes)
             arguments = interpreter_arguments(program, numbers, channel=channel.fileno(), path=COURSE)
-            return [*(_become(taken.slot.uid) if taken.slot else ()), sys.executable, *arguments]
+            return [*(_become(resources.user.uid) if resources.user else ()), sys.executable, *arguments]
 
-        memory_bytes = limits.memory_bytes
-        namespaces = Namespaces(self._bwrap, options, self._rules(), command, taken.slot, taken.group, memory_bytes)
-        return WorkerProcess(namespaces, limits)
+        enclosure = BubblewrapProcess(self._bwrap, options, self._rules(), command, resources, limits.memory_bytes)
+        return WorkerProcess(enclosure, limits)
 
-    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        mounts = {
-            "tmp_bytes": limits.tmp_bytes,
-            "shm_bytes": limits.shm_bytes,
-            "course": [target for _, target in course(masked)] if masked else None,
-            "kept": below_temporary(file_system()),
-            "own_users": not _is_root(),
-        }
-        # The keeper is counted as well, beside the first process of the namespace.
-        taken = self._take(limits, spare=2)
+    def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        mounts = Mounts(
+            tmp_bytes=limits.tmp_bytes,
+            shm_bytes=limits.shm_bytes,
+            course=tuple(target for _, target in course(masked)) if masked else None,
+            kept=tuple(below_temporary(file_system())),
+            own_users=not _is_root(),
+        )
+        # Two processes are ours: the keeper, and the first process of the namespace.
+        resources = self._resources(limits, spare=2)
         orders = Orders(
             program=program,
             path=COURSE,
@@ -91,10 +86,10 @@ class Bubblewrap(Sandbox):
             variables=environment("/tmp"),
             rlimits=rlimits(limits, processes=limits.processes if _is_root() else limits.processes + 1),
             seccomp=self._rules(),
-            uid=taken.slot.uid if taken.slot else None,
+            uid=resources.user.uid if resources.user else None,
             mounts=mounts,
         )
-        return WorkerProcess(Forked(zygotes.fork, orders, limits, taken), limits)
+        return WorkerProcess(ForkedWorker(zygotes.fork, orders, limits, resources), limits)
 
     def _zygote(self, *, preload: bool) -> Zygote:
         mounts = [*file_system(), *self._device.mounts]
@@ -122,19 +117,19 @@ class Bubblewrap(Sandbox):
     def _rules(self) -> bytes:
         return seccomp.program(countable_memory_only=self._hierarchy is None and not self._device.cuda)
 
-    def _take(self, limits: Limits, *, spare: int) -> Taken:
-        """Take a user and a control group for one worker, with ``spare`` processes that are not the worker's own."""
-        taken = Taken(slot=Slot() if _is_root() else None)
+    def _resources(self, limits: Limits, *, spare: int) -> Resources:
+        """Take a user and a control group for one worker; `spare` counts our own processes in the group."""
+        resources = Resources(user=ThrowawayUser() if _is_root() else None)
         try:
-            taken.group = self._hierarchy.group(limits, spare=spare) if self._hierarchy else None
+            resources.group = self._hierarchy.group(limits, spare=spare) if self._hierarchy else None
         except OSError as error:
-            taken.release()
+            resources.release()
             raise SandboxError(f"A control group for the worker could not be made ({error}).") from error
-        return taken
+        return resources
 
 
 def find_bubblewrap() -> str:
-    """Return the path of bubblewrap, or raise SandboxError saying how to install it."""
+    """Return the path of bubblewrap; raise `SandboxError` with the command that installs it."""
     place = shutil.which("bwrap", path="/usr/bin:/usr/local/bin:/bin")
     if place is None:
         raise SandboxError("bubblewrap is missing; install it with `apt-get install bubblewrap` (as root).")
@@ -146,7 +141,7 @@ def _is_root() -> bool:
 
 
 def _isolation(bwrap: str, *, for_zygote: bool = False) -> Iterator[str]:
-    # The zygote dies with its socket instead: the thread that happened to need the first worker may end before it.
+    # The zygote ends with its socket instead: the thread that started it may end earlier.
     yield from ("--new-session", *_NAMESPACES, "--hostname", "sandbox", *(() if for_zygote else ("--die-with-parent",)))
     if _is_root():
         yield from ("--cap-drop", "ALL")
@@ -163,7 +158,7 @@ def _files(mounts: Sequence[Mount], limits: Limits) -> Iterator[str]:
     for size, place in ((limits.tmp_bytes, "/tmp"), (limits.shm_bytes, "/dev/shm")):
         yield from ("--size", str(size), "--perms", "1777", "--tmpfs", place)
     for mount, parents in with_parents(mounts):
-        # Left to itself, bubblewrap makes parents that only root may enter.
+        # Parents that bubblewrap makes by itself can be entered by root only.
         for parent in parents:
             yield from ("--dir", parent)
         match mount:
@@ -175,7 +170,7 @@ def _files(mounts: Sequence[Mount], limits: Limits) -> Iterator[str]:
                 yield from ("--symlink", points_to, target)
             case Cover(target):
                 yield from ("--tmpfs", target)
-    # Only now is nothing more mounted inside these; what bubblewrap made for them is memory that anyone could fill.
+    # These are memory file systems, which a worker could fill; read-only is possible once all mounts are made.
     for place in ("/dev", *(mount.target for mount in mounts if isinstance(mount, Cover)), "/"):
         yield from ("--remount-ro", place)
     yield from ("--chdir", "/tmp")
@@ -187,7 +182,7 @@ def _variables() -> Iterator[str]:
 
 
 def _become(uid: int) -> list[str]:
-    """Return the command that gives up root; only root can bind an interpreter that lies under a private home."""
+    """Return the command that gives up root inside; only root can bind an interpreter under a private home."""
     program = shutil.which("setpriv", path="/usr/bin:/bin")
     if program is None:
         raise SandboxError("setpriv is missing; install it with `apt-get install util-linux` (as root).")

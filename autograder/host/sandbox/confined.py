@@ -1,39 +1,28 @@
-"""Levels 3 and 4: Landlock, seccomp and limits, where the machine refuses namespaces (as a default container does).
+"""Levels 3 and 4: Landlock, seccomp and limits, for machines that refuse namespaces, such as a default container.
 
-The worker shares the host's view of processes and files; what it opens, whom it signals and which calls it makes is
-decided by rules that it puts on itself before it reads a student's byte. The weaker points are in the notes.
+The worker shares the host's processes and file system. It restricts itself before it reads a student's first byte:
+which files it opens, which processes it signals, which system calls it makes. The notes name the weaker points.
 """
 
-from __future__ import annotations
-
-import ctypes
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from autograder.host.sandbox import folder, seccomp, zygote_unmounted
-from autograder.host.sandbox.devices import CPU, Device
-from autograder.host.sandbox.errors import SandboxError
-from autograder.host.sandbox.forked import Forked, Taken
-from autograder.host.sandbox.landlock_rules import listable, readable
-from autograder.host.sandbox.levels import Level
+from autograder.host.sandbox import seccomp
+from autograder.host.sandbox.compute_device import CPU, Device
+from autograder.host.sandbox.interpreter import environment, rlimits
+from autograder.host.sandbox.landlock_rules import NETWORK_SINCE, SCOPES_SINCE, landlock_files, landlock_version
+from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.limits import Limits
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.sandbox import Sandbox, environment, rlimits
-from autograder.host.sandbox.slots import Slot
-from autograder.host.sandbox.zygote import Zygote, Zygotes
-
-CREATE_RULESET, ASK_VERSION = 444, 1
-NETWORK_SINCE, SCOPES_SINCE = 4, 6
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-OF_THE_MACHINE = ("/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems", "/proc/sys/vm/overcommit_memory")
-# What the driver reads of the machine and writes of its own process (it names its threads).
-OF_THE_DRIVER, BY_THE_DRIVER = ("/proc/driver/nvidia", "/proc/devices"), ("/proc/self/task",)
+from autograder.host.sandbox.resources import Resources, ThrowawayUser, folder
+from autograder.host.sandbox.sandbox import Sandbox
+from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unmounted
+from autograder.protocol.orders import Orders
 
 
 class Confined(Sandbox):
-    """Landlock and seccomp; as root with a throw-away user for each worker (level 3), or as this user (level 4)."""
+    """Confine each worker by Landlock and seccomp: as a throw-away user (level 3), or as this user (level 4)."""
 
     def __init__(self, level: Level, device: Device = CPU, abi: int | None = None) -> None:
         self._abi = landlock_version() if abi is None else abi
@@ -46,16 +35,16 @@ class Confined(Sandbox):
             )
         folder.sweep()
         self._notes = (*_notes(level, self._abi), *device.notes)
-        self._course = zygote_unmounted.make_course()
-        self.zygotes = Zygotes(lambda: self._zygote(preload=True))
+        self._course = unmounted.make_course()
+        self.zygotes = ZygotePool(lambda: self._zygote(preload=True))
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         zygote = None
 
-        def fork(channel: int, output: int, orders: bytes, leash: int) -> int:
+        def fork(channel: int, output: int, orders: bytes, lifeline: int) -> int:
             nonlocal zygote
             zygote = self._zygote(preload=False)
-            return zygote.fork(channel, output, orders, leash)
+            return zygote.fork(channel, output, orders, lifeline)
 
         def give_back() -> None:
             if zygote is not None:
@@ -64,7 +53,7 @@ class Confined(Sandbox):
 
         return self._begin(fork, program, limits, masked, give_back)
 
-    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+    def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         return self._begin(zygotes.fork, program, limits, masked)
 
     def _begin(
@@ -75,57 +64,44 @@ class Confined(Sandbox):
         masked: Sequence[str],
         give_back: Callable[[], None] = lambda: None,
     ) -> WorkerProcess:
-        taken = Taken(slot=Slot() if self.level == Level.CONFINED else None, private=folder.make(), give_back=give_back)
-        assert taken.private is not None, "it was just made"
+        user = ThrowawayUser() if self.level == Level.CONFINED else None
+        resources = Resources(user=user, private=folder.make(), give_back=give_back)
+        assert resources.private is not None, "it was just made"
         try:
-            orders = self._orders(program, limits, masked, taken.private, taken.slot)
+            orders = self._orders(program, limits, masked, resources.private, resources.user)
         except BaseException:
-            taken.release()
+            resources.release()
             raise
-        return WorkerProcess(Forked(fork, orders, limits, taken), limits)
+        return WorkerProcess(ForkedWorker(fork, orders, limits, resources), limits)
 
-    def _orders(self, program: str, limits: Limits, masked: Sequence[str], private: Path, slot: Slot | None) -> Orders:
+    def _orders(
+        self, program: str, limits: Limits, masked: Sequence[str], private: Path, user: ThrowawayUser | None
+    ) -> Orders:
         root = folder.link_course(private, masked)
         home = private / "home"
         home.mkdir()
-        # Only the user's own numbers can be limited, so at level 4 what runs already has to be added.
-        processes = limits.processes + (0 if slot else tasks_of_this_user())
-        if slot:
-            os.chown(home, slot.uid, slot.uid)
+        # The kernel counts all processes of a user, so level 4 adds those that run already.
+        processes = limits.processes + (0 if user else tasks_of_this_user())
+        if user:
+            os.chown(home, user.uid, user.uid)
             private.chmod(0o755)
         cuda = self._device.cuda
-        files = {
-            "abi": self._abi,
-            "readable": [
-                *(*readable(masked), *OF_THE_MACHINE, *self._device.readable),
-                *(OF_THE_DRIVER if cuda else ()),
-            ],
-            "listable": [*listable(), str(root), str(self._course.parent)],
-            "writable": [str(home)],
-            "devices": [*DEVICES, *self._device.nodes, *(BY_THE_DRIVER if cuda else ())],
-        }
+        listed = (str(root), str(self._course.parent))
+        files = landlock_files(self._abi, masked, home=str(home), listed=listed, device=self._device)
         return Orders(
             program=program,
             path=str(root),
             home=str(home),
             variables=environment(str(home)),
             rlimits=rlimits(limits, processes=processes),
-            seccomp=seccomp.program(countable_memory_only=not cuda, shares_the_machine=True, same_user=slot is None),
-            uid=slot.uid if slot else None,
+            seccomp=seccomp.program(countable_memory_only=not cuda, without_namespaces=True, same_user=user is None),
+            uid=user.uid if user else None,
             files=files,
-            signal_calls=seccomp.numbers(seccomp.SIGNALS) if self._abi < SCOPES_SINCE and slot is None else {},
+            signal_calls=seccomp.numbers(seccomp.SIGNALS) if self._abi < SCOPES_SINCE and user is None else {},
         )
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        return zygote_unmounted.start(self._course, preload=preload)
-
-
-def landlock_version() -> int:
-    """Return the version of Landlock that this kernel speaks, 0 for none."""
-    library = ctypes.CDLL(None, use_errno=True)
-    return max(
-        0, library.syscall(ctypes.c_long(CREATE_RULESET), None, ctypes.c_size_t(0), ctypes.c_uint32(ASK_VERSION))
-    )
+        return unmounted.start(self._course, preload=preload)
 
 
 def tasks_of_this_user() -> int:
@@ -150,7 +126,7 @@ def _refuse_the_wrong_user(level: Level) -> None:
 
 
 def _notes(level: Level, abi: int) -> tuple[str, ...]:
-    """Say what holds the worker here, and where that is weaker than a namespace."""
+    """Return sentences that say how the worker is confined here, and where that is weaker than a namespace."""
     notes = [
         f"Landlock (ABI {abi}), seccomp and limits; "
         + ("a throw-away user for each worker" if level == Level.CONFINED else "workers run as this user"),
@@ -173,7 +149,7 @@ def _notes(level: Level, abi: int) -> tuple[str, ...]:
 
 
 def _may_look_into_processes() -> bool:
-    """Whether root has CAP_SYS_PTRACE, which a default container takes away."""
+    """Tell whether root has CAP_SYS_PTRACE, which a default container removes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     effective = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
     return bool(effective >> 19 & 1)

@@ -1,6 +1,4 @@
-"""Small things about descriptors that several ways of starting a worker need."""
-
-from __future__ import annotations
+"""Functions on descriptors that several ways of starting a worker share."""
 
 import os
 import re
@@ -9,14 +7,14 @@ from pathlib import Path
 
 
 def readable(descriptor: int, wait_s: float) -> bool:
-    """Whether ``descriptor`` becomes readable within ``wait_s`` seconds; a pidfd does when its process ends."""
+    """Tell whether `descriptor` becomes readable within `wait_s` seconds; a pidfd does when its process ends."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(wait_s * 1000))
 
 
 def in_memory(content: bytes) -> int:
-    """Return a descriptor from which a child reads ``content``."""
+    """Return a descriptor from which a child reads `content`."""
     descriptor = os.memfd_create("sandbox")
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)
@@ -25,7 +23,7 @@ def in_memory(content: bytes) -> int:
 
 
 def process_of(pidfd: int) -> int:
-    """Return the number that this process sees of a pidfd's process; raises ProcessLookupError if it has gone."""
+    """Return the process id behind a pidfd, as this process sees it; raise `ProcessLookupError` if it has ended."""
     match = re.search(r"^Pid:\s+(-?\d+)$", Path(f"/proc/self/fdinfo/{pidfd}").read_text(), re.MULTILINE)
     if match is None or int(match[1]) <= 0:
         raise ProcessLookupError("the process has ended")

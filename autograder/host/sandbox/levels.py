@@ -1,13 +1,17 @@
 """The levels of isolation, from the strongest to none, and what each keeps out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 
 
+class SandboxError(Exception):
+    """The sandbox cannot be opened; one sentence for the person at the keyboard, never the student's fault."""
+
+    exit_code = 4  # of a command that ends with it
+
+
 class Level(IntEnum):
-    """How well student code is contained; 1 is the strongest."""
+    """How well student code is isolated; 1 is the strongest."""
 
     ISOLATED_AND_LIMITED = 1
     ISOLATED = 2

@@ -1,6 +1,4 @@
-"""What a worker may use, and how it ended."""
-
-from __future__ import annotations
+"""The limits of one worker, and how it ended."""
 
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -19,17 +17,17 @@ class Limits:
     """
 
     wall_s: float = 60.0
-    """From start to end on the host's clock, the start of the interpreter included."""
+    """On the host's clock, including the start of the interpreter."""
     memory_bytes: int = 4 * GIB
-    """All processes together, and the data of each one."""
+    """For all processes together, and for the data of each one."""
     processes: int = 128
     """Processes and threads together; importing torch and one compiler need about 64."""
     tmp_bytes: int = 1 * GIB
-    """Of /tmp; /dev/shm has a quarter of it on top. Both are memory and count as such."""
+    """Size of /tmp; /dev/shm has a quarter of it in addition. Both are memory and count as memory."""
     file_bytes: int = 256 * MIB
-    """Of one file. A precompiled header of torch.compile has 148 MiB."""
+    """Size of one file. A precompiled header of torch.compile has 148 MiB."""
     output_bytes: int = 64 * KIB
-    """Of stdout and stderr together that are kept; the rest is read and dropped."""
+    """How much of stdout and stderr together is kept; the rest is read and dropped."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -38,18 +36,18 @@ class Limits:
 
     @property
     def shm_bytes(self) -> int:
-        """Size of /dev/shm."""
+        """Return the size of /dev/shm."""
         return max(self.tmp_bytes // 4, MIB)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a worker ended, and the beginning of what it printed."""
+    """How a worker ended, and the beginning of its output."""
 
     reason: Reason
     exit_code: int | None
-    """Of the interpreter, negative for a signal; None if the host ended it."""
+    """The interpreter's exit code, negative for a signal; None if the host ended it."""
     output: str
-    """Up to ``Limits.output_bytes`` of stdout and stderr, interleaved; never evidence of anything."""
+    """Up to `Limits.output_bytes` of stdout and stderr, interleaved; it proves nothing."""
     detail: str = ""
-    """One sentence on why, where the reason alone does not say it."""
+    """One sentence on the cause, where `reason` alone does not give it."""

@@ -1,6 +1,4 @@
-"""Level 5: a plain process of the same user, forked where the system can. It limits accidents, not attacks."""
-
-from __future__ import annotations
+"""Level 5: an ordinary process of the same user. It limits accidents, not attacks."""
 
 import contextlib
 import os
@@ -12,26 +10,26 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from autograder.host.sandbox import folder, watch, zygote_unmounted
-from autograder.host.sandbox.devices import CPU, Device
-from autograder.host.sandbox.forked import Forked, Taken
+from autograder.host.sandbox.compute_device import CPU, Device
+from autograder.host.sandbox.interpreter import environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.levels import PROMISES, Level
 from autograder.host.sandbox.limits import Limits
-from autograder.host.sandbox.orders import Orders
 from autograder.host.sandbox.process import Enclosure, WorkerProcess
-from autograder.host.sandbox.sandbox import Sandbox, environment, interpreter_arguments, rlimits
-from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.host.sandbox.resources import Resources, folder, process_memory
+from autograder.host.sandbox.sandbox import Sandbox
+from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unmounted
+from autograder.protocol.orders import Orders
 
 
 class Plain(Sandbox):
-    """No isolation: for machines without bubblewrap, and only for code that one trusts."""
+    """No isolation: for machines without bubblewrap, and only for code that you trust."""
 
     level = Level.NONE
     _notes = (f"no isolation: {PROMISES[Level.NONE].keeps_out}",)
 
     def __init__(self, device: Device = CPU) -> None:
         self._device = device
-        # Of any machine's level 5 this is all that depends on the system.
+        # Only Linux can fork from a zygote; elsewhere each worker starts cold.
         self.zygotes = _zygotes() if sys.platform == "linux" else None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
@@ -43,41 +41,41 @@ class Plain(Sandbox):
             raise
 
         def command(channel: socket.socket) -> list[str]:
-            # Processes are not counted: the limit would count all that this user runs.
+            # Without a limit on processes: it would count all that this user runs.
             numbers = rlimits(limits, processes=None)
             arguments = interpreter_arguments(program, numbers, channel=channel.fileno(), path=str(root))
             return [sys.executable, *arguments]
 
         return WorkerProcess(_Session(command, private, limits.memory_bytes), limits)
 
-    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+    def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         private = folder.make()
-        taken = Taken(private=private)
+        resources = Resources(private=private)
         try:
             root = str(folder.link_course(private, masked))
             numbers, home = rlimits(limits, processes=None), str(private)
             orders = Orders(program, root, home, environment(home), numbers, seccomp=b"", confined=False)
         except BaseException:
-            taken.release()
+            resources.release()
             raise
-        return WorkerProcess(Forked(zygotes.fork, orders, limits, taken), limits)
+        return WorkerProcess(ForkedWorker(zygotes.fork, orders, limits, resources), limits)
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        return zygote_unmounted.start(_course(), preload=preload)
+        return unmounted.start(_course(), preload=preload)
 
 
 @cache
-def _zygotes() -> Zygotes:
-    return Zygotes(lambda: zygote_unmounted.start(_course(), preload=True))
+def _zygotes() -> ZygotePool:
+    return ZygotePool(lambda: unmounted.start(_course(), preload=True))
 
 
 @cache
 def _course() -> Path:
-    return zygote_unmounted.make_course()
+    return unmounted.make_course()
 
 
 class _Session(Enclosure):
-    """A session and a temporary directory of its own; a process that leaves the session escapes."""
+    """A worker in a session and a temporary folder of its own; a process that leaves the session escapes."""
 
     tick_s = 0.025
 
@@ -100,21 +98,21 @@ class _Session(Enclosure):
         return self._process
 
     def out_of_memory(self) -> str:
-        """Count the processes that have not left the tree."""
+        """Count the memory of the processes below the worker."""
         if self._process is None or self._process.poll() is not None:
             return ""
-        return watch.excess(list(watch.tree(self._process.pid)), self._memory_bytes)
+        return process_memory.excess(list(process_memory.tree(self._process.pid)), self._memory_bytes)
 
     def kill(self) -> None:
-        """Kill the session."""
+        """Kill all processes of the session."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def exit_code(self, status: int) -> int:
-        """Return it as it is."""
+        """Return `status` unchanged."""
         return status
 
     def close(self) -> None:
-        """Remove the temporary directory."""
+        """Remove the temporary folder."""
         folder.remove(self._private)

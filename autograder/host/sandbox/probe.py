@@ -1,6 +1,4 @@
-"""Finds out what a sandbox is worth here, by attacking the host from inside it."""
-
-from __future__ import annotations
+"""Probe a sandbox on this machine: attack the host from inside and report what succeeds."""
 
 import json
 import os
@@ -16,50 +14,50 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from autograder.host.sandbox.errors import SandboxError
 from autograder.host.sandbox.inside.attacks import ATTACKS
-from autograder.host.sandbox.levels import Level
+from autograder.host.sandbox.interpreter import INSIDE, environment
+from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.limits import MIB, Ending, Limits
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.sandbox import INSIDE, Sandbox, environment
+from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.view import PACKAGE, course_lib
-from autograder.host.sandbox.zygote import Zygotes
+from autograder.host.sandbox.zygote import ZygotePool
 
 LIMITS = Limits(wall_s=20.0, memory_bytes=160 * MIB, processes=24, tmp_bytes=4 * MIB)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attack came to."""
+    """The result of one attack."""
 
     attack: str
     contained: bool
     gained: str
-    """What the attack got hold of; empty if it was contained."""
+    """What the attack obtained; empty if it was contained."""
 
     @property
     def aim(self) -> str:
-        """What the attack tried to do, as the end of a sentence."""
+        """Return what the attack tries, as the end of a sentence."""
         return ATTACKS[self.attack].__doc__ or self.attack
 
 
 def probe(sandbox: Sandbox, *, forked: bool = False) -> tuple[Finding, ...]:
-    """Run all attacks in one worker; raises SandboxError if not even that can be started.
+    """Run all attacks in one worker; raise `SandboxError` if no worker can be started.
 
-    With ``forked`` it is the child of a zygote that has imported nothing, since what is tried is only its isolation.
+    With `forked`, the worker is the child of a zygote that has imported nothing: only its isolation is tested.
     """
     gained: dict[str, str] = {}
-    with _prey() as target, _workers(sandbox, forked) as start:
+    with _targets() as target, _workers(sandbox, forked) as start:
         while attacks := [name for name in ATTACKS if name not in gained]:
             with start((INSIDE / "attacks.py").read_text(), LIMITS) as worker:
-                told, ending = _converse(worker.socket, {**target, "attacks": attacks}), worker.end()
+                told, ending = _exchange(worker.socket, {**target, "attacks": attacks}), worker.end()
             gained |= told
             last_words = [name for name in attacks if name not in told][:1]
             if not last_words:
                 break
             if not gained or ending.exit_code is not None:
                 raise SandboxError(_why_not_started(sandbox, ending))
-            gained[last_words[0]] = ""  # it was ended for going too far
+            gained[last_words[0]] = ""  # the worker was killed at a limit
     return tuple(_finding(name, gained.get(name, "unclear")) for name in ATTACKS)
 
 
@@ -68,7 +66,7 @@ def _workers(sandbox: Sandbox, forked: bool) -> Iterator[Callable[[str, Limits],
     if not forked:
         yield sandbox._start
         return
-    zygotes = Zygotes(lambda: sandbox._zygote(preload=False))
+    zygotes = ZygotePool(lambda: sandbox._zygote(preload=False))
     try:
         yield lambda program, limits: sandbox._fork(zygotes, program, limits)
     finally:
@@ -80,8 +78,8 @@ def _finding(name: str, gained: str) -> Finding:
 
 
 @contextmanager
-def _prey() -> Iterator[dict[str, Any]]:
-    """Yield what there is to attack: a secret, servers, and this process."""
+def _targets() -> Iterator[dict[str, Any]]:
+    """Yield what can be attacked: a secret file, servers, and this process."""
     with (
         tempfile.TemporaryDirectory(prefix="autograder-probe-") as directory,
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -89,7 +87,7 @@ def _prey() -> Iterator[dict[str, Any]]:
         socket.socket(socket.AF_UNIX) as abstract,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
     ):
-        # Open to everybody: whoever is kept out here is kept out by the sandbox.
+        # Readable for everybody, so that only the sandbox can refuse access.
         Path(directory).chmod(0o755)
         secret = Path(directory, "secret")
         secret.write_text(secrets.token_hex())
@@ -121,8 +119,8 @@ def _target(secret_file: str, port: int, directory: str) -> dict[str, Any]:
     }
 
 
-def _converse(channel: socket.socket, target: Mapping[str, Any]) -> dict[str, str]:
-    """Send the target and return what comes back until the worker ends."""
+def _exchange(channel: socket.socket, target: Mapping[str, Any]) -> dict[str, str]:
+    """Send the target and return the results that arrive until the worker ends."""
     gained: dict[str, str] = {}
     channel.settimeout(LIMITS.wall_s)
     with suppress(OSError), channel.makefile("rw") as lines:
@@ -142,7 +140,7 @@ def _why_not_started(sandbox: Sandbox, ending: Ending) -> str:
                 f"A worker runs as another user, who may not read {place}; make it readable with"
                 f" `chmod -R go+rX {place}`."
             )
-        # Where nothing is mounted, the way to a file has to be open as well.
+        # Without mounts, every parent folder has to be open as well.
         for parent in place.parents if sandbox.level == Level.CONFINED else ():
             if not parent.stat().st_mode & stat.S_IXOTH:
                 return _closed(place, parent, is_interpreter=place == interpreter)
@@ -151,7 +149,7 @@ def _why_not_started(sandbox: Sandbox, ending: Ending) -> str:
 
 
 def _closed(place: Path, parent: Path, *, is_interpreter: bool) -> str:
-    """Say in one sentence what a worker of another user cannot reach, and what to do about it."""
+    """Return a sentence that says what another user cannot read, and how to change that."""
     if is_interpreter:
         return (
             f"The interpreter {place} cannot be read by other users, who workers are here, because they may not enter"

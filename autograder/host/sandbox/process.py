@@ -1,6 +1,4 @@
-"""One running worker: its channel, what it prints, and the thread that ends it when a limit is reached."""
-
-from __future__ import annotations
+"""One running worker: its channel, its output, and the thread that ends it at a limit."""
 
 import contextlib
 import os
@@ -13,63 +11,63 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Protocol, Self
 
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.limits import KIB, MIB, Ending, Limits, Reason
 
 OUTPUT_DRAINED_BYTES = 32 * MIB
 
 
 class StartError(Exception):
-    """The enclosure could not be built; what the program for it printed tells why."""
+    """The enclosure could not be built; the output of its program gives the cause."""
 
 
 class Running(Protocol):
-    """The process whose end is the worker's, however it was started; `subprocess.Popen` is one."""
+    """The process whose end is the worker's end; `subprocess.Popen` is one."""
 
     def poll(self) -> int | None:
-        """Return its status if it has ended."""
+        """Return the exit status if the process has ended."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; raises subprocess.TimeoutExpired."""
+        """Wait for the end; raise `subprocess.TimeoutExpired`."""
 
 
 class Enclosure(ABC):
-    """What holds one worker's processes together: starts them, sees what they use, ends all of them."""
+    """Hold the processes of one worker together: start them, measure what they use, kill all of them."""
 
     tick_s: float = 0.1
-    """How often ``out_of_memory`` is asked."""
+    """Seconds between two calls of `out_of_memory`."""
 
     @abstractmethod
     def spawn(self, channel: socket.socket, output: int) -> Running:
-        """Start the worker with ``channel`` inherited and stdout and stderr going to ``output``."""
+        """Start the worker; it inherits `channel`, and its stdout and stderr go to `output`."""
 
     def explain(self, printed: str) -> str:
-        """Return a sentence on why ``spawn`` failed, from what was printed meanwhile."""
+        """Return a sentence on why `spawn` failed, given the output of the failed start."""
         return f"The worker could not be started: {printed}."
 
     @abstractmethod
     def out_of_memory(self) -> str:
-        """Return a sentence if the worker has used more memory than it may, "" if not."""
+        """Return a sentence if the worker has used more memory than allowed, else ""."""
 
     def misuse(self) -> str:
-        """Return a sentence if the worker has used more than it may of something else that is only watched."""
+        """Return a sentence if the worker exceeds another limit that is only watched, else ""."""
         return ""
 
     @abstractmethod
     def kill(self) -> None:
-        """Kill every process of the worker; harmless when repeated or too late, from any thread."""
+        """Kill every process of the worker; safe to repeat, to call late, and to call from any thread."""
 
     @abstractmethod
     def exit_code(self, status: int) -> int:
-        """Translate the status of the process that was spawned into the interpreter's, negative for a signal."""
+        """Translate the status of the spawned process into the interpreter's exit code, negative for a signal."""
 
     @abstractmethod
     def close(self) -> None:
-        """Wait until the last process has gone and give back what was taken for it."""
+        """Wait until the last process has ended, then release its resources."""
 
 
 class WorkerProcess:
-    """A worker that is running, or has ended; leaving the context kills it.
+    """A worker that runs or has ended; leaving the context kills it.
 
     >>> with sandbox.start(limits=Limits(wall_s=20)) as worker:
     ...     worker.socket.sendall(request)
@@ -85,11 +83,11 @@ class WorkerProcess:
         self._ending: Ending | None = None
         self._failure: BaseException | None = None
         self._over = False
-        """From here on nothing is left to kill, and the enclosure's handles are being given back."""
+        """Once True, no process is left to kill and the enclosure's descriptors are being closed."""
         self._lock = threading.Lock()
         self._started = threading.Event()
         self.socket, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        # bubblewrap dies with the thread that started it, so that is the thread which guards it to its end.
+        # bubblewrap ends with the thread that started it, so the thread that watches it also starts it.
         self._guard = threading.Thread(target=self._run, name="sandbox-guard", daemon=True)
         self._guard.start()
         self._started.wait()
@@ -99,11 +97,11 @@ class WorkerProcess:
             raise self._failure
 
     def kill(self) -> None:
-        """Kill all processes of the worker at once; harmless if they have ended."""
+        """Kill all processes of the worker at once; does nothing if they have ended."""
         self._stop("killed", "ended by the host")
 
     def end(self, *, grace_s: float = 1.0) -> Ending:
-        """Close the channel, let the worker go within ``grace_s`` seconds, kill what is left, and say how it ended."""
+        """Close the channel, wait `grace_s` seconds for the worker to end, kill the rest and return how it ended."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -149,14 +147,14 @@ class WorkerProcess:
             self._finish(process, output)
 
     def _explain(self, error: BaseException, output: int) -> BaseException:
-        """Return what ``start`` raises: a sentence, with what was printed if the enclosure could not be built."""
+        """Return the exception that `start` raises; a failed start becomes a `SandboxError` with its output."""
         if not isinstance(error, StartError | OSError):
             return error
         self._drain(output)
         return SandboxError(self._enclosure.explain(self._kept.decode(errors="replace").strip() or str(error)))
 
     def _watch(self, process: Running, output: int, deadline: float) -> None:
-        """Return when the process has ended, having seen to it that it does."""
+        """Wait until the process has ended; stop it at a limit."""
         poll = select.poll()
         poll.register(output, select.POLLIN)
         next_look, can_print = 0.0, True
@@ -172,14 +170,14 @@ class WorkerProcess:
                     self._stop("killed", detail)
             wait_s = max(0.0, min(deadline, next_look) - now) if now < deadline else self._enclosure.tick_s
             if not can_print:
-                # Usually because all are dead, which shows a moment later.
+                # The output is closed: usually all processes have ended, and the status follows shortly.
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(wait_s)
             elif poll.poll(wait_s * 1000):
                 can_print = self._drain(output)
 
     def _drain(self, output: int) -> bool:
-        """Read what is there, keep the beginning of it; False at the end of the stream."""
+        """Read what is available and keep the beginning of it; return False at the end of the stream."""
         try:
             data = os.read(output, 256 * KIB)
         except BlockingIOError:
@@ -188,11 +186,11 @@ class WorkerProcess:
         self._kept += data[: max(0, self._limits.output_bytes - len(self._kept))]
         if self._printed_bytes > OUTPUT_DRAINED_BYTES:
             self._stop("killed", f"printed more than {OUTPUT_DRAINED_BYTES // MIB} MB")
-            return False  # what nobody drains cannot be printed, should its end take a moment
+            return False  # an output that is no longer read blocks the writer until it is killed
         return bool(data)
 
     def _finish(self, process: Running, output: int) -> None:
-        """Kill what the first process left behind, read the rest, and write the ending."""
+        """Kill the remaining processes, read the rest of the output, and record the ending."""
         self._enclosure.kill()
         status = process.wait()
         late_oom = self._enclosure.out_of_memory()

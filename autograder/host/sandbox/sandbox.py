@@ -1,51 +1,43 @@
 """What every level offers: start a worker under limits, forked from the zygote where there is one."""
 
-from __future__ import annotations
-
-import json
-import math
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from autograder.host.sandbox.devices import CPU, Device
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.compute_device import CPU, Device
+from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import WorkerProcess
-from autograder.host.sandbox.zygote import Zygote, Zygotes
+from autograder.host.sandbox.zygote import Zygote, ZygotePool
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"
 WORKER_WITH_GPU = "from autograder.worker.main import main\nmain(fd=3, cuda=True)\n"
-ZYGOTE = "from autograder.worker.zygote.zygote import serve\nserve(3, preload={preload})\n"
-INSIDE = Path(__file__).parent / "inside"
 
 
 class Sandbox(ABC):
-    """A way to run student code; ``level`` and ``notes`` go into every record."""
+    """A way to run student code; `level` and `notes` go into every record."""
 
     level: int
-    zygotes: Zygotes | None = None
-    """Where workers are forked from; None where each is started cold."""
+    zygotes: ZygotePool | None = None
+    """The zygotes that fork the workers; None where each worker starts cold."""
     _device: Device = CPU
     _notes: tuple[str, ...] = ()
     _cold_because: str = ""
 
     @property
     def has_cuda(self) -> bool:
-        """Whether its workers have a GPU."""
+        """Tell whether the workers have a GPU."""
         return self._device.cuda
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of this sandbox besides its level, a sentence each."""
+        """Return sentences about this sandbox that its level does not say."""
         return (*self._notes, self._cold_because) if self._cold_because else self._notes
 
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        """Start the worker; it has the other end of ``WorkerProcess.socket`` as descriptor 3.
+        """Start a worker; its descriptor 3 is the other end of `WorkerProcess.socket`.
 
-        ``masked`` names packages or modules of course_lib that do not exist for this worker. It is forked from the
-        zygote, which takes a twentieth of the time; where that fails it is started cold, equally isolated, and a note
+        `masked` names packages or modules of course_lib that do not exist for this worker. The worker is forked from
+        the zygote, which takes a twentieth of the time. If that fails, it starts cold, equally isolated, and a note
         says so.
         """
         program = WORKER_WITH_GPU if self.has_cuda else WORKER
@@ -54,17 +46,17 @@ class Sandbox(ABC):
         try:
             return self._fork(self.zygotes, program, limits, masked)
         except SandboxError as error:
-            worker = self._start(program, limits, masked)  # where this fails too, it was not the zygote
+            worker = self._start(program, limits, masked)  # if this fails too, the zygote was not the cause
             self.start_cold(str(error))
             return worker
 
     def expect(self, *work: str) -> None:
-        """Have workers for "graphs" or "lowering" start quicker from now on, where a zygote can see to it."""
+        """Preload what workers need for "graphs" or "lowering", so that later workers start faster."""
         if self.zygotes is not None:
             self.zygotes.want(*work)
 
     def start_cold(self, reason: str) -> None:
-        """From now on start every worker cold, and say why in the notes."""
+        """Start every worker cold from now on, and give `reason` in the notes."""
         zygotes, self.zygotes = self.zygotes, None
         if zygotes is not None:
             zygotes.close()
@@ -72,47 +64,12 @@ class Sandbox(ABC):
 
     @abstractmethod
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        """Start a program given as text, as the worker would be started."""
+        """Start `program`, given as text, in a cold worker."""
 
-    def _fork(self, zygotes: Zygotes, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        """Start a program given as text in a child of a zygote, no less isolated than by ``_start``."""
+    def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
+        """Start `program`, given as text, in a child of a zygote, as isolated as by `_start`."""
         raise SandboxError(f"Level {self.level:d} has no zygote.")
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        """Start a zygote; without ``preload`` it imports nothing, which is enough to try its isolation."""
+        """Start a zygote; without `preload` it imports nothing, which is enough to test its isolation."""
         raise SandboxError(f"Level {self.level:d} has no zygote.")
-
-
-def rlimits(limits: Limits, *, processes: int | None) -> dict[str, int]:
-    """Return the limits that a process sets itself; ``processes`` counts all of its user."""
-    numbers = {
-        "RLIMIT_CORE": 0,
-        # A second net under the wall clock, for a worker whose host has died.
-        "RLIMIT_CPU": math.ceil(limits.wall_s) * (os.cpu_count() or 1) + 1,
-        # Of data, not of address space: torch and CUDA reserve far more addresses than they use.
-        "RLIMIT_DATA": limits.memory_bytes,
-        "RLIMIT_FSIZE": limits.file_bytes,
-        "RLIMIT_NOFILE": 256,
-        "RLIMIT_MSGQUEUE": 0,
-    }
-    return numbers if processes is None else {**numbers, "RLIMIT_NPROC": processes}
-
-
-def interpreter_arguments(program: str, numbers: Mapping[str, int], *, channel: int, path: str) -> list[str]:
-    """Return what follows the interpreter on the command line: bootstrap, options, program."""
-    options = json.dumps({"channel": channel, "path": path, "rlimits": numbers})
-    return ["-I", "-B", "-c", (INSIDE / "bootstrap.py").read_text(), options, program]
-
-
-def environment(home: str) -> dict[str, str]:
-    """Return all variables a worker has; one thread each, because the machine is shared with other workers."""
-    return {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": home,
-        "TMPDIR": home,
-        "LANG": "C.UTF-8",
-        "USER": "student",
-        "LOGNAME": "student",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-    }

@@ -1,10 +1,8 @@
-"""The system calls a worker may not make, compiled by libseccomp for this machine.
+"""The system calls that a worker may not make, compiled by libseccomp for this machine.
 
-The list is short on purpose: what reaches other processes, changes what is mounted or who one is, or opens large rarely
-used parts of the kernel. Everything that torch, a compiler and multiprocessing need stays allowed.
+The list is short. It holds calls that reach other processes, change mounts or identity, or open large, rarely used
+parts of the kernel. Calls that torch, a compiler and multiprocessing need stay allowed.
 """
-
-from __future__ import annotations
 
 import ctypes
 import errno
@@ -13,7 +11,7 @@ import socket
 from collections.abc import Sequence
 from functools import cache
 
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.levels import SandboxError
 
 DENIED = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp"),
@@ -25,17 +23,17 @@ DENIED = (
     *("acct", "quotactl", "quotactl_fd", "syslog", "fanotify_init", "lookup_dcookie", "iopl", "ioperm", "vhangup"),
     *("settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "sethostname", "setdomainname"),
 )
-# Memory that belongs to no process, which a watchdog cannot count; a cgroup can.
-UNCOUNTED = ("memfd_create", "shmget", "msgget")
-# What a namespace would keep apart: named sockets, whose connections Landlock does not rule, and System V's memory,
-# queues and semaphores; and what tells when somebody else uses a file.
-SHARED = (
+# Memory that belongs to no process: a control group counts it, a watchdog cannot.
+UNCOUNTED_MEMORY = ("memfd_create", "shmget", "msgget")
+# Resources that a namespace would separate: named sockets, whose connections Landlock does not control, System V
+# memory, queues and semaphores, and notifications about files that others use.
+SHARED_RESOURCES = (
     *("socket", "connect", "bind", "listen", "accept", "accept4"),
     *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl"),
     *("mq_open", "mq_unlink", "inotify_init", "inotify_init1"),
 )
-# What the owner of a file may do to it without opening it for writing, which Landlock therefore lets pass.
-OF_AN_OWNER = (
+# What the owner of a file may do without opening it for writing. Landlock does not control these calls.
+PRIVILEGED = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
     *("utime", "utimes", "utimensat", "futimesat", "file_setattr"),
     *(
@@ -50,8 +48,8 @@ OF_AN_OWNER = (
     ),
     *("migrate_pages", "move_pages", "process_mrelease", "truncate"),
 )
-# These name another process of the same user by its number; 0 is the caller.
-OF_A_PROCESS = {
+# Which argument of a call is a process id; 0 is the caller, any other number another process of the same user.
+PROCESS_ARGUMENT = {
     **dict.fromkeys(("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"), 0),
     **dict.fromkeys(("setpriority", "ioprio_set"), 1),
 }
@@ -63,7 +61,7 @@ SIGNALS = (
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 CLONE_NEW = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-# Who is told by a signal that a descriptor is ready: a way to signal without `kill`.
+# These set the process that gets a signal when a descriptor is ready: a signal without `kill`.
 FIOSETOWN, SIOCSPGRP = 0x8901, 0x8902
 F_SETOWN, F_SETSIG, F_SETOWN_EX = 8, 10, 15
 PR_SET_DUMPABLE = 4
@@ -75,13 +73,13 @@ NOT_EQUAL, MASKED_EQUAL = 1, 7
 
 
 class _Comparison(ctypes.Structure):
-    """``struct scmp_arg_cmp``: compare system call argument ``arg``."""
+    """`struct scmp_arg_cmp`: compare system call argument `arg`."""
 
     _fields_ = (("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64))
 
 
 class _Filter:
-    """A filter under construction; allows what no rule refuses, and kills calls of another architecture."""
+    """A filter under construction: allow what no rule refuses, and kill calls of another architecture."""
 
     def __init__(self) -> None:
         try:
@@ -94,7 +92,7 @@ class _Filter:
         self._context = ctypes.c_void_p(self._library.seccomp_init(ctypes.c_uint32(ALLOW)))
 
     def refuse(self, name: str, *comparisons: _Comparison, error: int = errno.EPERM) -> None:
-        """Answer the call with ``error`` if all comparisons hold; a name this machine lacks is passed over."""
+        """Answer the call with `error` if all comparisons hold; ignore a name that this machine does not have."""
         number = self._library.seccomp_syscall_resolve_name(name.encode())
         if number < 0:
             return
@@ -106,7 +104,7 @@ class _Filter:
             raise SandboxError(f"libseccomp refused the rule for {name} ({os.strerror(-added)}).")
 
     def program(self) -> bytes:
-        """Return the filter as the kernel reads it."""
+        """Return the filter in the form that the kernel reads."""
         with os.fdopen(os.memfd_create("seccomp"), "rb") as file:
             if self._library.seccomp_export_bpf(self._context, file.fileno()) != 0:
                 raise SandboxError("libseccomp could not write its filter.")
@@ -116,48 +114,48 @@ class _Filter:
 
 
 @cache
-def program(*, countable_memory_only: bool, shares_the_machine: bool = False, same_user: bool = False) -> bytes:
+def program(*, countable_memory_only: bool, without_namespaces: bool = False, same_user: bool = False) -> bytes:
     """Return the BPF program for a worker.
 
-    ``countable_memory_only`` also refuses memory that belongs to no process, ``shares_the_machine`` what namespaces
-    keep apart elsewhere, and ``same_user`` what a user may do to the files and processes that are his.
+    `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` refuses what namespaces
+    would separate. `same_user` refuses what users may do to their own files and processes.
     """
     rules = _Filter()
-    for name in (*DENIED, *(UNCOUNTED if countable_memory_only else ())):
+    for name in (*DENIED, *(UNCOUNTED_MEMORY if countable_memory_only else ())):
         rules.refuse(name)
-    # Its flags lie in memory, where a filter cannot look; the C library falls back on clone.
+    # A filter cannot read its flags, which lie in memory; the C library falls back on clone.
     rules.refuse("clone3", error=errno.ENOSYS)
     for flag in CLONE_NEW:
         rules.refuse("clone", _Comparison(0, MASKED_EQUAL, flag, flag))
     _refuse_values(rules, "ioctl", 1, (TIOCSTI, TIOCLINUX))
-    if shares_the_machine:
-        _keep_apart(rules)
+    if without_namespaces:
+        _refuse_shared_resources(rules)
     else:
         rules.refuse("socket", _Comparison(0, NOT_EQUAL, int(socket.AF_UNIX), 0))
     if same_user:
-        for name in OF_AN_OWNER:
+        for name in PRIVILEGED:
             rules.refuse(name)
-        for name, place in OF_A_PROCESS.items():
+        for name, place in PROCESS_ARGUMENT.items():
             rules.refuse(name, _Comparison(place, NOT_EQUAL, 0, 0))
     return rules.program()
 
 
 def numbers(names: Sequence[str]) -> dict[str, int]:
-    """Return the numbers that these calls have on this machine, without those that it lacks."""
+    """Return the numbers of these calls on this machine, without calls that it lacks."""
     library = ctypes.CDLL("libseccomp.so.2")
     resolved = {name: library.seccomp_syscall_resolve_name(name.encode()) for name in names}
     return {name: number for name, number in resolved.items() if number >= 0}
 
 
-def _keep_apart(rules: _Filter) -> None:
-    """Refuse what reaches others without opening a file: pairs of sockets stay, but only those that stay a pair."""
-    for name in SHARED:
+def _refuse_shared_resources(rules: _Filter) -> None:
+    """Refuse calls that reach others without opening a file; connected pairs of stream sockets stay allowed."""
+    for name in SHARED_RESOURCES:
         rules.refuse(name)
     for kind in set(range(SOCK_TYPE_MASK + 1)) - set(STREAM_TYPES):
         rules.refuse("socketpair", _Comparison(1, MASKED_EQUAL, SOCK_TYPE_MASK, kind))
     _refuse_values(rules, "fcntl", 1, (F_SETOWN, F_SETSIG, F_SETOWN_EX))
     _refuse_values(rules, "ioctl", 1, (FIOSETOWN, SIOCSPGRP))
-    # Otherwise a worker could hide from those who count its memory.
+    # Otherwise a worker could hide its memory from the watchdog.
     _refuse_values(rules, "prctl", 0, (PR_SET_DUMPABLE,))
 
 

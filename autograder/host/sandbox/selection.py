@@ -1,6 +1,4 @@
-"""Chooses the strongest level that this machine has, by trying."""
-
-from __future__ import annotations
+"""Select the strongest level of isolation that works on this machine."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,14 +6,13 @@ from functools import cache
 from typing import Literal
 
 from autograder.host.sandbox.bubblewrap import Bubblewrap
-from autograder.host.sandbox.cgroup import find_hierarchy
+from autograder.host.sandbox.compute_device import CPU, Device, find_device, set_visible_device
 from autograder.host.sandbox.confined import Confined
-from autograder.host.sandbox.devices import CPU, Device, find_device, show_only
-from autograder.host.sandbox.errors import SandboxError
-from autograder.host.sandbox.levels import PROMISES, Level
+from autograder.host.sandbox.levels import PROMISES, Level, SandboxError
 from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.plain import Plain
 from autograder.host.sandbox.probe import Finding, probe
+from autograder.host.sandbox.resources import find_hierarchy
 from autograder.host.sandbox.sandbox import Sandbox
 
 PROBED = (Level.ISOLATED_AND_LIMITED, Level.ISOLATED, Level.CONFINED, Level.CONFINED_SAME_USER)
@@ -26,25 +23,25 @@ KERNEL_S = 120.0
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of trying a level."""
+    """The result of trying a level."""
 
     sandbox: Sandbox | None
     findings: tuple[Finding, ...] = ()
     failure: str = ""
-    """Why there is no sandbox, as a sentence."""
+    """A sentence that says why there is no sandbox."""
 
 
 def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, device: str = "cpu") -> Sandbox:
-    """Return the sandbox of a level, or the strongest there is, after attacks on it have failed.
+    """Return the sandbox of a level, or the strongest one, after attacks on it have failed.
 
-    The attacks run once in a process and take about a second. ``trust`` permits level 5, which isolates nothing;
-    without it, a machine that has no other level raises SandboxError. ``device`` is what workers compute on: ``cpu``,
-    ``cuda`` or ``cuda:N``.
+    The attacks run once a process and take about a second. `trust` permits level 5, which isolates nothing. Without
+    it, a machine that has no other level raises `SandboxError`. `device` is what workers compute on: `cpu`, `cuda`
+    or `cuda:N`.
     """
     if level != "auto" and level not in PROMISES:
         raise SandboxError(f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none).")
     found = find_device(device)
-    show_only(found)
+    set_visible_device(found)
     if level == Level.NONE:
         return _plain(trust, found)
     failures = []
@@ -61,7 +58,7 @@ def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, 
 
 
 def describe() -> str:
-    """Return what `autograder sandbox` prints: the level of this machine, all levels, and each attack's outcome."""
+    """Return the output of `autograder sandbox`: this machine's level, all levels, and the result of each attack."""
     return "\n".join(_lines())
 
 
@@ -80,10 +77,10 @@ def _attempt(level: Level, device: Device = CPU) -> Attempt:
         return Attempt(None, failure=str(error))
     if successes := _successes(findings):
         return Attempt(None, findings, f"At level {level} student code could {successes}.")
-    if device.cuda and (failure := _fails_to_compute(sandbox)):
+    if device.cuda and (failure := _kernel_failure(sandbox)):
         return Attempt(None, findings, f"At level {level} the device {device.name} runs no kernel ({failure}).")
     if level in (Level.ISOLATED_AND_LIMITED, Level.ISOLATED):
-        _try_the_zygote(sandbox)
+        _probe_zygote(sandbox)
     return Attempt(sandbox, findings)
 
 
@@ -96,8 +93,8 @@ def _build(level: Level, device: Device) -> Sandbox:
     return Bubblewrap(hierarchy, device)
 
 
-def _fails_to_compute(sandbox: Sandbox) -> str:
-    """Run a kernel inside, because tools that only list devices work where computing does not; not yet run on CUDA."""
+def _kernel_failure(sandbox: Sandbox) -> str:
+    """Run a kernel inside and return its error, else ""; listing devices proves nothing. Not yet run on CUDA."""
     with sandbox._start(KERNEL, Limits(wall_s=KERNEL_S)) as worker:
         ending = worker.end(grace_s=KERNEL_S)
     if ending.exit_code == 0:
@@ -105,8 +102,8 @@ def _fails_to_compute(sandbox: Sandbox) -> str:
     return (ending.output.strip().splitlines() or [ending.detail or ending.reason])[-1]
 
 
-def _try_the_zygote(sandbox: Sandbox) -> None:
-    """Attack through a zygote as well: at these levels its children are isolated by other code than a cold worker."""
+def _probe_zygote(sandbox: Sandbox) -> None:
+    """Attack through a zygote as well: at these levels other code isolates its children than isolates a cold worker."""
     try:
         if successes := _successes(probe(sandbox, forked=True)):
             sandbox.start_cold(f"in a child of the zygote, student code could {successes}.")

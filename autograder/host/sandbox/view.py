@@ -1,10 +1,8 @@
-"""What a worker sees of the file system: the interpreter, installed packages, and of the course what it needs.
+"""What a worker sees of the file system: the interpreter, installed packages, and the part of the course that it needs.
 
-Nothing else of the host is bound: not /home, not the rest of the project, not /usr/share or /usr/local/share (where
-nbgrader keeps the exchange by default).
+Nothing else of the host is bound: not /home, not the rest of the project, not /usr/share. /usr/local/share is not bound
+either: nbgrader keeps the exchange there by default.
 """
-
-from __future__ import annotations
 
 import os
 import sys
@@ -13,23 +11,23 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from autograder.host.sandbox.errors import SandboxError
+from autograder.host.sandbox.levels import SandboxError
 
 COURSE = "/course"
 PACKAGE = Path(__file__).parents[2]  # autograder/
 TEMPORARY = (("/", "tmp"), ("/", "dev", "shm"))
-OURS = ("autograder", "course_lib")
+PROJECT_PACKAGES = ("autograder", "course_lib")
 
-# Of a prefix such as /usr or a conda environment: programs, libraries, headers, sysroots; never share/ or src/.
-PARTS_OF_PREFIX = ("bin", "lib", "lib32", "lib64", "libexec", "include", "*-linux-gnu")
+# The bound parts of a prefix such as /usr or a conda environment; never share/ or src/.
+PREFIX_PARTS = ("bin", "lib", "lib32", "lib64", "libexec", "include", "*-linux-gnu")
 TOP_LEVEL = ("bin", "lib", "lib32", "lib64")
-# The loader's cache, and what /usr/bin/c++ points to (torch.compile looks for it).
-OF_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
+# The loader's cache, and the target of /usr/bin/c++, which torch.compile looks for.
+ETC_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 
 
 @dataclass(frozen=True)
 class Bind:
-    """A file or directory of the host, read-only at ``target``."""
+    """A file or folder of the host, read-only at `target`."""
 
     source: str
     target: str
@@ -37,7 +35,7 @@ class Bind:
 
 @dataclass(frozen=True)
 class Link:
-    """A symbolic link made at ``target``."""
+    """A symbolic link at `target`."""
 
     points_to: str
     target: str
@@ -45,14 +43,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Cover:
-    """An empty directory over something bound before that must not be seen."""
+    """An empty folder over a part of an earlier bind that the worker must not see."""
 
     target: str
 
 
 @dataclass(frozen=True)
 class DeviceNode:
-    """A device of the host, to be used as it is."""
+    """A device node of the host, usable as it is."""
 
     target: str
 
@@ -62,7 +60,7 @@ Mount = Bind | Link | Cover | DeviceNode
 
 def file_system(masked: Sequence[str] = ()) -> list[Mount]:
     """Return all mounts in the order in which they must be made."""
-    # Once each: a prefix of the interpreter may be one of the system's.
+    # Without duplicates: the interpreter's prefix may be one of the system's.
     binds = list(dict.fromkeys([*_system(), *_prefix(sys.base_prefix)]))
     mounts: list[Mount] = [*binds, *_cover_project(binds)]
     if sys.prefix != sys.base_prefix:
@@ -74,9 +72,9 @@ def file_system(masked: Sequence[str] = ()) -> list[Mount]:
 
 
 def below_temporary(mounts: Iterable[Mount]) -> list[str]:
-    """Return the directories below /tmp and /dev/shm that hold something of the view, as that of a project may.
+    """Return the folders below /tmp and /dev/shm that the worker needs, for a project that lies there.
 
-    Each worker covers these two with empty ones of its own, which must not cover its interpreter.
+    Each worker mounts empty file systems on /tmp and /dev/shm, which must not hide its interpreter.
     """
     targets = [Path(mount.target).parts for mount in mounts]
     found = [parts[: len(place) + 1] for parts in targets for place in TEMPORARY if parts[: len(place)] == place]
@@ -84,8 +82,8 @@ def below_temporary(mounts: Iterable[Mount]) -> list[str]:
 
 
 def with_parents(mounts: Iterable[Mount]) -> Iterator[tuple[Mount, list[str]]]:
-    """Yield each mount with the directories that must be made for it, outermost first."""
-    made: dict[Path, bool] = {Path("/"): True}  # directory to whether directories can be made below it
+    """Yield each mount with the folders that must be made for it, outermost first."""
+    made: dict[Path, bool] = {Path("/"): True}  # folder to whether folders can be made below it
     for mount in mounts:
         missing = []
         for parent in reversed(Path(mount.target).parents):
@@ -98,25 +96,25 @@ def with_parents(mounts: Iterable[Mount]) -> Iterator[tuple[Mount, list[str]]]:
 
 
 def course(masked: Sequence[str] = ()) -> list[tuple[Path, str]]:
-    """Return (file or directory of the host, path under the course root) for what the worker imports.
+    """Return each host file or folder that the worker imports, with its path below the course root.
 
-    ``masked`` names packages or modules of course_lib that stay out; a name that hides nothing raises SandboxError.
+    `masked` names packages or modules of course_lib to leave out; a name that matches nothing raises `SandboxError`.
     """
     parts = [PACKAGE / "__init__.py", PACKAGE / "protocol", PACKAGE / "worker"]
     shown = [(part, f"autograder/{part.name}") for part in parts if part.exists()]
-    hidden = {_below_course_lib(name) for name in masked}
+    hidden = {_path_in_course_lib(name) for name in masked}
     return [*shown, *_without(course_lib(), "course_lib", hidden)]
 
 
 def course_lib() -> Path:
-    """Return the directory of course_lib without importing it."""
+    """Return the folder of course_lib without importing it."""
     spec = find_spec("course_lib")
     if spec is None or not spec.submodule_search_locations:
         raise SandboxError("course_lib is not importable here; install the project with `pip install -e .` first.")
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _below_course_lib(name: str) -> tuple[str, ...]:
+def _path_in_course_lib(name: str) -> tuple[str, ...]:
     first, *rest = name.split(".")
     place = course_lib().joinpath(*rest)
     if first != "course_lib" or not rest or not (place.is_dir() or place.with_suffix(".py").is_file()):
@@ -125,13 +123,13 @@ def _below_course_lib(name: str) -> tuple[str, ...]:
 
 
 def _without(source: Path, target: str, hidden: set[tuple[str, ...]]) -> Iterator[tuple[Path, str]]:
-    """Yield ``source`` whole if nothing in it is hidden, else entry by entry without what is."""
+    """Yield `source` whole if nothing in it is hidden, else its entries without the hidden ones."""
     if not hidden:
         yield source, target
         return
     for entry in sorted(source.iterdir()):
         name = entry.name.removesuffix(".py")
-        # Byte code of a hidden module lies in __pycache__ beside that of the others.
+        # __pycache__ also holds byte code of hidden modules.
         if entry.name == "__pycache__" or (name,) in hidden:
             continue
         deeper = {path[1:] for path in hidden if path[0] == name and len(path) > 1}
@@ -147,13 +145,13 @@ def _system() -> Iterator[Bind | Link]:
             yield Link(str(place.readlink()), str(place))
         elif place.exists():
             yield Bind(str(place), str(place))
-    yield from (Bind(path, path) for path in OF_ETC if Path(path).exists())
+    yield from (Bind(path, path) for path in ETC_FILES if Path(path).exists())
 
 
 def _prefix(prefix: str) -> Iterator[Bind | Link]:
-    """Yield what is needed of a prefix; also under its name without links, through which a venv may reach it."""
+    """Yield the needed parts of a prefix, also under its resolved path: a virtual environment may use that."""
     for root in sorted({prefix, os.path.realpath(prefix)}):
-        for pattern in PARTS_OF_PREFIX:
+        for pattern in PREFIX_PARTS:
             for place in sorted(Path(root).glob(pattern)):
                 if place.is_symlink():
                     yield Link(str(place.readlink()), str(place))
@@ -162,7 +160,7 @@ def _prefix(prefix: str) -> Iterator[Bind | Link]:
 
 
 def _cover_project(binds: Iterable[Mount]) -> Iterator[Cover]:
-    """Cover the project's root where a checkout lies inside something bound."""
+    """Cover the project's root where a checkout lies inside a bound folder."""
     root = PACKAGE.parent
     bound = any(isinstance(bind, Bind) and root.is_relative_to(bind.target) for bind in binds)
     if bound and root.name not in ("site-packages", "dist-packages"):
@@ -170,9 +168,9 @@ def _cover_project(binds: Iterable[Mount]) -> Iterator[Cover]:
 
 
 def _cover_installed() -> Iterator[Cover]:
-    """Cover copies of our packages that lie among the installed ones: the host would be among them."""
+    """Cover installed copies of our packages, because they contain the host."""
     for directory in sys.path:
         if Path(directory).name in ("site-packages", "dist-packages"):
-            for name in OURS:
+            for name in PROJECT_PACKAGES:
                 if Path(directory, name).is_dir():
                     yield Cover(str(Path(directory, name)))

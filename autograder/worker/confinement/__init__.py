@@ -1,9 +1,8 @@
-"""What a process does to itself before it reads a student's first byte: afterwards there is no way back.
+"""Restrict a process for good, before it reads a student's first byte.
 
-Standard library only. Cold starts import it as their first act; the zygote's children, right after the fork.
+Standard library and `autograder.protocol` only. The children of a zygote do this right after the fork.
 """
 
-from autograder.worker.confinement.confine import confine
-from autograder.worker.confinement.orders import Orders
+from autograder.worker.confinement.self_confinement import confine
 
-__all__ = ["Orders", "confine"]
+__all__ = ["confine"]

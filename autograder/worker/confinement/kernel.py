@@ -1,6 +1,4 @@
-"""The system calls that Python has no function for, each raising OSError like those it has."""
-
-from __future__ import annotations
+"""System calls for which Python has no function; each raises `OSError` like Python's own."""
 
 import ctypes
 import os
@@ -31,23 +29,23 @@ def prctl(option: int, argument: int | ctypes.c_void_p = 0, *more: int | ctypes.
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces of the parent."""
+    """Leave the parent's namespaces."""
     _check(_LIBRARY.unshare(flags), "unshare")
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """Mount something on ``target``."""
+    """Mount a file system or a folder on `target`."""
     texts = [text.encode() if text else None for text in (source, target, kind)]
     _check(_LIBRARY.mount(*texts, ctypes.c_ulong(flags), data.encode() if data else None), f"mount {target}")
 
 
 def unmount(target: str) -> None:
-    """Take away what is mounted on ``target``, at once."""
+    """Remove the mount on `target` at once."""
     _check(_LIBRARY.umount2(target.encode(), MNT_DETACH), f"umount {target}")
 
 
 def madvise(address: int, length: int, advice: int) -> None:
-    """Tell the kernel what to do with ``length`` bytes of this process's memory."""
+    """Advise the kernel on `length` bytes of this process's memory."""
     pointer, size = ctypes.c_void_p(address), ctypes.c_size_t(length)
     _check(_LIBRARY.madvise(pointer, size, advice), f"madvise {advice}")
 
@@ -59,21 +57,21 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def give_up_capabilities() -> None:
-    """Drop all capabilities from every set, so that nothing this process starts can have one."""
+    """Remove all capabilities from the bounding and ambient sets, so that no child can gain one."""
     for capability in range(_CAPABILITIES):
-        # Refused where this process may not, which is where it has none to lose.
+        # The kernel refuses this only where the process has no capabilities.
         _LIBRARY.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
     _LIBRARY.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 
 
 def empty_capabilities() -> None:
-    """Empty the sets that are in force; the last step, since the ones before it need some."""
+    """Empty the capability sets in force; the last step, since earlier steps need some of them."""
     header, empty = struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)
     _check(_LIBRARY.capset(header, empty), "capset")
 
 
 def filter_system_calls(program: bytes) -> None:
-    """Let the kernel judge every later system call of this process and its children by a BPF program."""
+    """Apply a BPF program to every later system call of this process and its children."""
     count = len(program) // 8
     code = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: a 16-bit count, padding, a pointer

@@ -1,12 +1,10 @@
-"""Namespaces for one job of the zygote: what a cold start gets from bubblewrap, made here after the fork."""
-
-from __future__ import annotations
+"""Namespaces for one job of the zygote, made after the fork; a cold worker gets the same from bubblewrap."""
 
 import os
 from pathlib import Path
 
+from autograder.protocol.orders import Mounts
 from autograder.worker.confinement import kernel
-from autograder.worker.confinement.orders import Mounts
 
 COURSE = "/course"
 _EACH = (
@@ -20,8 +18,8 @@ _EACH = (
 _SAFE = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
-def leave_the_zygotes(mounts: Mounts) -> None:
-    """Leave the zygote's namespaces; the next child that is forked is the first process of a new one."""
+def leave_zygote_namespaces(mounts: Mounts) -> None:
+    """Leave the zygote's namespaces; the next child becomes the first process of new ones."""
     uid, gid = os.getuid(), os.getgid()
     kernel.unshare(_EACH | (kernel.CLONE_NEWUSER if mounts.own_users else 0))
     if mounts.own_users:
@@ -30,32 +28,32 @@ def leave_the_zygotes(mounts: Mounts) -> None:
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
-def mount_afresh(mounts: Mounts) -> None:
-    """Mount processes, temporary files, terminals and course anew, in the first process of the namespace."""
+def mount_worker_view(mounts: Mounts) -> None:
+    """Mount /proc, temporary files, terminals and the course, in the first process of the namespace."""
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("proc", "/proc", "proc", _SAFE | kernel.MS_NOEXEC)
     terminals = "newinstance,ptmxmode=0666,mode=620"
     kernel.mount("devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, terminals)
     if mounts.course is not None:
-        _show_only(mounts.course)
+        _mask_course(mounts.course)
     kept = {place: os.open(place, os.O_PATH | os.O_CLOEXEC) for place in mounts.kept}
     for place, size in (("/tmp", mounts.tmp_bytes), ("/dev/shm", mounts.shm_bytes)):
         kernel.mount("tmpfs", place, "tmpfs", _SAFE, f"size={size},mode=1777")
     for place, directory in kept.items():
-        _show_again(place, directory)
+        _restore(place, directory)
         os.close(directory)
 
 
-def _show_again(place: str, directory: int) -> None:
-    """Bring back what a fresh mount has covered; read-only, since it is the zygote's, and all its children's."""
+def _restore(place: str, directory: int) -> None:
+    """Mount again what a new mount has covered; read-only, because the zygote and all its children share it."""
     Path(place).mkdir()
     Path(place).chmod(0o755)
     kernel.mount(f"/proc/self/fd/{directory}", place, flags=kernel.MS_BIND | kernel.MS_REC)
     kernel.mount("none", place, flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _SAFE)
 
 
-def _show_only(entries: tuple[str, ...]) -> None:
-    """Cover the course by one that has only ``entries`` of it; the zygote holds no other copy."""
+def _mask_course(entries: tuple[str, ...]) -> None:
+    """Replace the course by a view with only `entries`; the zygote holds no other copy of it."""
     stage = "/tmp"
     kernel.mount("tmpfs", stage, "tmpfs", _SAFE, "size=1m,mode=755")
     for entry in entries:
@@ -65,7 +63,7 @@ def _show_only(entries: tuple[str, ...]) -> None:
             target.mkdir()
         else:
             target.touch()
-        # A bind of something that is bound read-only is read-only, too.
+        # A bind of a read-only bind is read-only, too.
         kernel.mount(str(source), str(target), flags=kernel.MS_BIND | kernel.MS_REC)
     kernel.mount(stage, COURSE, flags=kernel.MS_BIND | kernel.MS_REC)
     kernel.unmount(stage)

@@ -4,53 +4,59 @@ A student's function or module is compiled by torch.jit.script in the student's 
 archive. The host checks them; a worker that never saw the student's code loads and runs them.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from autograder.protocol import Message
-from autograder.protocol.tensors import RawTensor
-from autograder.worker.kinds.callable import filled
+from autograder.protocol import Done, Result
+from autograder.protocol.requests.archive import (
+    ArchiveGraph,
+    ArchiveNode,
+    ArchiveRun,
+    DescribeArchive,
+    RunArchive,
+    ScriptFunction,
+    ScriptModule,
+)
+from autograder.protocol.requests.loads import LoadArchive
+from autograder.worker.failures import AnswerError
+from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.source import MODULE_NAME
+from autograder.worker.tensor_calls import bytes_as_raw, filled
 from autograder.worker.tensors import to_raw, to_torch
 
-Reply = tuple[dict[str, Any], list[RawTensor]]
 PROFILING_RUNS = 3
 """Runs after which the executor has profiled, specialised and fused."""
 
 
-class NotScriptableError(TypeError):
+class NotScriptableError(AnswerError):
     """What the answer defines is nothing that torch.jit.script takes."""
 
 
-def archive_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls give the bytes of an archive, as one tensor.
+def archive_answer(entry: Callable[..., Any]) -> Handlers:
+    """Return what an answer of this kind serves."""
 
-    Body: either ``function``, the name of a function in the answer's cell, or ``build``, the arguments with which the
-    entry point makes a module, and ``state``, from the names of its state to the numbers of their tensors.
-    """
+    def function(request: ScriptFunction, _: Tensors) -> Result[Done]:
+        return _archive(lambda: _function(request.function))
 
-    def answer(message: Message) -> Reply:
-        body = message.body
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that TorchScript is deprecated is the notebook's subject
-            if "function" in body:
-                program = _function(body["function"])
-            else:
-                state = {name: to_torch(message.tensors[i]) for name, i in body["state"].items()}
-                program = _module(entry, body["build"], state)
-            buffer = io.BytesIO()
-            torch.jit.save(_scripted(program), buffer)
-        data = buffer.getvalue()
-        return {}, [RawTensor("uint8", (len(data),), (1,), data)]
+    def module(request: ScriptModule, tensors: Tensors) -> Result[Done]:
+        state = {name: to_torch(tensors[i]) for name, i in request.state.items()}
+        return _archive(lambda: _module(entry, request.build, state))
 
-    return answer
+    return {ScriptFunction: function, ScriptModule: module}
+
+
+def _archive(made: Callable[[], Any]) -> Result[Done]:
+    """Return the bytes of a program's archive."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that TorchScript is deprecated is the notebook's subject
+        buffer = io.BytesIO()
+        torch.jit.save(_scripted(made()), buffer)
+    return Result(Done(), [bytes_as_raw(buffer.getvalue())])
 
 
 def _function(name: str) -> Any:
@@ -60,7 +66,7 @@ def _function(name: str) -> Any:
     return found
 
 
-def _module(entry: Callable[..., Any], build: list[Any], state: dict[str, torch.Tensor]) -> Any:
+def _module(entry: Callable[..., Any], build: tuple[Any, ...], state: dict[str, torch.Tensor]) -> Any:
     module = entry(*build)
     if not isinstance(module, torch.nn.Module):
         raise NotScriptableError(f"The answer made a {type(module).__name__}; expected an nn.Module.")
@@ -81,36 +87,33 @@ def _scripted(program: Any) -> Any:
         raise NotScriptableError(f"torch.jit.script refuses it: {' '.join(lines)[:600]}") from None
 
 
-def load(message: Message) -> Callable[[Message], Reply]:
-    """Run the archive of a LOAD message, which the host has checked; each call loads it anew.
+def load_archive(_: LoadArchive, tensors: Tensors) -> Handlers:
+    """Keep the bytes of an archive that the host has checked; each request loads them again."""
+    data = bytes(tensors[0].data)
 
-    Body of a call: ``calls``, a list of ``{"args": [...], "kwargs": {...}}`` made one after the other, in which
-    ``{"tensor": i}`` stands for tensor number ``i``; with ``describe`` they are made until the executor has fused, and
-    the reply holds the optimised graph as data. Body of a reply: ``outputs``, their number in each call, and ``graph``.
-    """
-    data = bytes(message.tensors[0].data)
-
-    def answer(call: Message) -> Reply:
-        inputs = [to_torch(raw) for raw in call.tensors]
-        calls = [
-            ([filled(a, inputs) for a in one["args"]], {k: filled(a, inputs) for k, a in one["kwargs"].items()})
-            for one in call.body["calls"]
-        ]
+    def run(request: RunArchive, tensors: Tensors) -> Result[ArchiveRun]:
+        inputs = [to_torch(raw) for raw in tensors]
+        calls = [filled(call, inputs) for call in request.calls]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = torch.jit.load(io.BytesIO(data))
-            if call.body["describe"]:
-                return {"outputs": [], "graph": _optimised(program, calls)}, []
             results = [program(*args, **kwargs) for args, kwargs in calls]
         several = [list(r) if isinstance(r, tuple | list) else [r] for r in results]
         raws = [to_raw(output, "an output") for outputs in several for output in outputs]
-        return {"outputs": [len(outputs) for outputs in several]}, raws
+        return Result(ArchiveRun(tuple(len(outputs) for outputs in several)), raws)
 
-    return answer
+    def describe(request: DescribeArchive, tensors: Tensors) -> Result[ArchiveGraph]:
+        inputs = [to_torch(raw) for raw in tensors]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.jit.load(io.BytesIO(data))
+            return Result(ArchiveGraph(_optimised(program, [filled(call, inputs) for call in request.calls])))
+
+    return {RunArchive: run, DescribeArchive: describe}
 
 
-def _optimised(program: Any, calls: list[tuple[list[Any], dict[str, Any]]]) -> list[dict[str, Any]]:
-    from course_lib.capture.executor_flags import fusing_with
+def _optimised(program: Any, calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> tuple[ArchiveNode, ...]:
+    from course_lib.capture.script_graphs import fusing_with
 
     with fusing_with("tensor_expressions"):
         for args, kwargs in calls:
@@ -120,13 +123,12 @@ def _optimised(program: Any, calls: list[tuple[list[Any], dict[str, Any]]]) -> l
     return _nodes(graph)
 
 
-def _nodes(block: Any) -> list[dict[str, Any]]:
-    """Nodes as data: their kind, the nodes of their blocks, and those of the graph that they hold."""
-    return [
-        {
-            "kind": node.kind(),
-            "blocks": [_nodes(inner) for inner in node.blocks()],
-            "subgraph": _nodes(node.g("Subgraph")) if "Subgraph" in node.attributeNames() else [],
-        }
+def _nodes(block: Any) -> tuple[ArchiveNode, ...]:
+    return tuple(
+        ArchiveNode(
+            node.kind(),
+            tuple(_nodes(inner) for inner in node.blocks()),
+            _nodes(node.g("Subgraph")) if "Subgraph" in node.attributeNames() else (),
+        )
         for node in block.nodes()
-    ]
+    )

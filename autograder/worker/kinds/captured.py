@@ -4,8 +4,6 @@ Whether a capture is whole is decided by the host: a graph that is right for inp
 holds everything that the function does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,57 +11,49 @@ from typing import Any
 import torch
 from torch import fx
 
-from autograder.protocol import Message
-from autograder.protocol.tensors import RawTensor
-from autograder.worker.kinds.callable import call_on_tensors, value_answer
+from autograder.protocol import Result
+from autograder.protocol.requests.callable import Called
+from autograder.protocol.requests.captured import AskMember, CallMember, Capture, Collect, CollectedGraphs
+from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol.requests.value import Value
+from autograder.worker.failures import AnswerError
+from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.kinds.collected_graphs import collected
+from autograder.worker.kinds.graph import written
+from autograder.worker.kinds.value import plain_data
 from autograder.worker.plain_graphs import plain
 from autograder.worker.source import NoEntryPointError
-from autograder.worker.tensors import to_raw, to_torch
+from autograder.worker.tensor_calls import call_on_tensors
+from autograder.worker.tensors import to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
-
-Reply = tuple[dict[str, Any], list[RawTensor]]
-
 
 FIXED = re.compile(r"specialized it to be a constant \((\d+)\)")
 
 
-class NotOneGraphError(Exception):
+class NotOneGraphError(AnswerError):
     """Dynamo does not capture the function as one graph."""
 
 
-def captured_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Every call names in ``member`` one of the functions in the dict that the entry point returns; empty for itself.
+def captured_answer(entry: Callable[..., Any]) -> Handlers:
+    """Return what an answer of this kind serves."""
 
-    ``{"do": "capture", "how", "dynamic"}`` with inputs gives ``{"graph", "paths"}``, tensors beside it; ``how`` is
-    "dynamo" or "dispatch", and ``dynamic`` lists for each input the dimensions whose size is to stay open.
-    ``{"do": "collect", "program", "name", "calls"}`` is described in `collected`. ``{"do": "ask"}`` and ``{"do":
-    "call"}`` are the calls of answers that are values and functions on tensors.
-    """
-
-    def answer(message: Message) -> Reply:
-        body = message.body
-        function = _member(entry, body["member"])
-        if body["do"] == "ask":
-            return value_answer(function)(message)
-        if body["do"] == "call":
-            return call_on_tensors(function, message)
-        if body["do"] == "collect":
-            return collected(function, message)
-        inputs = [to_torch(raw) for raw in message.tensors]
+    def capture(request: Capture, tensors: Tensors) -> Result[WrittenGraph]:
+        function = _member(entry, request.member)
+        inputs = [to_torch(raw) for raw in tensors]
         function(*[i.clone() for i in inputs])  # what raises does so in its own words
-        capture = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[body["how"]]
-        return written(plain(capture(function, inputs, body["dynamic"])))
+        capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
+        return written(plain(capture_graph(function, inputs, request.dynamic)))
 
-    return answer
+    def ask(request: AskMember, _: Tensors) -> Result[Value]:
+        return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))
 
+    def call(request: CallMember, tensors: Tensors) -> Result[Called]:
+        return call_on_tensors(_member(entry, request.member), request.call, tensors)
 
-def written(graph_module: fx.GraphModule) -> Reply:
-    """The graph as data and its tensors."""
-    from course_lib.graph import to_data
+    def collect(request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
+        return collected(_member(entry, request.member), request, tensors)
 
-    graph, kept = to_data(graph_module)
-    return {"graph": graph, "paths": list(kept)}, [to_raw(t, path) for path, t in kept.items()]
+    return {Capture: capture, AskMember: ask, CallMember: call, Collect: collect}
 
 
 def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -82,7 +72,7 @@ def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _with_dynamo(
     function: Callable[..., Any], inputs: Sequence[torch.Tensor], dynamic: Sequence[Sequence[int]]
 ) -> fx.GraphModule:
-    """The graph that Dynamo makes in one piece; `torch.export` gives it in ATen, with constants inside."""
+    """Return the graph that Dynamo makes in one piece; `torch.export` gives it in ATen, with constants inside."""
     from torch._dynamo.exc import TorchDynamoException
     from torch.export import Dim, export
 
@@ -105,7 +95,7 @@ def _with_dynamo(
 
 
 class _Program(torch.nn.Module):
-    """Export takes modules only."""
+    """The function as a module, since export takes modules only."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -118,14 +108,14 @@ class _Program(torch.nn.Module):
 def _by_dispatch(
     function: Callable[..., Any], inputs: Sequence[torch.Tensor], dynamic: Sequence[Sequence[int]]
 ) -> fx.GraphModule:
-    """The operators that reach ATen when the function runs once, writes and views included."""
+    """Return the operators that reach ATen when the function runs once, writes and views included."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
     return make_fx(function, tracing_mode="symbolic" if any(dynamic) else "real")(*inputs)
 
 
 def _first(error: Exception) -> str:
-    """What Dynamo says first, and the line it is about."""
+    """Return what Dynamo says first, and the line it is about."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     at = next((i for i, line in enumerate(lines) if line.startswith('File "<answer')), None)
     where = f" At `{lines[at + 1]}`." if at is not None and at + 1 < len(lines) else ""

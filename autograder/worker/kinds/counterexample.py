@@ -3,13 +3,8 @@
 A student's function gives inputs. They cross as plain data with tensors and graphs beside it, and programs that the
 host wrote run on them in a worker that never saw the student's code.
 
-    the JSON of a value    None, bool, int, float and str stand for themselves, lists for lists; everything else is an
-                           object with one key: {"tuple": [...]}, {"dict": {...}}, {"float": "nan"},
-                           {"tensor": number}, {"graph": number}
-    a graph                {"graph": data of `course_lib.graph.to_data`, "tensors": {path: number}}
+For the JSON of a value see `autograder.protocol.requests.counterexample`.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -17,12 +12,14 @@ from typing import Any
 
 import torch
 
-from autograder.protocol import Message
-from autograder.protocol.tensors import RawTensor
+from autograder.protocol import Json, RawTensor, Result
+from autograder.protocol.requests.counterexample import FindInputs, PackedGraph, PackedValue, RunTrial
+from autograder.protocol.requests.loads import LoadTrial
+from autograder.worker import source
 from autograder.worker.course_operators import register_for
+from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.tensors import to_raw, to_torch
 
-Reply = tuple[dict[str, Any], list[RawTensor]]
 MAX_DEPTH = 20
 
 
@@ -30,48 +27,46 @@ class NotAnInputError(TypeError):
     """A counterexample holds something that cannot be carried to the host."""
 
 
-def counterexample_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls take ``{"question": JSON}`` and give ``{"inputs": JSON, "graphs": [...]}`` and tensors."""
+def counterexample_answer(entry: Callable[..., Any]) -> Handlers:
+    """Return what an answer of this kind serves."""
 
-    def answer(message: Message) -> Reply:
-        packer = Packer()
-        inputs = packer.pack(entry(message.body["question"]), "the result")
-        return {"inputs": inputs, "graphs": packer.graphs}, packer.tensors
+    def find(request: FindInputs, _: Tensors) -> Result[PackedValue]:
+        return packed(entry(request.question))
 
-    return answer
+    return {FindInputs: find}
 
 
-def trial(programs: Callable[[str], Callable[..., Any]]) -> Callable[[Message], Reply]:
-    """Run one program of the host's on inputs that a student chose.
+def load_trial(request: LoadTrial, _: Tensors) -> Handlers:
+    """Run the host's text; requests call one of its functions on inputs that a student chose."""
+    programs = vars(source.run({"program": request.text}))
 
-    Calls take ``{"program", "seed", "double", "inputs", "graphs"}`` and tensors: ``programs(program)`` is called with
-    the inputs, one by one if they are a tuple, floating-point tensors in double precision if asked for. They give
-    ``{"result": JSON, "graphs": []}`` and tensors.
-    """
+    def run(request: RunTrial, tensors: Tensors) -> Result[PackedValue]:
+        own = [to_torch(raw).clone() for raw in tensors]
+        if request.double:
+            own = [t.double() if t.is_floating_point() else t for t in own]
+        inputs = _unpacked(request.inputs.value, own, request.inputs.graphs)
+        torch.manual_seed(request.seed)
+        return packed(programs[request.program](*(inputs if isinstance(inputs, tuple) else (inputs,))))
 
-    def answer(message: Message) -> Reply:
-        body = message.body
-        tensors = [to_torch(raw).clone() for raw in message.tensors]
-        if body["double"]:
-            tensors = [t.double() if t.is_floating_point() else t for t in tensors]
-        inputs = _unpacked(body["inputs"], tensors, body["graphs"])
-        torch.manual_seed(body["seed"])
-        result = programs(body["program"])(*(inputs if isinstance(inputs, tuple) else (inputs,)))
-        packer = Packer()
-        return {"result": packer.pack(result, "the result"), "graphs": packer.graphs}, packer.tensors
-
-    return answer
+    return {RunTrial: run}
 
 
-class Packer:
-    """Writes values as JSON, and keeps the tensors and graphs that it meets."""
+def packed(value: object) -> Result[PackedValue]:
+    """Return a value as it crosses."""
+    packer = _Packer()
+    json = packer.pack(value, "the result")
+    return Result(PackedValue(json, tuple(packer.graphs)), packer.tensors)
+
+
+class _Packer:
+    """Write values as JSON, and keep the tensors and graphs that they hold."""
 
     def __init__(self) -> None:
         self.tensors: list[RawTensor] = []
-        self.graphs: list[dict[str, Any]] = []
+        self.graphs: list[PackedGraph] = []
 
-    def pack(self, value: object, where: str, depth: int = 0) -> Any:
-        """The JSON of ``value``; raises `NotAnInputError`, naming ``where``, for what cannot cross."""
+    def pack(self, value: object, where: str, depth: int = 0) -> Json:
+        """Return the JSON of `value`; raises `NotAnInputError`, naming `where`, for what cannot cross."""
         if depth > MAX_DEPTH:
             raise NotAnInputError(f"{where} is nested deeper than {MAX_DEPTH} levels.")
         if value is None or type(value) in (bool, int, str):
@@ -103,7 +98,7 @@ class Packer:
         traced = program if isinstance(program, torch.fx.GraphModule) else _traced(program, where)
         data, tensors = to_data(traced)
         numbers = {path: self._keep(tensor, f"{where}, {path}") for path, tensor in tensors.items()}
-        self.graphs.append({"graph": data, "tensors": numbers})
+        self.graphs.append(PackedGraph(data, numbers))
         return len(self.graphs) - 1
 
 
@@ -114,8 +109,8 @@ def _traced(program: Any, where: str) -> torch.fx.GraphModule:
         raise NotAnInputError(f"{where} cannot be traced by torch.fx: {type(error).__name__}: {error}") from None
 
 
-def _unpacked(value: Any, tensors: list[torch.Tensor], graphs: list[dict[str, Any]]) -> Any:
-    """The value that JSON stands for; the host has checked it."""
+def _unpacked(value: Json, tensors: list[torch.Tensor], graphs: tuple[PackedGraph, ...]) -> Any:
+    """Return the value that JSON stands for; the host has checked it."""
     if isinstance(value, list):
         return [_unpacked(item, tensors, graphs) for item in value]
     if not isinstance(value, dict):
@@ -132,8 +127,8 @@ def _unpacked(value: Any, tensors: list[torch.Tensor], graphs: list[dict[str, An
     return {key: _unpacked(item, tensors, graphs) for key, item in content.items()}
 
 
-def _rebuilt(entry: dict[str, Any], tensors: list[torch.Tensor]) -> torch.fx.GraphModule:
-    register_for(entry["graph"])
+def _rebuilt(packed_graph: PackedGraph, tensors: list[torch.Tensor]) -> torch.fx.GraphModule:
+    register_for(packed_graph.graph)
     from course_lib.graph import from_data
 
-    return from_data(entry["graph"], {path: tensors[number] for path, number in entry["tensors"].items()})
+    return from_data(packed_graph.graph, {path: tensors[number] for path, number in packed_graph.tensors.items()})

@@ -3,8 +3,6 @@
 Every call builds anew, so that a call depends on nothing but what the host sent with it.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,47 +11,44 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograder.protocol import Message
-from autograder.protocol.tensors import RawTensor
-from autograder.worker.kinds.callable import call_on_tensors, filled
+from autograder.protocol import Result
+from autograder.protocol.requests.callable import Arguments, Called
+from autograder.protocol.requests.module import CallModule, Described, DescribeModule
+from autograder.worker.failures import AnswerError
+from autograder.worker.handlers import Handlers, Tensors
+from autograder.worker.tensor_calls import bytes_as_raw, call_on_tensors, filled
 from autograder.worker.tensors import to_raw, to_torch
 
-Reply = tuple[dict[str, Any], list[RawTensor]]
 MAX_FILE_BYTES = 32 << 20
 
 
-class NotAModuleError(TypeError):
+class NotAModuleError(AnswerError):
     """The entry point gave something that is no module, or one whose state does not fit."""
 
 
-def module_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls describe what the entry point builds, or run it.
+def module_answer(entry: Callable[..., Any]) -> Handlers:
+    """Return what an answer of this kind serves."""
 
-    Body of both: ``build`` with ``args`` and ``kwargs``, in which ``{"tensor": i}`` stands for tensor number ``i``, and
-    ``{"folder": true}`` for the path of an empty folder; ``training``. A body with ``state``, from the names of the
-    state to the numbers of their tensors, also holds what `call_on_tensors` takes, and ``by``, the names of parameters
-    to differentiate by as well; the module takes the precision of the state. A reply without it gives names of
-    ``parameters``, ``buffers`` and ``files``, and the tensors and bytes of these in turn.
-    """
-
-    def answer(message: Message) -> Reply:
-        body = message.body
+    def describe(request: DescribeModule, tensors: Tensors) -> Result[Described]:
         with tempfile.TemporaryDirectory() as folder:
-            module = _built(entry, message, folder)
-            module.train(body["training"])
-            if "state" not in body:
-                return _described(module, Path(folder))
-        _load(module, {name: to_torch(message.tensors[i]) for name, i in body["state"].items()})
+            module = _built(entry, request.build, tensors, folder)
+            module.train(request.training)
+            return _described(module, Path(folder))
+
+    def call(request: CallModule, tensors: Tensors) -> Result[Called]:
+        with tempfile.TemporaryDirectory() as folder:
+            module = _built(entry, request.build, tensors, folder)
+            module.train(request.training)
+        _load(module, {name: to_torch(tensors[i]) for name, i in request.state.items()})
         named = dict(module.named_parameters(remove_duplicate=False))
-        return call_on_tensors(module, message, [named[name] for name in body["by"]])
+        return call_on_tensors(module, request.call, tensors, [named[name] for name in request.by])
 
-    return answer
+    return {DescribeModule: describe, CallModule: call}
 
 
-def _built(entry: Callable[..., Any], message: Message, folder: str) -> nn.Module:
-    build, tensors = message.body["build"], [to_torch(raw) for raw in message.tensors]
-    args = [filled(a, tensors, folder) for a in build["args"]]
-    module = entry(*args, **{k: filled(a, tensors, folder) for k, a in build["kwargs"].items()})
+def _built(entry: Callable[..., Any], build: Arguments, tensors: Tensors, folder: str) -> nn.Module:
+    args, kwargs = filled(build, [to_torch(raw) for raw in tensors], folder)
+    module = entry(*args, **kwargs)
     if not isinstance(module, nn.Module):
         raise NotAModuleError(f"The answer made a {type(module).__name__}; expected an nn.Module.")
     return module
@@ -69,20 +64,14 @@ def _load(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
         raise NotAModuleError(f"The module cannot take the weights it should have. {error}") from None
 
 
-def _described(module: nn.Module, folder: Path) -> Reply:
+def _described(module: nn.Module, folder: Path) -> Result[Described]:
     state = module.state_dict()
     names = {name for name, _ in module.named_parameters(remove_duplicate=False)}
-    parameters = [name for name in state if name in names]
-    buffers = [name for name in state if name not in names]
+    parameters = tuple(name for name in state if name in names)
+    buffers = tuple(name for name in state if name not in names)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     if sum(path.stat().st_size for path in files) > MAX_FILE_BYTES:
         raise NotAModuleError(f"The answer wrote more than {MAX_FILE_BYTES:,} bytes of files.")
     tensors = [to_raw(state[name], f"`{name}`") for name in (*parameters, *buffers)]
-    tensors += [_bytes(path) for path in files]
-    names_of_files = [path.relative_to(folder).as_posix() for path in files]
-    return {"parameters": parameters, "buffers": buffers, "files": names_of_files}, tensors
-
-
-def _bytes(path: Path) -> RawTensor:
-    data = path.read_bytes()
-    return RawTensor("uint8", (len(data),), (1,), data)
+    tensors += [bytes_as_raw(path.read_bytes()) for path in files]
+    return Result(Described(parameters, buffers, tuple(path.relative_to(folder).as_posix() for path in files)), tensors)

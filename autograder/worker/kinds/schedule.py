@@ -4,68 +4,57 @@ The worker builds the model from the host's text, puts the host's weights in, an
 What the answer did shows in the graph; nothing that it says about it is asked.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from autograder.protocol import Message
-from autograder.protocol.tensors import RawTensor
-from autograder.worker.kinds.captured import written
+from autograder.protocol import Result
+from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol.requests.schedule import Schedule
+from autograder.worker.failures import AnswerError
+from autograder.worker.handlers import Handlers, Tensors
+from autograder.worker.kinds.graph import written
 from autograder.worker.tensors import to_torch
 
-Reply = tuple[dict[str, Any], list[RawTensor]]
 
-
-class NotScheduledError(Exception):
+class NotScheduledError(AnswerError):
     """The model that was built is not in the form that the exercise asks for."""
 
 
-def schedule_answer(entry: Callable[..., Any]) -> Callable[[Message], Reply]:
-    """Calls give ``{"graph", "paths"}``, tensors beside it, of what the schedule builds. They take
+def schedule_answer(entry: Callable[..., Any]) -> Handlers:
+    """Return what an answer of this kind serves."""
 
-    ``{"text", "arguments", "state", "training"}``: the model's source, how its ``Encoder`` is made, the names of the
-    tensors beside the message, and the mode it is traced in; ``{"scheduled_in_training"}``: the mode before that;
-    ``{"question"}``: what the answer is called with after the schedule, and ``{"times"}``, how often;
-    ``{"part"}``: the path of the part whose graph is meant, which the answer must have traced; empty for the model;
-    ``{"leaves", "operator"}``: for answers that only find: the model is traced before they are called, with every bias
-    separated and these classes kept whole, and what they found is fused onto this operator of `course_lib.kernels`.
-    """
+    def build(request: Schedule, tensors: Tensors) -> Result[WrittenGraph]:
+        schedule = _scheduled(request, tensors)
+        for _ in range(request.times):
+            found = entry(schedule, *request.question)
+            if request.operator:
+                _fuse(schedule, found, request.operator)
+        part = schedule.build().train(request.training).get_submodule(request.part)
+        if request.part and not isinstance(part, torch.fx.GraphModule):
+            raise NotScheduledError(f"{request.part} is a {type(part).__name__}: it was not traced.")
+        return written(_graph_of(part, request.part))
 
-    def answer(message: Message) -> Reply:
-        body = message.body
-        schedule = _scheduled(message)
-        for _ in range(body["times"]):
-            found = entry(schedule, *body["question"])
-            if body["operator"]:
-                _fuse(schedule, found, body["operator"])
-        part = schedule.build().train(body["training"]).get_submodule(body["part"])
-        if body["part"] and not isinstance(part, torch.fx.GraphModule):
-            raise NotScheduledError(f"{body['part']} is a {type(part).__name__}: it was not traced.")
-        return written(_graph_of(part, body["part"]))
-
-    return answer
+    return {Schedule: build}
 
 
-def _scheduled(message: Message) -> Any:
+def _scheduled(request: Schedule, tensors: Tensors) -> Any:
     from course_lib.schedule import create_schedule
 
-    body = message.body
     module = types.ModuleType("model")
-    exec(compile(body["text"], "<model>", "exec", dont_inherit=True), module.__dict__)
-    model = module.Encoder(**body["arguments"])
-    model.load_state_dict(dict(zip(body["state"], map(to_torch, message.tensors), strict=True)))
-    schedule = create_schedule(model.train(body["scheduled_in_training"]))
-    if not body["operator"]:
+    exec(compile(request.text, "<model>", "exec", dont_inherit=True), module.__dict__)
+    model = module.Encoder(**request.arguments)
+    model.load_state_dict(dict(zip(request.state, map(to_torch, tensors), strict=True)))
+    schedule = create_schedule(model.train(request.scheduled_in_training))
+    if not request.operator:
         return schedule
     for path, part in model.named_modules():
         if type(part) is torch.nn.Linear:
             schedule[path].decompose()
     present = {type(part).__name__ for part in model.modules()}
-    return schedule.trace(leaf_modules=[name for name in body["leaves"] if name in present])
+    return schedule.trace(leaf_modules=[name for name in request.leaves if name in present])
 
 
 def _fuse(schedule: Any, found: Any, operator: str) -> None:
@@ -80,7 +69,7 @@ def _fuse(schedule: Any, found: Any, operator: str) -> None:
 
 
 def _graph_of(part: torch.nn.Module, path: str) -> torch.fx.GraphModule:
-    """The operators of ``part``, down to the modules of torch.nn."""
+    """Return the operators of `part`, down to the modules of torch.nn."""
     try:
         return torch.fx.symbolic_trace(part)
     except Exception as error:  # what is in a schedule is the student's

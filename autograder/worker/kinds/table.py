@@ -1,25 +1,57 @@
-"""How a student's function is called: by the mode that goes with the kind of its exercise."""
-
-from __future__ import annotations
+"""How a student's function is called, by the kind of its exercise; and how everything that a worker holds is loaded."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.protocol import Message
-from autograder.protocol.tensors import RawTensor
-from autograder.worker.kinds import analysis, archive, captured, counterexample, graph, module, schedule
-from autograder.worker.kinds import callable as callable_kind
+from autograder.protocol.requests.loads import (
+    Load,
+    LoadAnswer,
+    LoadArchive,
+    LoadEvents,
+    LoadGraph,
+    LoadLowering,
+    LoadTrial,
+)
+from autograder.worker import source
+from autograder.worker.event_files import load_events
+from autograder.worker.handlers import Handlers, Tensors
+from autograder.worker.kinds.analysis import analysis_answer
+from autograder.worker.kinds.archive import archive_answer, load_archive
+from autograder.worker.kinds.callable import callable_answer
+from autograder.worker.kinds.captured import captured_answer
+from autograder.worker.kinds.counterexample import counterexample_answer, load_trial
+from autograder.worker.kinds.graph import graph_answer
+from autograder.worker.kinds.module import module_answer
+from autograder.worker.kinds.schedule import schedule_answer
+from autograder.worker.kinds.value import value_answer
+from autograder.worker.lowering import load_lowering
+from autograder.worker.rebuilt_graph import load_graph
 
-Answer = Callable[[Message], tuple[dict[str, Any], list[RawTensor]]]
-
-ANSWERS: Mapping[str, Callable[[Callable[..., Any]], Answer]] = {
-    "analysis": analysis.analysis_answer,
-    "archive": archive.archive_answer,
-    "callable": callable_kind.callable_answer,
-    "captured": captured.captured_answer,
-    "counterexample": counterexample.counterexample_answer,
-    "module": module.module_answer,
-    "graph": graph.graph_answer,
-    "schedule": schedule.schedule_answer,
-    "value": callable_kind.value_answer,
+KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
+    "analysis": analysis_answer,
+    "archive": archive_answer,
+    "callable": callable_answer,
+    "captured": captured_answer,
+    "counterexample": counterexample_answer,
+    "graph": graph_answer,
+    "module": module_answer,
+    "schedule": schedule_answer,
+    "value": value_answer,
 }
+
+
+def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
+    """Run the parts of an answer as one module, and serve its function `entry_point`."""
+    parts = {part.name: part.text for part in request.parts}
+    return KINDS[request.kind](source.load(parts, request.entry_point))
+
+
+LOADS: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {
+    LoadAnswer: load_answer,
+    LoadArchive: load_archive,
+    LoadEvents: load_events,
+    LoadGraph: load_graph,
+    LoadLowering: load_lowering,
+    LoadTrial: load_trial,
+}
+"""All but the first hold what the host made or has checked, in a worker that never saw a student's code."""

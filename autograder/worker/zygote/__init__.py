@@ -1,1 +1,1 @@
-"""A process that has imported torch and forks workers."""
+"""A process that has imported torch and forks workers; `autograder/README.md` describes it."""

@@ -1,10 +1,8 @@
-"""The process between zygote and worker: sets the worker up, ends all that it started, and says how it ended.
+"""The process between zygote and worker: it sets the worker up, kills what the worker leaves, and reports its end.
 
-It is ours to its end: no student's byte reaches it, and at levels with namespaces the worker cannot even see it. The
-host holds the other end of its ``leash``: letting go of it, by intent or by dying, ends the job.
+The keeper is trusted: no student's byte reaches it, and in namespaces the worker cannot see it. The host holds the
+other end of its `lifeline`. When the host closes that end or dies, the job ends.
 """
-
-from __future__ import annotations
 
 import atexit
 import importlib
@@ -21,17 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from autograder.worker.confinement import Orders, confine, kernel, namespaces
-from autograder.worker.confinement.confine import keep_only
-from autograder.worker.confinement.orders import from_json
+from autograder.protocol.orders import Orders
+from autograder.worker.confinement import confine, kernel, namespaces
+from autograder.worker.confinement.self_confinement import keep_descriptors
 
 GO, STARTED, FAILED, ENDED = b"go", b"started", b"failed", b"ended "
 CONFINED = b"c"
-# Just below the throw-away users, and nobody's, as they are: the killer of one job may kill that of another, who then
-# tries again, but no process that is not ours.
-KILLERS_UID = 60_799
-BREATH_S = 0.2
-"""How often orphans are buried while the worker runs."""
+# An unused user id just below the throw-away users. Killers of two jobs may kill each other and then try again; they
+# cannot kill a process of anybody else.
+KILLER_UID = 60_799
+POLL_S = 0.2
+"""Seconds between two checks for ended children while the worker runs."""
 
 
 @dataclass(frozen=True)
@@ -41,61 +39,61 @@ class Job:
     channel: int
     output: int
     orders: int
-    leash: int
+    lifeline: int
 
 
 def keep(job: Job) -> NoReturn:
     """Run one job to its end; never returns."""
     try:
-        leash = socket.socket(fileno=job.leash)
-        # Before anything runs, the host puts this process, and so all that follow, where they are limited.
-        if leash.recv(len(GO)) == GO:
-            _keep(job, leash)
+        lifeline = socket.socket(fileno=job.lifeline)
+        # The host first puts this process into its control group, and with it all children to come.
+        if lifeline.recv(len(GO)) == GO:
+            _keep(job, lifeline)
     except BaseException:
         _print_to(job.output)
     os._exit(0)
 
 
-def _keep(job: Job, leash: socket.socket) -> None:
+def _keep(job: Job, lifeline: socket.socket) -> None:
     os.setsid()
     with os.fdopen(job.orders) as file:
-        orders = from_json(file.read())
+        orders = Orders.from_json(file.read())
     if orders.mounts:
-        namespaces.leave_the_zygotes(orders.mounts)
+        namespaces.leave_zygote_namespaces(orders.mounts)
     else:
-        # The orphans of the worker become children of this process, wherever they hide.
+        # Orphans of the worker become children of this process, in any session.
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    hears, tells = os.pipe()
+    status_read, status_write = os.pipe()
     worker = os.fork()
     if worker == 0:
-        leash.close()
-        os.close(hears)
-        _become_the_worker(job, orders, tells)
+        lifeline.close()
+        os.close(status_read)
+        _become_worker(job, orders, status_write)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pidfd = os.pidfd_open(worker)
-    for descriptor in (tells, job.channel, job.output):
+    for descriptor in (status_write, job.channel, job.output):
         os.close(descriptor)
-    confined = os.read(hears, 1) == CONFINED
-    os.close(hears)
-    socket.send_fds(leash, [STARTED if confined else FAILED], [pidfd])
-    code = _until_the_end(worker, pidfd, orders.uid, leash)
+    confined = os.read(status_read, 1) == CONFINED
+    os.close(status_read)
+    socket.send_fds(lifeline, [STARTED if confined else FAILED], [pidfd])
+    code = _wait_for_worker(worker, pidfd, orders.uid, lifeline)
     if not orders.mounts:
-        _end_all_others(orders.uid)
+        _kill_remaining(orders.uid)
     with suppress(OSError):
-        leash.send(ENDED + str(code).encode())
+        lifeline.send(ENDED + str(code).encode())
 
 
-def _until_the_end(worker: int, pidfd: int, uid: int | None, leash: socket.socket) -> int:
-    """Wait for the worker, which ends when the host lets go; return its exit code, negative for a signal."""
+def _wait_for_worker(worker: int, pidfd: int, uid: int | None, lifeline: socket.socket) -> int:
+    """Wait for the worker, which is killed when the lifeline closes; return its exit code, negative for a signal."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    poll.register(leash, select.POLLIN)
+    poll.register(lifeline, select.POLLIN)
     while True:
-        ready = [descriptor for descriptor, _ in poll.poll(BREATH_S * 1000)]
-        if leash.fileno() in ready:  # the host says nothing more, so this is the end of the stream
+        ready = [descriptor for descriptor, _ in poll.poll(POLL_S * 1000)]
+        if lifeline.fileno() in ready:  # the host sends nothing more, so the lifeline was closed
             with suppress(ProcessLookupError):
                 _kill(pidfd, uid)
-            poll.unregister(leash)
+            poll.unregister(lifeline)
         while True:
             dead, status = os.waitpid(-1, os.WNOHANG)
             if dead == worker:
@@ -105,7 +103,7 @@ def _until_the_end(worker: int, pidfd: int, uid: int | None, leash: socket.socke
 
 
 def _kill(pidfd: int, uid: int | None) -> None:
-    """Kill the worker; root that may not signal other users' processes does it as the worker's user."""
+    """Kill the worker; without the right to signal other users, root does it as the worker's user."""
     try:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     except PermissionError:
@@ -118,8 +116,8 @@ def _kill(pidfd: int, uid: int | None) -> None:
             os.seteuid(0)
 
 
-def _end_all_others(uid: int | None) -> None:
-    """Kill what the worker has left behind until this process has no descendant any more."""
+def _kill_remaining(uid: int | None) -> None:
+    """Kill the processes that the worker has left, until this process has no descendants."""
     with suppress(ChildProcessError):
         while True:
             if uid is None:
@@ -128,17 +126,16 @@ def _end_all_others(uid: int | None) -> None:
                 _kill_all_of(uid)
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass
-            time.sleep(0.001)  # what was killed takes a moment to die
+            time.sleep(0.001)  # a killed process needs a moment to end
 
 
 def _kill_all_of(uid: int) -> None:
-    """Kill every process of a throw-away user in one stroke, which no fork escapes."""
+    """Kill all processes of a throw-away user in one call, which no fork escapes."""
     killer = os.fork()
     if killer == 0:
         with suppress(OSError):
-            # May signal them, for that depends on the effective user, and cannot be stopped by them, for that depends
-            # on the real and the saved one.
-            os.setresuid(KILLERS_UID, uid, KILLERS_UID)
+            # Its effective user permits it to signal them; its real and saved user protect it from their signals.
+            os.setresuid(KILLER_UID, uid, KILLER_UID)
             os.kill(-1, signal.SIGKILL)
         os._exit(0)
     os.waitpid(killer, 0)
@@ -148,41 +145,41 @@ def _kill_descendants(process: int) -> None:
     with suppress(OSError):
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
-                # First the parent: what it starts before it dies becomes a child of this process, for the next round.
+                # The parent first: children that it still starts become children of this process, for the next round.
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)
                 _kill_descendants(child)
 
 
-def _become_the_worker(job: Job, orders: Orders, tells: int) -> NoReturn:
-    """Confine this process and run the program; with namespaces, as the second process of its own."""
+def _become_worker(job: Job, orders: Orders, status_write: int) -> NoReturn:
+    """Confine this process and run the program; with namespaces, as the second process of the namespace."""
     try:
-        (tells,) = keep_only(job.channel, job.output, tells)
+        (status_write,) = keep_descriptors(job.channel, job.output, status_write)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         confine(orders)
         if orders.mounts:
-            _become_the_second_process(tells)
+            _fork_below_init(status_write)
         else:
-            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of user has undone it
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # the change of user has reset it
         os.setsid()
-        os.write(tells, CONFINED)
-        os.close(tells)
+        os.write(status_write, CONFINED)
+        os.close(status_write)
     except BaseException:
         traceback.print_exc()
         os._exit(1)
     _run(orders)
 
 
-def _become_the_second_process(tells: int) -> None:
-    """Fork: the first process stays behind to bury orphans, as weak as the worker and closed to it."""
+def _fork_below_init(status_write: int) -> None:
+    """Fork; the first process of the namespace stays to reap orphans, confined like the worker and closed to it."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     second = os.fork()
     if second == 0:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python does something about
-    os.closerange(0, tells + 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python handles
+    os.closerange(0, status_write + 1)
     while True:
         dead, status = os.waitpid(-1, 0)
         if dead == second:
@@ -191,7 +188,7 @@ def _become_the_second_process(tells: int) -> None:
 
 
 def _run(orders: Orders) -> NoReturn:
-    """Run the program as a fresh interpreter would, up to and including what it does at its exit."""
+    """Run the program as a new interpreter would, including its exit functions."""
     sys.path[0] = orders.path
     sys.path_importer_cache.clear()
     importlib.invalidate_caches()

@@ -1,6 +1,4 @@
-"""Large pages for a process that is forked often: its page tables, which every fork copies, become far smaller."""
-
-from __future__ import annotations
+"""Large pages for a process that forks often: its page tables, which every fork copies, become far smaller."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,25 +8,25 @@ from autograder.worker.confinement import kernel
 
 LARGE_PAGE_BYTES = 2 << 20  # of x86-64, and of arm64 with ordinary pages of 4 KiB
 STEP_BYTES = 8 * LARGE_PAGE_BYTES
-"""Gathered in one go, after which somebody else may be served."""
+"""How much one step collapses; requests are served between steps."""
 
 
-def gather() -> Iterator[None]:
-    """Gather the private memory of this process in large pages, a step for each item.
+def collapse_pages() -> Iterator[None]:
+    """Collapse the private memory of this process into large pages; each item of the iterator is one step.
 
-    A large page that is written to after a fork falls apart, and of its ordinary pages only those written are copied.
+    A write after a fork splits a large page, and only the written ordinary pages are copied.
     """
     for begin, end in private_ranges(Path("/proc/self/maps").read_text()):
         for start in range(begin, end, STEP_BYTES):
-            with suppress(OSError):  # an older kernel, or no room for large pages: ordinary ones do as well
+            with suppress(OSError):  # an older kernel, or no free large pages: the ordinary pages stay
                 kernel.madvise(start, min(end, start + STEP_BYTES) - start, kernel.MADV_COLLAPSE)
             yield
 
 
 def private_ranges(maps: str) -> Iterator[tuple[int, int]]:
-    """First and last address of the private, writable memory in ``maps``, a text as of /proc/self/maps.
+    """Yield first and last address of the private, writable memory in `maps`, a text like /proc/self/maps.
 
-    Without memory of files and with whole large pages only.
+    Memory of files is left out, and only whole large pages count.
     """
     for line in maps.splitlines():
         addresses, access, _, _, _, *name = line.split(maxsplit=5)

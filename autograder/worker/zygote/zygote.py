@@ -1,12 +1,9 @@
-"""Forks workers from a process that has imported torch, and so starts one in a twentieth of the time.
+"""Fork workers from a process that has imported torch; a fork takes a twentieth of the time of a cold start.
 
-The zygote never reads a student's byte: each child reads its orders from the descriptor that came with the job, and
-the answer from its own channel. It has run no operation, asked nothing about CUDA and set no number of threads, since
-any of these makes threads or state that does not survive a fork. It holds nothing that one job could tell the next:
-no nonce, no seed, no orders.
+The zygote never reads a student's byte: each child reads its orders and the answer from descriptors of its own. The
+zygote has run no operation, asked nothing about CUDA and set no number of threads. These would create threads or state
+that a fork loses. It holds no nonce, no seed and no orders, which one job could pass to the next.
 """
-
-from __future__ import annotations
 
 import gc
 import importlib
@@ -22,130 +19,129 @@ from contextlib import suppress
 from autograder.worker.zygote import large_pages
 from autograder.worker.zygote.keeper import Job, keep
 
-READY, KEPT, LINE = b"ready", b"kept", b"line"
+READY, KEPT, CONNECT = b"ready", b"kept", b"connect"
 DESCRIPTORS = 4
-"""Of one job: channel, output, orders, leash."""
+"""Descriptors of one job: channel, output, orders, lifeline."""
 IDLE_S = 0.05
-"""After so long without a request it uses the time for itself."""
-GATHERED = object()
-MORE = {
+"""Seconds without a request after which the zygote collapses its memory into large pages."""
+DONE = object()
+PRELOADS = {
     b"graphs": (
         "torch._dynamo",
         "torch._functorch.aot_autograd",
-        # what the first trace of Dynamo and the first export import
+        # imported by the first trace of Dynamo and the first export
         "torch._dynamo.repro.after_dynamo",
         "torch._export.passes.lift_constants_pass",
         "torch.distributed.tensor.experimental._attention",
     ),
-    # the second is what sympy imports when it first simplifies an index
+    # sympy imports the second when it first simplifies an index
     b"lowering": ("autograder.worker.inductor_ready", "sympy.physics.units"),
 }
-"""What some workers need besides, and what is slow to import; nothing of it is the library's, of which a worker may
-have to lack parts."""
+"""Further modules for some workers, which import slowly; none of course_lib, parts of which may be masked."""
 
 
 def serve(fd: int, *, preload: bool) -> None:
-    """Fork a worker for every message on the socket ``fd``, until the host closes it and the last job has ended.
+    """Fork a worker for every message on the socket `fd`, until the host closes it and the last job has ended.
 
-    The answer to a message is ``KEPT`` with a pidfd of the process that keeps the job's worker, or a sentence. A
-    key of ``MORE`` brings no job; the answer is ``READY``, once its modules are imported, too. ``LINE`` brings another
-    socket, of a process that the host has forked: from then on messages may come on either, until all are closed.
+    The answer to a job is `KEPT` with a pidfd of the worker's keeper, or a sentence. A key of `PRELOADS` is no job: the
+    answer is `READY` once its modules are imported. `CONNECT` brings the socket of a process that the host has forked;
+    from then on messages may come on any socket, until all are closed.
     """
-    lines = [socket.socket(fileno=fd)]
-    gc.disable()  # while it imports: all of that stays
+    connections = [socket.socket(fileno=fd)]
+    gc.disable()  # while it imports: imported objects stay
     if preload:
         import torch
         import torch.fx.experimental.symbolic_shapes  # noqa: F401 - `autograd.grad` imports it, and sympy with it
 
-        from autograder.worker import main, rebuilt, source  # noqa: F401
+        from autograder.worker import main, source  # noqa: F401
 
-        # What the worker imports in any case; none of it does more than import torch and the protocol.
+        # Every worker imports these; they import nothing but torch and the protocol.
         from autograder.worker.kinds import table  # noqa: F401
-    _say_ready(lines[0])
-    gathering = large_pages.gather()
-    while request := _next_request(lines, gathering):
-        line, message, descriptors = request
-        if message == LINE:
-            lines.append(socket.socket(fileno=descriptors[0]))
-            with suppress(OSError):  # this host may have died, others have not
-                lines[-1].send(READY)
-        elif message in MORE:
+    _send_ready(connections[0])
+    pages = large_pages.collapse_pages()
+    while request := _next_request(connections, pages):
+        connection, message, descriptors = request
+        if message == CONNECT:
+            connections.append(socket.socket(fileno=descriptors[0]))
+            with suppress(OSError):  # this host may have died; others go on
+                connections[-1].send(READY)
+        elif message in PRELOADS:
             gc.disable()
-            for name in MORE[message]:
+            for name in PRELOADS[message]:
                 importlib.import_module(name)
-            _say_ready(line)
-            gathering = large_pages.gather()
+            _send_ready(connection)
+            pages = large_pages.collapse_pages()
         else:
-            _fork(lines, line, descriptors)
-            _bury_the_dead()
+            _fork(connections, connection, descriptors)
+            _reap_children()
     with suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
 
 
-def _say_ready(line: socket.socket) -> None:
-    """Tell the host on ``line`` that everything is imported, unless a fork would not survive it."""
+def _send_ready(connection: socket.socket) -> None:
+    """Tell the host on `connection` that the imports are done, unless importing started threads, which a fork loses."""
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
     leave_torch_loaded()
-    sys.path_importer_cache.clear()  # which each worker does, to find what is masked for it
-    inspect.getmodule(sys._getframe())  # looks every module's file up, which custom operators ask for, and remembers
+    sys.path_importer_cache.clear()  # each worker clears it, too, to see its own view of the course
+    inspect.getmodule(sys._getframe())  # fills a cache with every module's file, which custom operators look up
     gc.collect()
     gc.freeze()
     gc.enable()
     with suppress(OSError):
-        line.send(READY)
+        connection.send(READY)
 
 
 def leave_torch_loaded() -> None:
-    """Have no fork of this process undo torch's import, operator by operator, before it ends."""
+    """Keep forks of this process from undoing torch's import, operator by operator, before they end."""
     for undo in weakref.finalize._registry:  # type: ignore[attr-defined]
         undo.atexit = False
 
 
 def _next_request(
-    lines: list[socket.socket], gathering: Iterator[None]
+    connections: list[socket.socket], pages: Iterator[None]
 ) -> tuple[socket.socket, bytes, list[int]] | None:
-    """Gather memory while nobody asks for anything; then a message, where it came from and its descriptors.
+    """Return the next message, its socket and its descriptors; collapse memory while no request waits.
 
-    A line that its host has closed is forgotten; None when none is left.
+    A socket that its host has closed is dropped; return None when none is left.
     """
-    while lines:
-        while not (ready := select.select(lines, [], [], IDLE_S)[0]):
-            if next(gathering, GATHERED) is GATHERED:
-                ready = select.select(lines, [], [])[0]
+    while connections:
+        while not (ready := select.select(connections, [], [], IDLE_S)[0]):
+            if next(pages, DONE) is DONE:
+                ready = select.select(connections, [], [])[0]
                 break
-        line = ready[0]
-        with suppress(OSError):  # a host that died without reading its answer
-            message, descriptors, _, _ = socket.recv_fds(line, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        connection = ready[0]
+        with suppress(OSError):  # a host may die without reading its answer
+            message, descriptors, _, _ = socket.recv_fds(connection, 64, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
             if message:
-                return line, message, descriptors
-        lines.remove(line)
-        line.close()
+                return connection, message, descriptors
+        connections.remove(connection)
+        connection.close()
     return None
 
 
-def _fork(lines: list[socket.socket], line: socket.socket, descriptors: list[int]) -> None:
-    """Fork the keeper of one job, and tell the host that asked on ``line``."""
+def _fork(connections: list[socket.socket], connection: socket.socket, descriptors: list[int]) -> None:
+    """Fork the keeper of one job, and answer the host on `connection`."""
     try:
         child = os.fork()
         if child == 0:
-            for each in lines:
+            for each in connections:
                 each.close()
             keep(Job(*descriptors))
         pidfd = os.pidfd_open(child)
-        socket.send_fds(line, [KEPT], [pidfd])
+        socket.send_fds(connection, [KEPT], [pidfd])
         os.close(pidfd)
     except OSError as error:
         with suppress(OSError):
-            line.send(f"the zygote could not fork ({error.strerror})".encode())
+            connection.send(f"the zygote could not fork ({error.strerror})".encode())
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _bury_the_dead() -> None:
+def _reap_children() -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass

@@ -1,1 +1,1 @@
-"""The sections of the GPU check, one a file."""
+"""Sections of the GPU check, one in each file."""

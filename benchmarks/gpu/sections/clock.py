@@ -1,10 +1,8 @@
-"""The judge's clock on a GPU: against events and the profiler, on known ratios, beside a neighbour, under attack.
+"""Check the judge's clock on a GPU: against events and the profiler, on known ratios, under load and under attack.
 
 The host times a worker from outside, over messages and shared memory of the device. Here the same work is also timed
 from inside, and ratios are measured that are known beforehand. Not yet run on CUDA.
 """
-
-from __future__ import annotations
 
 import statistics
 import time
@@ -24,6 +22,7 @@ from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Program, TensorSpec, traced
+from autograder.protocol.requests.loads import LoadAnswer, Part
 from benchmarks.gpu.section import Notes, Run, Section
 from course_lib.profiling import profile_operators
 from course_lib.timing import decide_speedup
@@ -61,13 +60,13 @@ def gate(x):
 
 
 class Asked(Thresholds):
-    """The ratios of the experiment."""
+    """Hold the ratios of the experiment."""
 
     passing, full = sorted(WANTED)
 
 
 def repeated(count: int, elements: int) -> Program:
-    """A program that computes tanh so often and returns it once; tracing keeps calls that nobody reads."""
+    """Return a program that computes tanh so often and returns one result; tracing keeps calls without users."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         return [torch.tanh(x) for _ in range(count)][-1]
@@ -76,12 +75,12 @@ def repeated(count: int, elements: int) -> Program:
 
 
 def made(around: Run, sandbox: Sandbox, candidate: int, baseline: int, text: str = "") -> Contest:
-    """A contest of two such programs, or of a student's text against one."""
+    """Return a contest of two such programs, or of a student's text against one."""
     elements = 1 << 14 if around.dry else 1 << 24
     draw = Draw(time.time_ns(), "clock")
     speed = Speed(repeated(baseline, elements), ideal_ratio=10.0)
     if text:
-        load = {"mode": "callable", "entry_point": "gate", "parts": [{"name": "a", "text": f"import torch\n{text}"}]}
+        load = LoadAnswer("callable", "gate", (Part("a", f"import torch\n{text}"),))
         student = lambda: Session(sandbox, load, wall_s=60.0)  # noqa: E731 - a name would say no more
         return contest(speed, draw, sandbox, 60.0, student=student, device=around.device)
     graph = traced(repeated(candidate, elements), draw)
@@ -126,7 +125,7 @@ def _inside_us(work: Callable[[], object], device: str) -> float:
 
 
 def known_ratio(around: Run, sandbox: Sandbox) -> dict[str, Any]:
-    """One trial of a true ratio of 1.5, and what it says to each ratio that is asked for."""
+    """Run one trial with a true ratio of 1.5, and return the verdict for each ratio that is asked for."""
     of = made(around, sandbox, KNOWN[1], KNOWN[0])
     plan = Plan(max_pairs=9, window_us=300.0, tries=1) if around.dry else Plan(enough=enough(Asked(10.0)))
     trial = of.trial(plan)
@@ -135,7 +134,7 @@ def known_ratio(around: Run, sandbox: Sandbox) -> dict[str, Any]:
 
 
 def attacked(around: Run, sandbox: Sandbox, name: str) -> str:
-    """What one attack comes to: "wrong output", how it failed, or the verdict on its ratio."""
+    """Return the outcome of one attack: "wrong output", how it failed, or the verdict on its ratio."""
     plan = Plan(max_pairs=9, window_us=300.0 if around.dry else 2_000.0, tries=1)
     try:
         trial = made(around, sandbox, 0, KNOWN[0], text=ATTACKS[name]).trial(plan)
@@ -148,7 +147,7 @@ def attacked(around: Run, sandbox: Sandbox, name: str) -> str:
 
 @contextmanager
 def neighbour(device: str) -> Iterator[None]:
-    """Another process that keeps the device busy meanwhile."""
+    """Run another process that keeps the device busy within the block."""
     context = torch.multiprocessing.get_context("spawn")
     process = context.Process(target=_multiply, args=(device,), daemon=True)
     process.start()
@@ -167,7 +166,7 @@ def _multiply(device: str) -> None:
 
 
 def run(around: Run) -> None:
-    """Note each part as soon as it is known."""
+    """Note the result of each part at once."""
     around.note("dry", around.dry)
     sandbox = open_sandbox("auto" if around.dry else 5, trust=True)
     around.note("agreement", [agreement(around, sandbox, count) for count in CALLS[: 1 if around.dry else None]])
@@ -180,7 +179,7 @@ def run(around: Run) -> None:
 
 
 def failures(notes: Notes) -> list[str]:
-    """Return what must not be: attacks that pass anywhere; on a device also clocks and verdicts that are off."""
+    """Return the failures: attacks that pass; on a device also wrong clocks and verdicts."""
     found = [f"the attack {name!r} passes" for name, outcome in notes.get("attacks", {}).items() if outcome == "pass"]
     if notes.get("dry"):
         return found

@@ -1,6 +1,4 @@
-"""Each fused operator beside eager PyTorch, torch.compile and a peer's way, as fractions of the speed of a copy."""
-
-from __future__ import annotations
+"""Measure each fused operator, eager PyTorch, torch.compile and a peer, as fractions of the speed of a copy."""
 
 import dataclasses
 
@@ -10,7 +8,7 @@ from benchmarks.kernel_times import Report
 
 
 def run(around: Run) -> None:
-    """Measure, and note everything again after each operator."""
+    """Measure, and note the report after each operator."""
     plan = kernel_times.dry_plan() if around.dry else kernel_times.cuda_plan()
     plan = dataclasses.replace(plan, budget_s=min(plan.budget_s, around.left_s - 10))  # one operator takes so long
     last = kernel_times.measure_kernels(plan, lambda report: _note(around, report))

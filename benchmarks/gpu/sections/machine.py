@@ -1,6 +1,4 @@
-"""The machine: without it, a time means nothing."""
-
-from __future__ import annotations
+"""Note the machine, since a time has no meaning without it."""
 
 import importlib.metadata
 

@@ -1,6 +1,4 @@
-"""All tests in tests/gpu, each file in a process of its own: a kernel that writes astray spoils a CUDA context."""
-
-from __future__ import annotations
+"""Run the tests in tests/gpu, each file in a process of its own, since an invalid write spoils a CUDA context."""
 
 import subprocess
 import sys
@@ -13,7 +11,7 @@ from benchmarks.gpu.section import Notes, Run, Section
 
 
 def run(around: Run) -> None:
-    """Run each file of tests and note what came of each test."""
+    """Run each file of tests and note the outcome of each test."""
     for file in sorted((ROOT / "tests" / "gpu").glob("test_*.py")):
         around.note(file.stem, outcomes(file, around.left_s))
 

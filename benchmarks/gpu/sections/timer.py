@@ -1,6 +1,4 @@
-"""The timer's check of itself: what is known beforehand is measured, a side stream is caught."""
-
-from __future__ import annotations
+"""Run the self-check of the timer on the device."""
 
 import dataclasses
 

@@ -1,15 +1,16 @@
 """A compiler for the toy machine of `course_lib.machine`: from a part of a graph to a program.
 
-Read the files in the order of what happens: `operators.py` (what is taken, and by which instruction), `views.py`
-(views are put where they cost nothing), `kernels.py` (which operators share a launch), `emission.py` with `values.py`
-(instructions are written), `registers.py` (values get registers), and `target.py`, which puts it together.
+Read the files in the order of what happens: `instruction_set.py` (what is taken, and by which instruction), `views.py`
+(views are put where they cost nothing), `kernel_groups.py` (which operators share a launch), `emission.py` with
+`values.py` (instructions are written), `registers.py` (values get registers), and `toy_target.py`, which puts it
+together.
 """
 
 from course_lib.backends.toy.emission import write_program
-from course_lib.backends.toy.kernels import Work, group_into_kernels
-from course_lib.backends.toy.operators import SUPPORT, Kind, kind_of
+from course_lib.backends.toy.instruction_set import SUPPORT, Kind, kind_of
+from course_lib.backends.toy.kernel_groups import Work, group_into_kernels
 from course_lib.backends.toy.registers import allocate
-from course_lib.backends.toy.target import ToyExecutable, ToyTarget
+from course_lib.backends.toy.toy_target import ToyExecutable, ToyTarget
 
 __all__ = [  # noqa: RUF022  # in plain order, constants among the rest
     "Kind",

@@ -6,8 +6,7 @@ import torch
 from torch import fx
 
 from course_lib.backends.support import target_name
-from course_lib.backends.toy.kernels import Work, group_into_kernels
-from course_lib.backends.toy.operators import (
+from course_lib.backends.toy.instruction_set import (
     INSTRUCTIONS,
     REDUCTIONS,
     Kind,
@@ -16,6 +15,7 @@ from course_lib.backends.toy.operators import (
     number_of,
     operands_of,
 )
+from course_lib.backends.toy.kernel_groups import Work, group_into_kernels
 from course_lib.backends.toy.registers import allocate
 from course_lib.backends.toy.values import Values
 from course_lib.backends.toy.views import with_cheap_views
@@ -46,7 +46,7 @@ def write_program(part: fx.GraphModule, registers: int) -> Program:
 
 
 def _values_for_memory(values: Values, grouped: Sequence[tuple[Work, list[fx.Node]]]) -> set[fx.Node]:
-    """Return the computed values that have to lie in memory: somebody outside their kernel needs them."""
+    """Return the computed values that have to lie in memory, because a node outside their kernel reads them."""
     kernel = {node: number for number, (_, nodes) in enumerate(grouped) for node in nodes}
     stored = {values.source(node) for node in values.outputs}
     for node in values.computed:

@@ -58,7 +58,7 @@ class _Scan:
                 into = Register(self._home[instruction.into])
             self._write(dataclasses.replace(instruction, into=into, operands=operands))
             if instruction.into is not None and instruction.into not in self._uses:
-                self._free.append(self._home.pop(instruction.into))  # nobody reads it
+                self._free.append(self._home.pop(instruction.into))  # no instruction reads it
         return tuple(self._written)
 
     def _placed(self, operand: Operand) -> Operand:

@@ -1,8 +1,8 @@
-"""Where the values of a part are: in memory, walked through in some way, or computed by a kernel."""
+"""The places of a part's values: in memory, with a way to walk through it, or computed by a kernel."""
 
 from torch import fx
 
-from course_lib.backends.toy.operators import Kind, kind_of
+from course_lib.backends.toy.instruction_set import Kind, kind_of
 from course_lib.machine import Access, Buffer
 
 

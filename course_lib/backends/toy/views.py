@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from course_lib.backends.support import argument, target_name
-from course_lib.backends.toy.operators import SPLIT_MATMUL, VIEWS, Kind, kind_of, matrices_of, reduced_dimensions
+from course_lib.backends.toy.instruction_set import SPLIT_MATMUL, VIEWS, Kind, kind_of, matrices_of, reduced_dimensions
 
 Shape = tuple[int, ...]
 aten = torch.ops.aten
@@ -27,7 +27,7 @@ def with_cheap_views(part: fx.GraphModule) -> fx.GraphModule:
 
 
 def without_renames(part: fx.GraphModule) -> fx.GraphModule:
-    """Return the same graph without views that give what they were given, alone (as `detach` does) or together."""
+    """Return the same graph without views that together give their operand, as `detach` does alone."""
     graph = _copy(part)
     for node in graph.nodes:
         if _is(node, *VIEWS):
@@ -58,7 +58,7 @@ def with_early_views(part: fx.GraphModule) -> fx.GraphModule:
     """Return a graph that computes the same, in which some views come as early as they can.
 
     A view that splits the first dimension, or adds one of size 1, moves before an elementwise operator whose result
-    nobody else needs; one that splits the first dimension also moves before a matrix product.
+    no other node reads; one that splits the first dimension also moves before a matrix product.
     """
     graph = _copy(part)
     for node in list(graph.nodes):
@@ -83,7 +83,7 @@ def _is(node: fx.Node, *names: str) -> bool:
 
 
 def _chain(view: fx.Node) -> Iterator[fx.Node]:
-    """Yield what a view looks at; if it only groups all elements in another way, also what that looks at, and so on."""
+    """Yield the operand of a view; if the view only regroups all elements, also the operand of that one, and so on."""
     yield view.all_input_nodes[0]
     while _is(view, *RESHAPES):
         view = view.all_input_nodes[0]
@@ -95,12 +95,12 @@ def _alike(view: fx.Node, other: fx.Node) -> bool:
     new, old = view.meta["val"], other.meta["val"]
     strides = [
         [stride for size, stride in zip(value.shape, value.stride(), strict=True) if size != 1] for value in (new, old)
-    ]  # along a dimension of size 1 nobody walks
+    ]  # the stride of a dimension of size 1 has no effect
     return bool(new.shape == old.shape and new.storage_offset() == old.storage_offset() and strides[0] == strides[1])
 
 
 def _move_up(view: fx.Node) -> None:
-    """Move a view before what it looks at, and the views that this makes before what they look at."""
+    """Move a view before its operand, and the views that this creates before theirs."""
     move = _move_of(view)
     if move is None:
         return
@@ -125,7 +125,7 @@ def _move_up(view: fx.Node) -> None:
 
 
 def _move_of(view: fx.Node) -> "_Split | _Unsqueeze | None":
-    """Return what a view does, if it is a view that may move."""
+    """Return the move of a view, if it may move."""
     if not _is(view, "aten.view", "aten._unsafe_view", "aten.unsqueeze"):
         return None
     old, new = (tuple(node.meta["val"].shape) for node in (view.all_input_nodes[0], view))

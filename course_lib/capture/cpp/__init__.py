@@ -1,6 +1,5 @@
-"""TorchScript and C++: programs that run what was saved, without Python, and passes of ours over its graphs."""
+"""Run saved programs from C++ without Python, and run passes written in C++ over TorchScript graphs."""
 
-from course_lib.capture.cpp.extending import Passes, build_passes
-from course_lib.capture.cpp.running import Runner, build_runner
+from course_lib.capture.cpp.extensions import Passes, Runner, build_passes, build_runner
 
 __all__ = ["Passes", "Runner", "build_passes", "build_runner"]

@@ -11,7 +11,7 @@ from torch import fx
 
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
 
 Tensor = torch.Tensor
@@ -42,7 +42,7 @@ def _quotient(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 class AddScaled(FusionPass):
-    """The pass `add_scaled`."""
+    """Fuse a sum with a scaled product or quotient onto one operator of PyTorch."""
 
     name = "add_scaled"
     patterns: ClassVar = (
@@ -55,7 +55,7 @@ class AddScaled(FusionPass):
     )
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless three contiguous tensors of one shape and one dtype are meant, and a number scales them."""
+        """Refuse all but three contiguous tensors of one shape and one dtype, scaled by a number."""
         value = match.operands.get("value", 1.0)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return Objection("argument", f"{match.anchor} scales by {value!r}; only a number can be fused")
@@ -72,7 +72,7 @@ class AddScaled(FusionPass):
         return one_dtype(operands)
 
     def replacement(self, match: Match) -> Callable[..., object]:
-        """Return the operator of PyTorch, with the factor as its `value`."""
+        """Return `addcmul` or `addcdiv`, with the factor as its `value`."""
         function = torch.addcdiv if any(call.operator.name == "div" for call in match.calls) else torch.addcmul
 
         def fused(x: Tensor, a: Tensor, b: Tensor, value: float = 1) -> Tensor:

@@ -1,7 +1,7 @@
 """Fuse what follows each half of a Transformer layer: bias, dropout, residual sum and LayerNorm.
 
-Dropout of the fused operator falls out elsewhere than PyTorch's for the same seed: its mask is drawn from a seed of
-its own, so that it need not be kept. Rate, scale and the gradient's use of the same mask are as they were.
+For the same seed, the fused operator drops other elements than PyTorch's dropout: it draws its mask from a seed of its
+own, so that the mask need not be kept. Rate and scale stay, and the gradient uses the same mask.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,11 @@ import torch.nn.functional as F
 from torch import fx
 
 import course_lib.kernels  # noqa: F401  # registers the operator that we fuse onto
+from course_lib.fusion import inserted_modules
+from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import (
+from course_lib.fusion.operands import (
     TensorOperands,
     attribute_of,
     is_bias_of,
@@ -23,10 +25,8 @@ from course_lib.fusion.operand_facts import (
     one_dtype,
     tensor_operands,
 )
-from course_lib.fusion.owned import Owned
-from course_lib.fusion.rewriting import new_module
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.switched import BiasDropoutResidualLayerNorm
+from course_lib.fusion.surgery import new_module
 
 Tensor = torch.Tensor
 _TENSORS = ("x", "bias", "residual", "weight", "layer_norm_bias")  # as the fused operator takes them
@@ -45,8 +45,8 @@ _PATTERNS: tuple[Any, ...] = (
 # fmt: on
 
 
-class FuseBiasDropoutResidualLayerNorm(FusionPass):
-    """The pass `bias_dropout_residual_layer_norm`, for training and evaluation.
+class BiasDropoutResidualLayerNorm(FusionPass):
+    """Fuse bias, dropout, residual sum and LayerNorm into one call, for training and evaluation.
 
     Where dropout is a module, its flag may change after the pass, so the fused call becomes a module too, and follows
     `train()` and `eval()`. After a linear layer, the bias moves from the layer into the fused operator.
@@ -56,19 +56,19 @@ class FuseBiasDropoutResidualLayerNorm(FusionPass):
     patterns: ClassVar = _PATTERNS
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless shapes and dtypes are those of the fused operator, and p and the training flag are known."""
+        """Refuse shapes and dtypes that the fused operator does not take, and an unknown p or training flag."""
         if "p" in match.operands:
             p, training = match["p"], match["training"]
             if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p <= 1:
                 return Objection("argument", f"dropout takes p from {p!r}; only a number between 0 and 1 can be fused")
-            if not isinstance(training, (bool, Owned)):
+            if not isinstance(training, (bool, ModuleAttribute)):
                 return Objection("argument", f"whether dropout is in training mode, {training!r}, is known only later")
         rows = match if "x" in match.operands else _with_rows(match)
         return normalises_last_dimension(rows) or _objection_to_bias(rows)
 
     def replacement(self, match: Match) -> Callable[..., object]:
         """Return the fused operator, or a module around it that has the training flag."""
-        switched = isinstance(match.operands.get("training"), Owned)
+        switched = isinstance(match.operands.get("training"), ModuleAttribute)
         fused: Callable[..., object] = _fused_module(match) if switched else _fused_operator
         if "hidden" not in match.operands:
             return fused
@@ -86,7 +86,7 @@ def _with_rows(match: Match) -> Match:
 
 
 def _objection_to_bias(match: Match) -> Objection | None:
-    if not isinstance(match["bias"], (fx.Node, Owned)):
+    if not isinstance(match["bias"], (fx.Node, ModuleAttribute)):
         return Objection("bias shape", f"{match['bias']!r} is no tensor, and the fused operator adds a bias")
     operands = tensor_operands(match, "x", "bias", "residual")
     if not isinstance(operands, TensorOperands):
@@ -99,10 +99,10 @@ def _objection_to_bias(match: Match) -> Objection | None:
 def _fused_module(match: Match) -> Callable[..., object]:
     owner, training, p, eps = match.anchor.graph.owning_module, match["training"], match["p"], match["eps"]
     assert owner is not None, "a pass works on the graph of a GraphModule"
-    assert isinstance(training, Owned), "a literal flag needs no module"
+    assert isinstance(training, ModuleAttribute), "a literal flag needs no module"
     assert isinstance(p, (int, float)), "the guard has seen that p is a number"
     assert isinstance(eps, (int, float)), "the guard has seen that eps is a number"
-    module = BiasDropoutResidualLayerNorm(p, eps).train(bool(attribute_of(match, training)))
+    module = inserted_modules.BiasDropoutResidualLayerNorm(p, eps).train(bool(attribute_of(match, training)))
     call = new_module(owner, "bias_dropout_residual_layer_norm", module)
 
     def fused(**operands: Any) -> object:

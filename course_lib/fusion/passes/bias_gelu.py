@@ -1,8 +1,8 @@
 """Fuse `gelu(x + bias)` onto the operator `course_lib::bias_gelu`.
 
-A pass has three parts, and they stand below in this order: the *pattern*, which is found in the many ways people
-spell it; the *guard*, which proves for each match that the fused operator gives the same result in all circumstances,
-and says why where it cannot; and the *replacement*, which is written into a copy of the graph.
+A pass has three parts, in this order below. The *pattern* is found in the many ways people spell it. The *guard* proves
+for each match that the fused operator gives the same result, or says why it cannot. The *replacement* is written into a
+copy of the graph.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from torch import fx
 import course_lib.kernels  # noqa: F401  # registers the operator that we fuse onto
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import TensorOperands, is_bias_of, one_dtype, tensor_operands
+from course_lib.fusion.operands import TensorOperands, is_bias_of, one_dtype, tensor_operands
 from course_lib.fusion.result import FusionResult
 from course_lib.fusion.rules import Objection
 
@@ -35,14 +35,14 @@ def _pattern(x: torch.Tensor, bias: torch.Tensor, approximate: str) -> torch.Ten
 
 
 class BiasGelu(FusionPass):
-    """The pass `bias_gelu`."""
+    """Fuse a bias and GELU into one call of `course_lib::bias_gelu`."""
 
     name = "bias_gelu"
 
     patterns: ClassVar = (_pattern,)
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless one operand is a bias of the other's dtype and the formula is known.
+        """Refuse a sum in which no operand is a bias of the other's dtype, and a formula that is not known.
 
         A sum is the same either way round, so the pattern is tried with both orders, and shapes decide.
         """

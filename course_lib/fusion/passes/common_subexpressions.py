@@ -14,14 +14,14 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.effects import is_repeatable, switches_regime
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.mutation import Writers, may_share_memory, mutating_nodes, mutations_of
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rewriting import erase
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.storage import Writers, may_share_memory, mutating_nodes, mutations_of
+from course_lib.fusion.surgery import erase
 
 
 class CommonSubexpressions(GraphPass):
-    """The pass `common_subexpressions`."""
+    """Let the users of a repeated node use the first one."""
 
     name = "common_subexpressions"
 
@@ -50,7 +50,7 @@ class CommonSubexpressions(GraphPass):
 
 @dataclass(frozen=True)
 class _Fixed:
-    """What stays as it is while nodes are merged."""
+    """The nodes of a graph that stay the same while others are merged."""
 
     writers: Writers
     switches: Sequence[fx.Node]
@@ -77,14 +77,14 @@ def _objection(earlier: fx.Node, node: fx.Node, fixed: _Fixed) -> Objection | No
 
 @dataclass(frozen=True)
 class _Literal:
-    """A literal that equals another only if it is of the same type and shown the same: 0.0 is not -0.0."""
+    """A literal that equals another only if it is of the same type and the same text: 0.0 is not -0.0."""
 
     kind: type
     shown: str
 
 
 def _key(node: fx.Node) -> Hashable | None:
-    """Return what two nodes share if they compute the same, or None if this node is one of a kind."""
+    """Return what two nodes share if they compute the same, or None if no other node can be the same."""
     if node.op not in ("get_attr", "call_function", "call_method", "call_module"):
         return None
     if node.op != "get_attr" and not is_repeatable(node):

@@ -1,7 +1,7 @@
 """Compute while transforming what does not depend on any input: `math.sqrt(64)`, `torch.ones(4, 4).tril()`.
 
-Parameters and buffers are no constants: a checkpoint may change them, and gradients flow into them. Left alone is also
-what gives a new tensor each time for a reason: a result that is changed in place, or that the graph returns.
+Parameters and buffers are no constants: a checkpoint may change them, and gradients flow into them. A result that is
+changed in place, or that the graph returns, is left alone too: each run must give a new tensor.
 """
 
 from typing import Any
@@ -10,19 +10,19 @@ import torch
 from torch import fx
 from torch.utils._pytree import tree_leaves
 
-from course_lib.fusion.constants import Constant
 from course_lib.fusion.effects import is_repeatable
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.mutation import Writers, may_share_memory, mutating_nodes, mutations_of
+from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rewriting import new_constant
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.storage import Writers, may_share_memory, mutating_nodes, mutations_of
+from course_lib.fusion.surgery import new_constant
 
 MAX_BYTES = 16 * 2**20  # of one folded tensor: a larger one costs more to keep than to compute
 
 
 class ConstantFolding(GraphPass):
-    """The pass `constant_folding`."""
+    """Replace nodes that depend on no input by their values."""
 
     name = "constant_folding"
 

@@ -1,10 +1,10 @@
-"""Fold a BatchNorm in evaluation mode into the convolution before it; see `course_lib.fusion.batch_norm`."""
+"""Fold a BatchNorm in evaluation mode into the convolution before it; see `batch_norm_folding.py`."""
 
 from typing import Any, ClassVar
 
 import torch.nn.functional as F
 
-from course_lib.fusion.batch_norm import BatchNormFolding
+from course_lib.fusion.passes.batch_norm_folding import BatchNormFolding
 
 # fmt: off
 _PATTERNS: tuple[Any, ...] = (
@@ -16,7 +16,7 @@ _PATTERNS: tuple[Any, ...] = (
 
 
 class ConvBatchNorm(BatchNormFolding):
-    """The pass `conv_batch_norm`. It runs only when named: its graph evaluates for good, whatever `train()` says."""
+    """Fold a BatchNorm into a convolution. It runs only when named: its graph ignores `train()`."""
 
     name = "conv_batch_norm"
     patterns: ClassVar = _PATTERNS

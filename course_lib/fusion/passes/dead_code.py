@@ -1,4 +1,4 @@
-"""Take away what nobody needs, and only that: a node without users may still do something.
+"""Erase what has no effect on the result; a node without users may still have another effect.
 
 Kept are nodes that change a tensor in place (`h.add_(1)`, `copy_`, `out=`), that draw random numbers (leaving one out
 would change all later ones), assertions, switches such as autocast, calls of Python functions that are not PyTorch's,
@@ -10,11 +10,11 @@ from torch import fx
 from course_lib.fusion.effects import is_pure
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.result import Rejected
-from course_lib.fusion.rewriting import erase
+from course_lib.fusion.surgery import erase
 
 
 class DeadCode(GraphPass):
-    """The pass `dead_code`."""
+    """Erase nodes without users and without effects."""
 
     name = "dead_code"
 

@@ -1,37 +1,204 @@
 """Put one operator in the place of a formula that is written out by hand: GELU, SiLU, softmax, LayerNorm.
 
-`x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))` becomes `F.gelu(x)`, whatever the order and the spelling: a formula is
-compared as a polynomial, see `formulas/polynomial.py`. It runs before the fusions, which look for the operators.
+`x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))` becomes `F.gelu(x)`, whatever the order and the spelling: a pattern is
+compared as a polynomial, see `algebra/polynomial.py`. This pass runs before the fusions, which look for the operators.
 
 The operator is the same real function, and the program is left alone where its numbers are off, or where it overflows
 and the operator does not. What an infinite input gives is up to the operator: GELU of infinity is NaN on some CPUs.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.formulas import ACTIVATIONS, Reading, activations, layer_norm, softmax
+from course_lib.fusion.algebra import FormulaPattern
+from course_lib.fusion.algebra.atoms import atoms_of
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
-from course_lib.fusion.mutation import mutating_nodes
-from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import TensorFacts, TensorOperands, one_dtype, tensor_facts, tensor_operands
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rewriting import erase, put_in_place_of
 from course_lib.fusion.rules import Objection, closeness
+from course_lib.fusion.storage import mutating_nodes
+from course_lib.fusion.surgery import erase, put_in_place_of
 
-# What looks for a formula around a call of an operator.
-RECOGNISERS: Mapping[str, Callable[[Call], Iterator[Reading]]] = {
-    **dict.fromkeys(ACTIVATIONS, activations),
-    **dict.fromkeys(("sqrt", "rsqrt", "pow", "std"), layer_norm),
-    "exp": softmax,
-}
+Tensor = torch.Tensor
+Dims = tuple[int, ...]
+Replacement = Callable[..., Tensor]
+_SLOPE = math.sqrt(2 / math.pi)
+
+
+def _gelu(x: Tensor) -> Tensor:
+    return x * 0.5 * (1 + torch.erf(x * math.sqrt(0.5)))
+
+
+def _gelu_by_distribution(x: Tensor) -> Tensor:
+    return x * torch.special.ndtr(x)
+
+
+def _gelu_tanh(x: Tensor) -> Tensor:  # Hendrycks and Gimpel, arXiv:1606.08415
+    return x * 0.5 * (1 + torch.tanh(_SLOPE * (x + 0.044715 * x**3)))
+
+
+def _silu(x: Tensor) -> Tensor:
+    return x * torch.sigmoid(x)
+
+
+def _exponentials(x: Tensor, dims: Dims) -> Tensor:
+    """Write softmax without the maximum: the same real function, but exp overflows from 89 on (at fp32)."""
+    e = torch.exp(x)
+    return e / torch.sum(e, dims, keepdim=True)
+
+
+def _softmax(x: Tensor, dims: Dims) -> Tensor:
+    return _exponentials(x - torch.amax(x, dims, keepdim=True), dims)
+
+
+def _centred(x: Tensor, dims: Dims) -> Tensor:
+    return x - torch.mean(x, dims, keepdim=True)
+
+
+# The mean of the squares less the square of the mean is no pattern: it cancels out where the mean is large.
+def _by_squares(x: Tensor, dims: Dims, eps: float) -> Tensor:
+    variance = torch.mean(_centred(x, dims) ** 2, dims, keepdim=True)
+    return _centred(x, dims) / torch.sqrt(variance + eps)
+
+
+def _by_variance(x: Tensor, dims: Dims, correction: float, eps: float) -> Tensor:
+    return _centred(x, dims) / torch.sqrt(torch.var(x, dims, correction=correction, keepdim=True) + eps)
+
+
+def _by_deviation(x: Tensor, dims: Dims, correction: float, added: float) -> Tensor:
+    return _centred(x, dims) / (torch.std(x, dims, correction=correction, keepdim=True) + added)
+
+
+# `eps` stands under the root and `added` outside; `correction` is that of the variance.
+# fmt: off
+_LAYER_NORMS: tuple[Callable[..., Tensor], ...] = (
+    lambda x, weight, bias, dims, eps: _by_squares(x, dims, eps) * weight + bias,
+    lambda x, weight, dims, eps: _by_squares(x, dims, eps) * weight,
+    lambda x, bias, dims, eps: _by_squares(x, dims, eps) + bias,
+    _by_squares,
+    lambda x, weight, bias, dims, correction, eps: _by_variance(x, dims, correction, eps) * weight + bias,
+    lambda x, weight, dims, correction, eps: _by_variance(x, dims, correction, eps) * weight,
+    lambda x, bias, dims, correction, eps: _by_variance(x, dims, correction, eps) + bias,
+    _by_variance,
+    lambda x, weight, bias, dims, correction, added: _by_deviation(x, dims, correction, added) * weight + bias,
+    lambda x, weight, dims, correction, added: _by_deviation(x, dims, correction, added) * weight,
+    lambda x, bias, dims, correction, added: _by_deviation(x, dims, correction, added) + bias,
+    _by_deviation,
+)
+# fmt: on
+
+
+def _float16_objection(match: Match) -> Objection | None:
+    """Object to powers of float16 values: they overflow from 256 on, where the operator, in float32, does not."""
+    facts = tensor_facts(match.node("x"))
+    if facts is None or facts.dtype != torch.float16:
+        return None
+    return Objection("dtype", f"powers of {match['x']}, which is float16, may overflow where the operator does not")
+
+
+def _softmax_objection(match: Match) -> Objection | None:
+    """Object to a softmax over several dimensions at once, and to one without the maximum."""
+    dims = _dims(match)
+    if len(dims) != 1:
+        return Objection("shape", f"{match.anchor} divides by a sum over {dims}, and softmax takes one dimension")
+    if any(call.operator.name in ("amax", "max") for call in match.calls):
+        return None
+    exponential = next(call.node for call in match.calls if call.operator.name == "exp")
+    reason = f"{exponential} overflows where softmax would not: the maximum over {dims} stays in it"
+    return Objection("overflow", reason)
+
+
+def _layer_norm_objection(match: Match) -> Objection | None:
+    """Object unless variance, eps, dimensions and affine are those of LayerNorm, and no float16 is squared."""
+    shape, dims, normalized = _facts(match, "x").shape, _dims(match), _normalized_shape(match)
+    objection = _variance_objection(match)
+    if objection is not None:
+        return objection
+    if dims != tuple(range(len(shape) - len(dims), len(shape))):
+        reason = f"{match['x']} of shape {shape} is normalised over the dimensions {dims}"
+        return Objection("shape", f"{reason}, and LayerNorm takes the last ones")
+    for name in ("weight", "bias"):
+        facts = tensor_facts(match.node(name)) if name in match.operands else None
+        if name in match.operands and (facts is None or facts.shape != normalized):
+            shown = None if facts is None else facts.shape
+            return Objection("shape", f"{match[name]} has shape {shown}, and LayerNorm takes a {name} of {normalized}")
+    return _float16_objection(match)
+
+
+def _variance_objection(match: Match) -> Objection | None:
+    """Object to a variance other than the biased one, and to an eps that is not added under the root."""
+    correction, added, eps = (_number(match, name) for name in ("correction", "added", "eps"))
+    if correction == added == 0 <= eps:
+        return None
+    root = next(call.node for call in match.calls if call.operator.name in ("sqrt", "rsqrt", "pow", "std"))
+    if correction != 0:
+        reason = f"{root} is made of a variance with correction {correction:g}, and that of LayerNorm has none"
+    elif added != 0:
+        reason = f"{match.anchor} adds {added:g} to the standard deviation, where LayerNorm adds eps to the variance"
+    else:
+        reason = f"{root} is made of a variance less {-eps:g}, where LayerNorm adds eps"
+    return Objection("variance", reason)
+
+
+def _to_softmax(match: Match) -> Replacement:
+    dim = _dims(match)[0] - len(_facts(match, "x").shape)  # -1 for the last, as people write it
+    return lambda x, **_: torch.softmax(x, dim)
+
+
+def _to_layer_norm(match: Match) -> Replacement:
+    shape, eps = _normalized_shape(match), _number(match, "eps")
+    return lambda x, weight=None, bias=None, **_: F.layer_norm(x, shape, weight, bias, eps)
+
+
+def _facts(match: Match, name: str) -> TensorFacts:
+    facts = tensor_facts(match.node(name))
+    assert facts is not None, "a reduction is read only where the shape is known"
+    return facts
+
+
+def _number(match: Match, name: str) -> float:
+    number = match.operands.get(name, 0.0)
+    assert isinstance(number, float), "a pattern's number is a float"
+    return number
+
+
+def _dims(match: Match) -> Dims:
+    """Return the dimensions that are reduced, counted from the front, in ascending order."""
+    dims = match["dims"]
+    assert isinstance(dims, tuple), "an atom gives dimensions as a tuple"
+    return dims
+
+
+def _normalized_shape(match: Match) -> tuple[int, ...]:
+    return tuple(_facts(match, "x").shape[dim] for dim in _dims(match))
+
+
+@dataclass(frozen=True)
+class Formula:
+    """What stands for an operator: functions to look for, what is computed instead, and what else must hold."""
+
+    operator: str
+    patterns: tuple[Callable[..., Tensor], ...]
+    replacement: Callable[[Match], Replacement]
+    guard: Callable[[Match], Objection | None] = lambda match: None
+
+
+FORMULAS = (
+    Formula("GELU", (_gelu, _gelu_by_distribution), lambda match: lambda x: F.gelu(x)),
+    Formula("GELU by tanh", (_gelu_tanh,), lambda match: lambda x: F.gelu(x, approximate="tanh"), _float16_objection),
+    Formula("SiLU", (_silu,), lambda match: lambda x: F.silu(x)),
+    Formula("softmax", (_softmax, _exponentials), _to_softmax, _softmax_objection),
+    Formula("LayerNorm", _LAYER_NORMS, _to_layer_norm, _layer_norm_objection),
+)
 
 
 class Formulas(GraphPass):
@@ -45,18 +212,13 @@ class Formulas(GraphPass):
         replaced, gone = 0, set[fx.Node]()
         rejected: list[Rejected] = []
         for node in list(gm.graph.nodes):
-            call = None if node in gone else read_call(node)
-            if call is None or call.operator.name not in RECOGNISERS:
-                continue
             refusals: list[tuple[Objection, Match]] = []
-            for reading in RECOGNISERS[call.operator.name](call):
-                match = _match(reading, writers)
-                objection = reading.objection or common_objection(match) or _objection_to_autocast(reading.result)
-                objection = objection or _objection_to_result(reading, match)
+            for formula, match in _matches(node, writers) if node not in gone else ():
+                objection = _objection(formula, match)
                 if objection is None:
-                    put_in_place_of(reading.result, reading.replacement, reading.operands)
+                    put_in_place_of(match.anchor, formula.replacement(match), match.operands)
                     erase(match.nodes)
-                    gone |= reading.nodes
+                    gone |= set(match.nodes)
                     replaced += 1
                     break
                 refusals.append((objection, match))
@@ -72,11 +234,25 @@ class Formulas(GraphPass):
         return [refusal(self.name, names, objection, match.anchor)]
 
 
-def _match(reading: Reading, writers: tuple[fx.Node, ...]) -> Match:
-    """Return what was read as a match, so that the rules that hold for all fusions can look at it."""
-    nodes = [reading.result, *(reading.nodes - {reading.result})]
-    calls = tuple(call for node in nodes if (call := read_call(node)) is not None)
-    return Match(calls, reading.operands, (), writers)
+@functools.cache
+def _patterns() -> tuple[tuple[Formula, FormulaPattern], ...]:
+    return tuple((one, FormulaPattern(function, ("eps", "added"))) for one in FORMULAS for function in one.patterns)
+
+
+def _matches(node: fx.Node, writers: tuple[fx.Node, ...]) -> Iterator[tuple[Formula, Match]]:
+    operators = {atom.operator for atom in atoms_of(node)}
+    for formula, pattern in _patterns():
+        if pattern.operator in operators:
+            yield from ((formula, match) for match in pattern.matches(node, writers))
+
+
+def _objection(formula: Formula, match: Match) -> Objection | None:
+    """Return the first reason why a match must be left alone: its numbers, the formula's guard, then the rest."""
+    if match.differences:
+        differing = " and ".join(f"{one.found} where it has {one.expected}" for one in match.differences)
+        return Objection("literal", f"{match.anchor} looks like {formula.operator}, but has {differing}")
+    objection = formula.guard(match) or common_objection(match) or _objection_to_autocast(match.anchor)
+    return objection or _objection_to_result(formula, match)
 
 
 def _objection_to_autocast(result: fx.Node) -> Objection | None:
@@ -91,25 +267,26 @@ def _objection_to_autocast(result: fx.Node) -> Objection | None:
     return Objection("regime", f"{open_ones[-1]} begins autocast, which treats the operator in another way")
 
 
-def _objection_to_result(reading: Reading, match: Match) -> Objection | None:
+def _objection_to_result(formula: Formula, match: Match) -> Objection | None:
     """Object unless the operator takes these operands, and gives a tensor of the same shape, type and strides."""
-    tensors = [name for name, value in reading.operands.items() if isinstance(value, fx.Node)]
-    operands = tensor_operands(match, *tensors)
+    operands = tensor_operands(match, *(name for name, value in match.operands.items() if isinstance(value, fx.Node)))
     if not isinstance(operands, TensorOperands):
         return operands
     objection = one_dtype(operands)
     if objection is not None:
         return objection
-    now = reading.result.meta.get("val")
+    now = match.anchor.meta.get("val")
     if not isinstance(now, FakeTensor):
-        return Objection("shape unknown", f"the shape of {reading.result} is not known")
-    values = {n: v.meta.get("val") if isinstance(v, fx.Node) else v for n, v in reading.operands.items()}
+        return Objection("shape unknown", f"the shape of {match.anchor} is not known")
+    values = {n: v.meta.get("val") if isinstance(v, fx.Node) else v for n, v in match.operands.items()}
     with now.fake_mode, torch.no_grad():
-        then = reading.replacement(**values)
-    for what in ("dtype", "shape", "stride"):
-        found, wanted = (getattr(value, what) for value in (then, now))
-        found, wanted = (found(), wanted()) if what == "stride" else (found, wanted)
+        then = formula.replacement(match)(**values)
+    for what, found, wanted in (
+        ("dtype", then.dtype, now.dtype),
+        ("shape", then.shape, now.shape),
+        ("stride", then.stride(), now.stride()),
+    ):
         if found != wanted:
-            reason = f"{reading.result} has {what} {wanted}, and the operator gives {found}"
+            reason = f"{match.anchor} has {what} {wanted}, and the operator gives {found}"
             return Objection("dtype" if what == "dtype" else "shape", reason)
     return None

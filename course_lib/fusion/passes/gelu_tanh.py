@@ -15,7 +15,7 @@ def _pattern(x: torch.Tensor) -> torch.Tensor:
 
 
 class GeluTanh(FusionPass):
-    """The pass `gelu_tanh`."""
+    """Replace exact GELU by its tanh approximation."""
 
     name = "gelu_tanh"
     level = "lossy"

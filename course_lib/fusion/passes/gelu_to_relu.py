@@ -15,7 +15,7 @@ def _pattern(x: torch.Tensor, approximate: str) -> torch.Tensor:
 
 
 class GeluToRelu(FusionPass):
-    """The pass `gelu_to_relu`."""
+    """Replace GELU by ReLU."""
 
     name = "gelu_to_relu"
     level = "lossy"

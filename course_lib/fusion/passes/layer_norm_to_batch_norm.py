@@ -14,6 +14,7 @@ checkpoint has the old names and three more: the statistics. An old checkpoint l
 and calibrate or train again.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -22,13 +23,13 @@ import torch.nn.functional as F
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.fusion.calibrating import calibrate
+from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
 from course_lib.fusion.result import Rejected
-from course_lib.fusion.rewriting import finish
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.surgery import finish
 
 _PATTERNS: tuple[Any, ...] = (
     lambda x, normalized_shape, weight, bias, eps: F.layer_norm(x, normalized_shape, weight, bias, eps),
@@ -36,7 +37,7 @@ _PATTERNS: tuple[Any, ...] = (
 
 
 class LayerNormToBatchNorm(FusionPass):
-    """The pass `layer_norm_to_batch_norm`, for modules that normalise the last dimension.
+    """Put a BatchNorm in the place of each LayerNorm module that normalises the last dimension.
 
     `calibration` are inputs of the program, one sequence a batch, from which each BatchNorm gets its statistics. A
     model in evaluation mode needs them; one in training mode may do without, and finds them while it trains.
@@ -69,7 +70,7 @@ class LayerNormToBatchNorm(FusionPass):
         return num_matches, rejected
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless a module, called here only, normalises the last of several dimensions, and statistics come."""
+        """Refuse all but a module of one call over the last of several dimensions, for which statistics are known."""
         norm, anchor = match.calls[0].module, match.anchor
         if norm is None:
             reason = f"{anchor} is no call of nn.LayerNorm, and statistics need a module that keeps them"
@@ -92,7 +93,7 @@ class LayerNormToBatchNorm(FusionPass):
         return one_dtype(operands)
 
     def replacement(self, match: Match) -> Callable[..., object]:
-        """Return a call of a BatchNorm that stands where LayerNorm stood, on rows."""
+        """Return a call of a BatchNorm, on rows, in the place of the LayerNorm."""
         norm, path, owner = match.calls[0].module, str(match.anchor.target), match.anchor.graph.owning_module
         assert norm is not None, "the guard has seen that it is a module"
         assert owner is not None, "a pass works on the graph of a GraphModule"
@@ -112,7 +113,7 @@ class LayerNormToBatchNorm(FusionPass):
 
 
 def _call(path: str, rows: fx.Proxy, like: torch.Tensor) -> fx.Proxy:
-    """Call the BatchNorm, and say what it gives: to find out by running it would count as a batch that it has seen."""
+    """Call the BatchNorm, and write its result into the metadata: a run of it would count as a batch."""
     node = rows.node.graph.call_module(path, (rows.node,))
     node.meta["val"] = like
     return fx.Proxy(node, rows.tracer)
@@ -130,3 +131,66 @@ def _batch_norm(norm: nn.Module, like: torch.Tensor) -> nn.BatchNorm1d:
 def _uses(node: fx.Node, path: str) -> bool:
     target = str(node.target)
     return node.op in ("call_module", "get_attr") and (target == path or target.startswith(f"{path}."))
+
+
+def calibrate(gm: fx.GraphModule, paths: Sequence[str], batches: Sequence[Sequence[object]]) -> None:
+    """Set running mean and variance of the BatchNorms at `paths` to those of all rows that reach them.
+
+    A copy of the graph runs in evaluation mode. The BatchNorms are set in the order in which they run, so that each
+    sees the results of the earlier ones with their statistics. Afterwards the rows leave each BatchNorm with mean 0 and
+    variance 1, before weight and bias. The variance is the biased one. Raises `FusionError` if the graph cannot run on
+    the inputs.
+    """
+    trial = copy.deepcopy(gm).eval()
+    called = [str(node.target) for node in gm.graph.find_nodes(op="call_module")]
+    for path in sorted(paths, key=called.index):
+        rows = torch.cat([_reaching(trial, path, batch) for batch in batches]).double()
+        for norm in (trial.get_submodule(path), gm.get_submodule(path)):
+            assert isinstance(norm, nn.BatchNorm1d), "the paths are those of BatchNorms"
+            if list(rows.shape[1:]) != [norm.num_features]:
+                raise FusionError(f"{path} got rows of shape {list(rows.shape)} from the calibration inputs.")
+            _set(norm, rows, len(batches))
+
+
+def _set(norm: nn.BatchNorm1d, rows: torch.Tensor, num_batches: int) -> None:
+    mean, variance, tracked = norm.running_mean, norm.running_var, norm.num_batches_tracked
+    assert mean is not None, "a BatchNorm that keeps statistics"
+    assert variance is not None, "a BatchNorm that keeps statistics"
+    assert tracked is not None, "a BatchNorm that keeps statistics"
+    mean.copy_(rows.mean(0))
+    variance.copy_(rows.var(0, unbiased=False))
+    tracked.fill_(num_batches)
+
+
+class _Reached(Exception):  # noqa: N818  # no error: it ends the run before the BatchNorm
+    def __init__(self, rows: torch.Tensor) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+class _Until(fx.Interpreter):
+    """Runs a graph up to the call of a module, and raises what reaches it."""
+
+    def __init__(self, gm: fx.GraphModule, path: str) -> None:
+        super().__init__(gm)
+        self._path = path
+
+    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if target == self._path:
+            raise _Reached(args[0])
+        return super().call_module(target, args, kwargs)
+
+
+def _reaching(gm: fx.GraphModule, path: str, inputs: Sequence[object]) -> torch.Tensor:
+    """Return the rows, (rows, channels), that reach a module on these inputs."""
+    runner = _Until(gm, path)
+    runner.extra_traceback = False  # it would print where the run ended
+    try:
+        with torch.no_grad():
+            runner.run(*copy.deepcopy(list(inputs)))
+    except _Reached as reached:
+        return reached.rows
+    except Exception as error:  # whatever an operator says about its operands
+        said = " ".join(str(error).split())[:200]
+        raise FusionError(f"The graph cannot run on these calibration inputs ({said}).") from error
+    raise AssertionError(f"the graph calls {path}")

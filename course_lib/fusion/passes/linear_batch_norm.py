@@ -1,4 +1,4 @@
-"""Fold a BatchNorm in evaluation mode into the linear layer before or after it; see `course_lib.fusion.batch_norm`.
+"""Fold a BatchNorm in evaluation mode into the linear layer before or after it; see `batch_norm_folding.py`.
 
 Before a layer, the BatchNorm may also work on the rows of a tensor of more dimensions, as `layer_norm_to_batch_norm`
 writes it: flattened into rows, normalised, and brought back to the shape.
@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from course_lib.fusion.batch_norm import BatchNormFolding
 from course_lib.fusion.matching import Match
+from course_lib.fusion.operands import tensor_facts
+from course_lib.fusion.passes.batch_norm_folding import BatchNormFolding
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.values import tensor_facts
 
 # fmt: off
 _PATTERNS: tuple[Any, ...] = (
@@ -29,7 +29,7 @@ _PATTERNS: tuple[Any, ...] = (
 
 
 class LinearBatchNorm(BatchNormFolding):
-    """The pass `linear_batch_norm`. It runs only when named: its graph evaluates for good, whatever `train()` says."""
+    """Fold a BatchNorm into a linear layer. It runs only when named: its graph ignores `train()`."""
 
     name = "linear_batch_norm"
     patterns: ClassVar = _PATTERNS
@@ -37,7 +37,7 @@ class LinearBatchNorm(BatchNormFolding):
     dimensions = 2
 
     def guard(self, match: Match) -> Objection | None:
-        """Object as for every BatchNorm, and unless rows come back to the shape that they were made of."""
+        """Refuse what the base class refuses, and rows that do not come back to the shape that they were made of."""
         return super().guard(match) or _objection_to_rows(match)
 
 

@@ -13,7 +13,7 @@ import torch
 
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
 
 Tensor = torch.Tensor
@@ -28,13 +28,13 @@ def _multiplied(a: Tensor, b: Tensor, number: float) -> Tensor:
 
 
 class MatmulScale(FusionPass):
-    """The pass `matmul_scale`."""
+    """Move a scale from a matrix product to its smaller factor."""
 
     name = "matmul_scale"
     patterns: ClassVar = (_divided, _multiplied)
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless a finite number other than zero scales, and a factor is smaller than the product."""
+        """Refuse a scale that is zero or no finite number, and factors that are not smaller than the product."""
         number = match["number"]
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             return Objection("argument", f"{match.anchor} scales by {number!r}; only a number can be folded")

@@ -1,4 +1,4 @@
-"""Write every operator in one spelling, so that a reader, and a pass by somebody else, needs to know only one.
+"""Write every operator in one spelling, so that a reader, and a pass of another library, needs to know only one.
 
 `x.add(y)`, `torch.add(x, y)` and `aten.add.Tensor(x, y)` become `x + y`; `nn.GELU()` becomes `F.gelu`; a number comes
 after a tensor, where the order does not matter. Our own passes do not need this: they read all spellings.
@@ -15,14 +15,14 @@ from torch import fx, nn
 from course_lib.fusion.calls import Call, read_call
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.result import Rejected
-from course_lib.fusion.rewriting import erase
+from course_lib.fusion.surgery import erase
 from course_lib.graph.hooks import has_hooks
 
 _PARAMETER_FREE = (nn.GELU, nn.ReLU, nn.SiLU, nn.Sigmoid, nn.Tanh, nn.Softmax)
 
 
 class Normalise(GraphPass):
-    """The pass `normalise`."""
+    """Write each operator in one spelling; runs only when named."""
 
     name = "normalise"
     by_default = False

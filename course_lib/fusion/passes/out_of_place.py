@@ -1,14 +1,12 @@
-"""Write `h.add_(b)`, `F.relu(h, inplace=True)` and their like as `h + b` and `F.relu(h)`, where nobody can tell.
+"""Write `h.add_(b)`, `F.relu(h, inplace=True)` and similar calls as `h + b` and `F.relu(h)`, where that is the same.
 
-A fusion leaves alone what is written in place, since others may read it. This pass proves that nobody does: the memory
-is neither that of an input, parameter or constant, nor read through another view afterwards. Then a new tensor is the
-same, and whoever reads the old one afterwards reads the new one. An input that the program changes stays changed.
+A fusion leaves alone what is written in place, since others may read it. This pass proves that no other node does: the
+memory is neither that of an input, parameter or constant, nor read through another view afterwards. Then nodes that
+read the old tensor afterwards can read a new one. An input that the program changes stays changed.
 
-What the backward pass needs is left alone too, though a new tensor would not spoil it: as it is, the program cannot be
-trained. The price of all this is that the old value lives until the new one is computed.
+A tensor that was saved for the backward pass is left alone too: as written, the program cannot be trained. The price of
+this pass is that the old value lives until the new one is computed.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
@@ -18,17 +16,16 @@ from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
-from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.effects import is_pure
+from course_lib.fusion.calls import Call, module_of, read_call
+from course_lib.fusion.effects import is_pure, mutates
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.mutation import mutates
-from course_lib.fusion.owned import module_of
 from course_lib.fusion.passes.normalise import one_spelling
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rewriting import erase, new_module
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.saved import memory_of, saves
+from course_lib.fusion.storage import saves
+from course_lib.fusion.surgery import erase, new_module
 from course_lib.graph.hooks import has_hooks
+from course_lib.graph.regions import storage_of
 
 # Calls that give their input itself, or a new tensor, depending on layout, type or mode.
 _MAY_GIVE_THEIR_INPUT = frozenset(
@@ -40,12 +37,12 @@ _MAY_GIVE_THEIR_INPUT = frozenset(
 
 
 class OutOfPlace(GraphPass):
-    """The pass `out_of_place`."""
+    """Replace operators that write in place by those that return a new tensor."""
 
     name = "out_of_place"
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Rewrite each call in place whose effect nobody else sees; count them."""
+        """Rewrite each call in place whose effect no other node sees; count them."""
         rewritten = 0
         rejected: list[Rejected] = []
         memories: _Memories | None = None
@@ -81,8 +78,8 @@ def _objection_to_module(call: Call) -> Objection | None:
     return None
 
 
-def _objection_to_memory(call: Call, memories: _Memories) -> Objection | None:
-    """Object unless the changed memory belongs to this graph alone, and no other view of it is read afterwards."""
+def _objection_to_memory(call: Call, memories: "_Memories") -> Objection | None:
+    """Refuse a change of memory that others own, or that is read through another view afterwards."""
     target = call["input"]
     if not isinstance(target, fx.Node):
         return Objection("in place", f"{call.node} changes {target!r}, which is no value of the graph")
@@ -99,9 +96,9 @@ def _objection_to_memory(call: Call, memories: _Memories) -> Objection | None:
 
 
 def _objection_to_backward(changing: fx.Node, sharing: list[fx.Node]) -> Objection | None:
-    """Object if what is changed was kept for the backward pass: then only a program without gradients can run."""
+    """Refuse a change of a tensor that was saved for the backward pass, which then fails."""
     tensors = [value for node in sharing for value in tree_leaves(node.meta.get("val"))]
-    memories = {memory_of(value) for value in tensors if isinstance(value, torch.Tensor)}
+    memories = {storage_of(value) for value in tensors if isinstance(value, torch.Tensor)}
     concerned = dict.fromkeys([*sharing, *(user for node in sharing for user in node.users if user < changing)])
     keeper = next((node for node in concerned if saves(node, memories)), None)
     if keeper is None:
@@ -120,7 +117,7 @@ def _makes_its_result(node: fx.Node) -> bool:
 
 
 class _Memories:
-    """Which nodes may share memory with which, in any mode and layout."""
+    """The groups of nodes that may share memory, in any mode and layout."""
 
     def __init__(self, graph: fx.Graph) -> None:
         same: dict[int, int] = {}
@@ -133,7 +130,7 @@ class _Memories:
         known: dict[fx.Node, list[int]] = {}
         for node in graph.nodes:
             values = tree_leaves(node.meta.get("val"))
-            known[node] = [memory_of(value) for value in values if isinstance(value, torch.Tensor)]
+            known[node] = [storage_of(value) for value in values if isinstance(value, torch.Tensor)]
             operands = node.all_input_nodes if _may_give_its_input(node) else []
             together = [*known[node], *(memory for operand in operands for memory in known[operand])]
             for memory in together[1:]:
@@ -148,8 +145,8 @@ class _Memories:
         return self._members.get(self._group.get(node, 0), [])
 
     def replaced(self, old: fx.Node, new: fx.Node, made: torch.Tensor) -> None:
-        """Note that `new`, of its own memory, stands where `old` stood: what shared that afterwards shares this."""
-        members, group = self.sharing(old), memory_of(made)
+        """Note that `new`, in memory of its own, replaces `old`; later nodes that shared that memory share the new."""
+        members, group = self.sharing(old), storage_of(made)
         self._members[self._group[old]] = [node for node in members if node < old]
         self._members[group] = [new, *(node for node in members if old < node)]
         self._group.update(dict.fromkeys(self._members[group], group))
@@ -195,8 +192,8 @@ def _functional_result(call: Call) -> FakeTensor | Objection:
     return then
 
 
-def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: _Memories) -> None:
-    """Put the functional call in place of this one; who reads the changed tensor later reads the new one."""
+def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: "_Memories") -> None:
+    """Put the functional call in the place of this one; nodes that read the changed tensor later read the new one."""
     node, target = call.node, call["input"]
     assert isinstance(target, fx.Node), "the objections have seen a node"
     with node.graph.inserting_before(node):
@@ -215,11 +212,11 @@ def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: _Memori
 
 
 def _describe_views(new: fx.Node, old: fx.Node) -> None:
-    """Let the fake results of what shared the memory of `old` share that of `new`."""
-    memory = memory_of(old.meta["val"])
+    """Let fake results that shared the memory of `old` share the memory of `new`."""
+    memory = storage_of(old.meta["val"])
     for user in sorted(new.users):
         now = user.meta.get("val")
-        if not isinstance(now, FakeTensor) or memory_of(now) != memory:
+        if not isinstance(now, FakeTensor) or storage_of(now) != memory:
             continue
         shared = new.meta["val"]
         with now.fake_mode:

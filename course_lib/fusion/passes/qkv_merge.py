@@ -23,18 +23,23 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
-from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.counted import counted, objection_to_traffic
+from course_lib.fusion.calls import Call, ModuleAttribute, read_call
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.guards import modules_are_plain, nothing_is_switched_between
-from course_lib.fusion.layouts import describe_relaid, relaid, run
+from course_lib.fusion.guards import cost_on_fakes, modules_are_plain, nothing_is_switched_between, objection_to_traffic
 from course_lib.fusion.matching import Match
-from course_lib.fusion.mutation import Writers, may_share_memory, mutating_nodes, mutations_of
-from course_lib.fusion.operand_facts import attribute_of
-from course_lib.fusion.owned import Owned
+from course_lib.fusion.operands import attribute_of
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rewriting import erase
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.storage import (
+    Writers,
+    describe_values,
+    may_share_memory,
+    mutating_nodes,
+    mutations_of,
+    propagate_layouts,
+    run_node,
+)
+from course_lib.fusion.surgery import erase
 
 Tensor = torch.Tensor
 _MERGED = "qkv_merge"  # where the metadata of a product tells what kind of projections it was made of
@@ -42,7 +47,7 @@ _MERGED = "qkv_merge"  # where the metadata of a product tells what kind of proj
 
 @dataclass(frozen=True)
 class _Kind:
-    """What projections must have in common to be merged."""
+    """The properties that projections must share to be merged."""
 
     bias: bool  # whether there is one
     gradients: tuple[bool, ...]  # whether one is asked for, of weight and bias
@@ -59,7 +64,7 @@ class _Projection:
 
 
 class QkvMerge(GraphPass):
-    """The pass `qkv_merge`: two or more projections of one tensor. Those that differ in kind are merged by kind.
+    """Merge two or more projections of one tensor into one product, those of one kind together.
 
     >>> from course_lib.fusion import fuse
     >>> def program(x, query, key):
@@ -122,7 +127,7 @@ def _by_kind(projections: Sequence[_Projection]) -> list[list[_Projection]]:
 
 
 def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
-    """Say how a projection differs from all others, if there are any."""
+    """Return how a projection differs from all others, if there are any."""
     other = next((other for other in others if other is not one), None)
     if other is None:
         return None
@@ -133,7 +138,7 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
 
 
 def _projection(call: Call, writers: Writers) -> _Projection | Objection:
-    """Return a linear layer as a candidate, or why it is none, whatever stands beside it."""
+    """Return a linear layer as a candidate, or why it is none; its siblings do not matter."""
     node, match = call.node, Match((call,), dict(call.arguments), writers=writers)
     if _MERGED in node.meta:
         return _Projection(call, node.meta[_MERGED], 0, merged=True)
@@ -158,19 +163,23 @@ def _described(match: Match, tensors: Sequence[Tensor | None]) -> _Projection:
 
 
 def _is_held(value: object) -> bool:
-    return isinstance(value, Owned) or (isinstance(value, fx.Node) and value.op in ("get_attr", "placeholder"))
+    if isinstance(value, fx.Node):
+        return value.op in ("get_attr", "placeholder")
+    return isinstance(value, ModuleAttribute)
 
 
 def _tensor(match: Match, value: object) -> Tensor | None:
     """Return an operand as a tensor, real or fake, or None if it is not known."""
-    known = attribute_of(match, value) if isinstance(value, Owned) else None
+    if isinstance(value, fx.Node) and value.op == "get_attr":
+        value = ModuleAttribute(str(value.target))
+    known = attribute_of(match, value) if isinstance(value, ModuleAttribute) else None
     if isinstance(value, fx.Node):
-        known = attribute_of(match, Owned(str(value.target))) if value.op == "get_attr" else value.meta.get("val")
+        known = value.meta.get("val")
     return known if isinstance(known, Tensor) else None
 
 
 def _objection_to_result(node: fx.Node, writers: Writers) -> Objection | None:
-    """Object if somebody changes the result, or gets hold of it: it will be a slice of what others read too."""
+    """Refuse a result that is changed in place or returned: it will be a slice of memory that others read too."""
     changing = mutations_of((node,), after=node, among=writers)
     if changing:
         return Objection(
@@ -183,7 +192,7 @@ def _objection_to_result(node: fx.Node, writers: Writers) -> Objection | None:
 
 
 def _objection_to_tensors(match: Match, tensors: Sequence[Tensor | None]) -> Objection | None:
-    """Object unless input, weight and bias are plain tensors of one floating-point dtype and the usual shapes."""
+    """Refuse an input, weight or bias of a tensor subclass, of mixed or integer dtypes, or of unusual shape."""
     node = match.anchor
     known = [tensor for tensor in tensors if tensor is not None]
     if len(known) < len(tensors) or not isinstance(node.meta.get("val"), FakeTensor):
@@ -202,7 +211,7 @@ def _objection_to_tensors(match: Match, tensors: Sequence[Tensor | None]) -> Obj
 
 
 def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
-    """Write one product in the place of a group, or say why not and leave the graph as it was."""
+    """Write one product in the place of a group, or return why not and leave the graph as it was."""
     calls = [one.call for one in group]
     operands = {f"{name} {number}": call[name] for number, call in enumerate(calls) for name in ("weight", "bias")}
     match = Match(tuple(reversed(calls)), {"x": calls[0]["input"], **operands}, writers=writers)
@@ -220,18 +229,18 @@ def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
     product.meta[_MERGED] = group[0].kind
     for call, part in zip(calls, parts, strict=True):
         call.node.replace_all_uses_with(part)
-    describe_relaid({node: value for node, value in values.items() if node.op != "get_attr"})
+    describe_values({node: value for node, value in values.items() if node.op != "get_attr"})
     erase(match.nodes)
     return None
 
 
 def _objection_to_changes(match: Match, writers: Writers) -> Objection | None:
-    """Object if the input or a parameter changes in place after the first projection, where all will be read."""
+    """Refuse an input or parameter that changes in place after the first projection, where all will be read."""
     first = match.nodes[0]
     for value in match.operands.values():
         holders: list[fx.Node] = [value] if isinstance(value, fx.Node) else []
-        if isinstance(value, Owned) or (holders and holders[0].op == "get_attr"):
-            holders += writers.holders(str(value) if isinstance(value, Owned) else str(holders[0].target))
+        if isinstance(value, ModuleAttribute) or (holders and holders[0].op == "get_attr"):
+            holders += writers.holders(str(value) if isinstance(value, ModuleAttribute) else str(holders[0].target))
         changing = mutations_of(holders, after=first, among=writers)
         if changing:
             return Objection("mutation", f"{changing[0]} changes {value} in place after {first} has read it")
@@ -246,9 +255,9 @@ def _write(calls: Sequence[Call], sizes: Sequence[int]) -> tuple[list[fx.Node], 
 
     def proxy(value: object) -> fx.Proxy:
         node = value
-        if isinstance(value, Owned) or (isinstance(value, fx.Node) and value.op == "get_attr"):
+        if isinstance(value, ModuleAttribute) or (isinstance(value, fx.Node) and value.op == "get_attr"):
             # It may stand after the first call.
-            node = graph.create_node("get_attr", value.path if isinstance(value, Owned) else value.target)
+            node = graph.create_node("get_attr", value.path if isinstance(value, ModuleAttribute) else value.target)
         assert isinstance(node, fx.Node), "operands were seen to be parameters or inputs"
         return fx.Proxy(node, tracer)
 
@@ -269,22 +278,22 @@ def _write(calls: Sequence[Call], sizes: Sequence[int]) -> tuple[list[fx.Node], 
 def _tried(
     match: Match, added: Sequence[fx.Node], parts: Sequence[fx.Node], values: dict[fx.Node, object]
 ) -> Objection | None:
-    """Try the new nodes, and all that reads their parts, on fake tensors; object if it shows or costs more."""
+    """Try the new nodes and all readers of their parts on fake tensors; refuse a difference or a higher cost."""
     found: list[Sequence[fx.Node] | Objection] = []
 
     def merged() -> None:
         for node in added:
-            path = str(node.target)
-            values[node] = attribute_of(match, Owned(path)) if node.op == "get_attr" else run(node, values)
+            held = ModuleAttribute(str(node.target))
+            values[node] = attribute_of(match, held) if node.op == "get_attr" else run_node(node, values)
         values.update({node: values[part] for node, part in zip(match.nodes, parts, strict=True)})
-        found.append(relaid(values))
+        found.append(propagate_layouts(values))
 
     mode = match.anchor.meta["val"].fake_mode
-    after = counted(merged, mode)
+    after = cost_on_fakes(merged, mode)
     (readers,) = found
     if isinstance(readers, Objection):
         return readers
-    before = counted(lambda: [run(node, {}) for node in (*match.nodes, *readers)], mode)
+    before = cost_on_fakes(lambda: [run_node(node, {}) for node in (*match.nodes, *readers)], mode)
     return objection_to_traffic(
         before, after, "the weights are put side by side on each run, which pays with more rows"
     )

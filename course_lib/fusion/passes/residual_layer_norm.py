@@ -9,7 +9,7 @@ import torch.nn.functional as F
 import course_lib.kernels  # noqa: F401  # registers the operator that we fuse onto
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import normalises_last_dimension
+from course_lib.fusion.operands import normalises_last_dimension
 from course_lib.fusion.rules import Objection
 
 _PATTERNS: tuple[Any, ...] = (
@@ -20,13 +20,13 @@ _PATTERNS: tuple[Any, ...] = (
 
 
 class ResidualLayerNorm(FusionPass):
-    """The pass `residual_layer_norm`: N elements less written, and N less read."""
+    """Fuse a residual sum and LayerNorm into one call, which writes and reads N elements less."""
 
     name = "residual_layer_norm"
     patterns: ClassVar = _PATTERNS
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless the operands have one shape and one dtype and the last dimension is normalised."""
+        """Refuse operands of several shapes or dtypes, and a normalisation of more than the last dimension."""
         return normalises_last_dimension(match)
 
     def replacement(self, match: Match) -> Callable[..., object]:

@@ -15,15 +15,16 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
+from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.fusion_pass import FusionPass
+from course_lib.fusion.inserted_modules import Attention
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operand_facts import TensorOperands, attribute_of, one_dtype, tensor_operands
-from course_lib.fusion.owned import Owned
-from course_lib.fusion.rewriting import new_module
+from course_lib.fusion.operands import TensorOperands, attribute_of, one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.switched import Attention
+from course_lib.fusion.surgery import new_module
 
 Tensor = torch.Tensor
+Scores = Callable[[Tensor, Tensor, int, int, float], Tensor]
 
 
 def _product(query: Tensor, key: Tensor, first: int, second: int) -> Tensor:
@@ -40,34 +41,30 @@ def _drop(scores: Tensor, value: Tensor, dim: int, p: float, training: bool) -> 
 
 # q, k, v: query, key and value; i, j: the dimensions of key that are exchanged; d: that of softmax; on: the flag of
 # dropout.
-# fmt: off
-_PATTERNS: tuple[Callable[..., Tensor], ...] = (
-    lambda q, k, v, i, j, d, divisor, mask, p, on: _drop(_product(q, k, i, j) / divisor + mask, v, d, p, on),
-    lambda q, k, v, i, j, d, factor, mask, p, on: _drop(_product(q, k, i, j) * factor + mask, v, d, p, on),
-    lambda q, k, v, i, j, d, divisor, p, on: _drop(_product(q, k, i, j) / divisor, v, d, p, on),
-    lambda q, k, v, i, j, d, factor, p, on: _drop(_product(q, k, i, j) * factor, v, d, p, on),
-    lambda q, k, v, i, j, d, divisor, mask: _attend(_product(q, k, i, j) / divisor + mask, v, d),
-    lambda q, k, v, i, j, d, factor, mask: _attend(_product(q, k, i, j) * factor + mask, v, d),
-    lambda q, k, v, i, j, d, divisor: _attend(_product(q, k, i, j) / divisor, v, d),
-    lambda q, k, v, i, j, d, factor: _attend(_product(q, k, i, j) * factor, v, d),
-    lambda q, k, v, i, j, d, divisor, mask, p, on: _drop(_product(q / divisor, k, i, j) + mask, v, d, p, on),
-    lambda q, k, v, i, j, d, factor, mask, p, on: _drop(_product(q * factor, k, i, j) + mask, v, d, p, on),
-    lambda q, k, v, i, j, d, divisor, p, on: _drop(_product(q / divisor, k, i, j), v, d, p, on),
-    lambda q, k, v, i, j, d, factor, p, on: _drop(_product(q * factor, k, i, j), v, d, p, on),
-    lambda q, k, v, i, j, d, divisor, mask: _attend(_product(q / divisor, k, i, j) + mask, v, d),
-    lambda q, k, v, i, j, d, factor, mask: _attend(_product(q * factor, k, i, j) + mask, v, d),
-    lambda q, k, v, i, j, d, divisor: _attend(_product(q / divisor, k, i, j), v, d),
-    lambda q, k, v, i, j, d, factor: _attend(_product(q * factor, k, i, j), v, d),
+_SCORES: tuple[Scores, ...] = (
+    lambda q, k, i, j, scale: _product(q, k, i, j) / scale,
+    lambda q, k, i, j, scale: _product(q, k, i, j) * scale,
+    lambda q, k, i, j, scale: _product(q / scale, k, i, j),
+    lambda q, k, i, j, scale: _product(q * scale, k, i, j),
 )
-# fmt: on
+
+
+def _patterns(scores: Scores) -> tuple[Callable[..., Tensor], ...]:
+    """Return attention with these scores, with and without dropout and mask, the largest pattern first."""
+    return (
+        lambda q, k, v, i, j, d, scale, mask, p, on: _drop(scores(q, k, i, j, scale) + mask, v, d, p, on),
+        lambda q, k, v, i, j, d, scale, p, on: _drop(scores(q, k, i, j, scale), v, d, p, on),
+        lambda q, k, v, i, j, d, scale, mask: _attend(scores(q, k, i, j, scale) + mask, v, d),
+        lambda q, k, v, i, j, d, scale: _attend(scores(q, k, i, j, scale), v, d),
+    )
 
 
 class Sdpa(FusionPass):
-    """The pass `sdpa`."""
+    """Fuse written-out attention onto PyTorch's operator; runs only when named."""
 
     name = "sdpa"
     by_default = False
-    patterns: ClassVar = _PATTERNS
+    patterns: ClassVar = tuple(pattern for scores in _SCORES for pattern in _patterns(scores))
 
     def __init__(self, *, every_row_sees_something: bool = False) -> None:
         """Take masks too if the caller promises that no row of scores is -inf throughout."""
@@ -75,7 +72,7 @@ class Sdpa(FusionPass):
         self._takes_masks = every_row_sees_something
 
     def guard(self, match: Match) -> Objection | None:
-        """Object unless q, k and v are of one dtype and four dimensions, and scale, dropout and mask are proven."""
+        """Refuse q, k and v of several dtypes or without four dimensions, and an unproven scale, dropout or mask."""
         operands = tensor_operands(match, "q", "k", "v")
         if not isinstance(operands, TensorOperands):
             return operands
@@ -86,12 +83,12 @@ class Sdpa(FusionPass):
         return _objection_to_literals(match) or self._objection_to_mask(match, operands) or one_dtype(operands)
 
     def replacement(self, match: Match) -> Callable[..., object]:
-        """Return a module that attends as the program does while training, and by the operator else."""
+        """Return a module that computes attention as written while training with dropout, else by the operator."""
         owner, training = match.anchor.graph.owning_module, match.operands.get("on", False)
         assert owner is not None, "a pass works on the graph of a GraphModule"
-        now = attribute_of(match, training) if isinstance(training, Owned) else training
-        dropout = match.operands.get("p", 0.0) if isinstance(training, Owned) else 0.0
-        module = Attention(_scale(match), float(dropout)).train(bool(now))  # type: ignore[arg-type]  # the guard has seen a number
+        now = attribute_of(match, training) if isinstance(training, ModuleAttribute) else training
+        dropout = match.operands.get("p", 0.0) if isinstance(training, ModuleAttribute) else 0.0
+        module = Attention(_factor(match), float(dropout)).train(bool(now))  # type: ignore[arg-type]  # the guard has seen a number
         call = new_module(owner, "attention", module)
         names = ("q", "k", "v", "mask")
 
@@ -117,24 +114,23 @@ class Sdpa(FusionPass):
 
 
 def _objection_to_literals(match: Match) -> Objection | None:
-    scale = match.operands.get("divisor", match.operands.get("factor"))
+    scale = match["scale"]
     if isinstance(scale, bool) or not isinstance(scale, (int, float)) or scale <= 0:
         return Objection("argument", f"the scores are scaled by {scale!r}; only a positive number can be fused")
     exchanged = {dim % 4 if isinstance(dim, int) else dim for dim in (match["i"], match["j"])}
     if exchanged != {2, 3} or match["d"] not in (-1, 3):
         return Objection("argument", "key is not transposed in its last dimensions, or softmax is not over the last")
     p, training = match.operands.get("p", 0.0), match.operands.get("on", False)
-    if not isinstance(p, (int, float)) or not (training is False or isinstance(training, Owned) or p == 0):
+    if not isinstance(p, (int, float)) or not (training is False or isinstance(training, ModuleAttribute) or p == 0):
         return Objection("training", "dropout of the probabilities is switched on for good")
     return None
 
 
-def _scale(match: Match) -> float:
-    divisor, factor = match.operands.get("divisor"), match.operands.get("factor")
-    if isinstance(divisor, (int, float)):
-        return 1.0 / divisor
-    assert isinstance(factor, (int, float)), "the guard has seen one of the two"
-    return float(factor)
+def _factor(match: Match) -> float:
+    """Return what the scores are multiplied by."""
+    scale = match["scale"]
+    assert isinstance(scale, (int, float)), "the guard has seen a number"
+    return 1.0 / scale if any(call.operator.name == "div" for call in match.calls) else float(scale)
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

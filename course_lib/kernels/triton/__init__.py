@@ -1,4 +1,4 @@
-"""The kernels of the fused operators, in Triton: imported only when one of them is to run.
+"""Triton kernels of the fused operators, imported only when one of them runs.
 
-Not yet run on CUDA: what is known of them is what Triton's interpreter computes on the CPU.
+Not yet run on CUDA; tested in Triton's interpreter on the CPU.
 """

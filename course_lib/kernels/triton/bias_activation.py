@@ -18,7 +18,7 @@ from course_lib.kernels.triton.tiles import (
     tiles_of,
 )
 
-_BACKWARD_REGISTERS = 48  # what Triton compiles for sm_90 takes at most
+_BACKWARD_REGISTERS = 48  # the most that Triton's code for sm_90 takes
 
 
 def activate(x: torch.Tensor, bias: torch.Tensor, activation: str) -> torch.Tensor:
@@ -70,7 +70,7 @@ def activation_gradients_into(
     bias: torch.Tensor,
     activation: str,
 ) -> None:
-    """Write the gradient of a matrix x into `grad_x`, and what each program finds for the bias into a row of `partial`.
+    """Write the gradient of a matrix x into `grad_x`, and partial sums of the bias into `partial`, a row a program.
 
     Both are contiguous.
     """
@@ -92,7 +92,7 @@ def activation_gradients_into(
 def _forward(pointers, sizes, x_strides, ACTIVATION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     x_ptr, bias_ptr, output_ptr = pointers
     num_rows, num_columns = sizes
-    # Rows count in 64 bits: row times stride passes 2³¹ in tensors that fit on one GPU.
+    # Rows are 64-bit numbers, since row times stride exceeds 2³¹ in tensors that fit on one GPU.
     row = (tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
     column = tl.arange(0, COLUMNS)[None, :]
     inside = (row < num_rows) & (column < num_columns)

@@ -1,4 +1,4 @@
-"""Forward and backward kernels of the operators that add to a residual and normalise rows.
+"""Define forward and backward kernels of the operators that add to a residual and normalise rows.
 
 They are one kernel each way, in variants that Triton compiles apart: what is done to x first (nothing, add a bias,
 multiply by a scale), whether dropout follows, and whether LayerNorm or RMSNorm comes last. A program takes whole rows.
@@ -32,10 +32,10 @@ _BACKWARD_PER_THREAD, _REGISTERS_PER_ELEMENT = 4, 16
 
 @dataclass(frozen=True)
 class ResidualNorm:
-    """The tensors of one call, and which variant of the kernels it takes."""
+    """Hold the tensors of one call, and choose the variant of the kernels."""
 
     x: torch.Tensor
-    vector: torch.Tensor | None  # what is added to x, or what x is multiplied by
+    vector: torch.Tensor | None  # the bias that is added to x, or the scale that x is multiplied by
     residual: torch.Tensor
     weight: torch.Tensor
     norm_bias: torch.Tensor | None  # None means RMSNorm
@@ -45,7 +45,7 @@ class ResidualNorm:
     multiplies: bool = False
 
     def variant(self, tiles: Tiles) -> dict[str, object]:
-        """Return the arguments that choose among what Triton compiles apart."""
+        """Return the compile-time arguments that choose the variant."""
         return {
             "VECTOR": "none" if self.vector is None else "scale" if self.multiplies else "bias",
             "DROPS": self.seed is not None,
@@ -56,7 +56,7 @@ class ResidualNorm:
         }
 
     def inputs(self) -> tuple[torch.Tensor, ...]:
-        """Return x, residual, vector, weight, bias and seed; in place of a missing one, one that is never read."""
+        """Return x, residual, vector, weight, bias and seed; in place of a missing one, a tensor that is never read."""
         weight = self.weight.contiguous()
         vector = weight if self.vector is None else self.vector.contiguous()
         norm_bias = weight if self.norm_bias is None else self.norm_bias.contiguous()
@@ -64,7 +64,7 @@ class ResidualNorm:
         return as_matrix(self.x), as_matrix(self.residual), vector, weight, norm_bias, seed
 
     def numbers(self) -> tuple[float, float, int]:
-        """Return eps, what dropout multiplies with, and the threshold of random words below which it drops."""
+        """Return eps, the scale of dropout, and the threshold of random words below which an element is dropped."""
         return self.eps, 0.0 if self.p == 1 else 1 / (1 - self.p), threshold(self.p)
 
 
@@ -114,7 +114,7 @@ def norm_gradients(
 
 
 def backward_programs(matrix: torch.Tensor) -> int:
-    """Return how many programs the backward kernel takes, each of which leaves behind a row of sums."""
+    """Return the number of programs of the backward kernel, each of which writes a row of partial sums."""
     tiles = tiles_of(matrix, per_thread=_BACKWARD_PER_THREAD)
     per_thread = tiles.rows * tiles.columns // (32 * tiles.warps)
     return persistent_programs(matrix, tiles, registers=min(128, _REGISTERS_PER_ELEMENT * per_thread))
@@ -159,7 +159,7 @@ def _forward(
 ):
     x_ptr, residual_ptr, vector_ptr, weight_ptr, bias_ptr, seed_ptr, output_ptr = pointers
     num_rows, num_columns = sizes
-    # Rows count in 64 bits: row times stride passes 2³¹ in tensors that fit on one GPU.
+    # Rows are 64-bit numbers, since row times stride exceeds 2³¹ in tensors that fit on one GPU.
     row = (tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
     column = tl.arange(0, COLUMNS)[None, :]
     is_column = column < num_columns
@@ -223,7 +223,7 @@ def _zeros(ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 @triton.jit
 def _dropout_factors(seed_ptr, row, numbers, DROPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """What dropout multiplies a tile with: the numbers of `course_lib.kernels.dropout.dropout_factors`."""
+    """Return the factors of dropout for a tile, equal to `course_lib.kernels.dropout.dropout_factors`."""
     if DROPS:
         _, scale, threshold = numbers
         group = tl.arange(0, COLUMNS // 4)[None, :].to(tl.uint32) + tl.zeros([ROWS, 1], tl.uint32)
@@ -248,7 +248,7 @@ def _with_vector(x, vector, VECTOR: tl.constexpr):
 
 @triton.jit
 def _normalised(rows, inside, num_columns, eps, LAYER_NORM: tl.constexpr):
-    """Return the rows without mean (LayerNorm only) and with unit mean square, and what they were multiplied with."""
+    """Return the rows without mean (LayerNorm only) and with unit mean square, and the factors of this scaling."""
     if LAYER_NORM:
         rows = rows - tl.sum(tl.where(inside, rows, 0.0), axis=1)[:, None] / num_columns
     rows = tl.where(inside, rows, 0.0)
@@ -258,7 +258,7 @@ def _normalised(rows, inside, num_columns, eps, LAYER_NORM: tl.constexpr):
 
 @triton.jit
 def _gradient_of_rows(grad, normalised, factor, num_columns, LAYER_NORM: tl.constexpr):
-    # What changes the statistics comes off: the part along the normalised row and, for LayerNorm, the mean.
+    # Subtract what changes the statistics: the part along the normalised row and, for LayerNorm, the mean.
     along = tl.sum(grad * normalised, axis=1)[:, None] / num_columns
     found = grad - normalised * along
     if LAYER_NORM:
@@ -277,7 +277,7 @@ def _gradient_of_x(grad_dropped, x, vector, VECTOR: tl.constexpr):
 
 @triton.jit
 def _store_sums(sums_ptr, column, num_columns, for_vector, for_weight, for_bias):
-    """Write what this program found for the three vectors into its row of each of three matrices."""
+    """Write the partial sums of the three vectors into this program's row of each of three matrices."""
     own_row = sums_ptr + tl.program_id(0).to(tl.int64) * num_columns
     one_matrix = tl.num_programs(0).to(tl.int64) * num_columns
     is_column = column < num_columns

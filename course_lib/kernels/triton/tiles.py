@@ -1,4 +1,4 @@
-"""How rows are shared out among the programs of a kernel. Not yet run on CUDA: the sizes are estimates."""
+"""Divide rows among the programs of a kernel. Not yet run on CUDA: the sizes are estimates."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _PROGRAMS_WHEN_INTERPRETED = 3  # few, so that each of them takes several tiles
 
 @dataclass(frozen=True)
 class Tiles:
-    """A matrix cut into tiles of `rows` whole rows; `columns` is the power of two that a row is padded to."""
+    """Describe a matrix cut into tiles of `rows` whole rows; `columns` is the power of two that a row is padded to."""
 
     rows: int
     columns: int
@@ -23,7 +23,7 @@ class Tiles:
 
 
 def tiles_of(matrix: torch.Tensor, *, per_thread: int = 8) -> Tiles:
-    """Return how to cut a matrix of at least one element, with so many elements for a thread where that can be."""
+    """Return how to cut a matrix that is not empty, with the given number of elements for a thread if possible."""
     columns = max(4, triton.next_power_of_2(matrix.shape[1]))
     rows = max(1, _ELEMENTS // columns)
     warps = min(16, max(4, rows * columns // (32 * per_thread)))
@@ -31,10 +31,10 @@ def tiles_of(matrix: torch.Tensor, *, per_thread: int = 8) -> Tiles:
 
 
 def persistent_programs(matrix: torch.Tensor, tiles: Tiles, *, registers: int) -> int:
-    """Return how many programs to start when each of them takes many tiles, to add up something over rows.
+    """Return the number of programs to start when each takes many tiles and adds up something over rows.
 
-    As many as the GPU runs at a time when a thread needs so many `registers`: with more, the last ones would run while
-    most of the GPU idles, and each leaves behind a row to be added up.
+    It is the number that the GPU runs at a time if a thread needs so many `registers`. With more programs, most of the
+    GPU would idle during the last ones, and each writes one more row to add up.
     """
     if not matrix.is_cuda:
         return min(tiles.count, _PROGRAMS_WHEN_INTERPRETED)

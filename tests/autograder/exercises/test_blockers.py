@@ -176,11 +176,11 @@ def test_kernels_cannot_be_hidden(name, program):
 def test_changing_how_inductor_counts_in_the_students_worker_changes_nothing():
     cheat = """
 import course_lib.graph
-import course_lib.graph.scheduling
+import course_lib.graph.loops
 from torch._inductor import config
 
 config._post_fusion_custom_pass = lambda nodes: nodes[:1]
-course_lib.graph.scheduling.Scheduled.kernels = property(lambda self: 1)
+course_lib.graph.loops.Scheduled.kernels = property(lambda self: 1)
 """
     answer = cheat + reference(ID, ("x.exp().T + 1", "x.exp().T.contiguous() + 1"))
     assert "makes 2 kernels" in messages(judged(ID, answer, only=[TURNED]))[TURNED]

@@ -61,7 +61,7 @@ def test_a_wrong_reading_is_named(name, change, words):
     assert words in "\n".join(check.message for check in record.checks)
 
 
-@pytest.mark.parametrize("module", ["course_lib.models.chains", "course_lib.graph", "course_lib.graph.lowered"])
+@pytest.mark.parametrize("module", ["course_lib.models.chains", "course_lib.graph", "course_lib.graph.generated_code"])
 def test_what_would_lower_the_program_cannot_be_imported_in_the_worker(module):
     record = judged("09_predict_kernels", f"import {module}\n" + reference("09_predict_kernels"), hidden=False)
     assert (record.points, "No module named" in record.message) == (0, True)

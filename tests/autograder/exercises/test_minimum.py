@@ -6,7 +6,7 @@ import torch
 from autograder.exercises.inductor import config_experiment as experiment
 from autograder.host.checks.inductor_checks import Lowered
 from autograder.host.exercise import CheckFailedError
-from course_lib.graph import lowered
+from course_lib.graph.generated_code import lowered
 from course_lib.models import option_programs
 from tests.autograder.exercises.judged import judged, reference
 
@@ -74,13 +74,13 @@ def _(x):
 """
 IN_A_BRANCH = f"torch.cond(x[0, 0] > -1, lambda x: {WASTEFUL}, lambda x: x.sum(0), (x,))"
 COUNTING_NOTHING = """
-import course_lib.graph, course_lib.graph.lowered
+import course_lib.graph, course_lib.graph.generated_code
 from torch._inductor.graph import GraphLowering
 from torch._inductor import metrics
 
 GraphLowering.count_bytes = lambda self: (0, [], [])
 metrics.num_bytes_accessed = 0
-course_lib.graph.lowered = course_lib.graph.scheduled = None
+course_lib.graph.generated_code = course_lib.graph.scheduled = None
 
 
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
-from autograder.protocol import Frame, Kind, receive_frame, send_frame, serialise
+from autograder.protocol import Frame, FrameKind, receive_frame, send_frame, serialise
 
 
 @pytest.fixture
@@ -33,12 +33,12 @@ def serve(theirs, *replies):
     return thread
 
 
-def result(theirs, nonce, kind=Kind.RESULT, body=None):
+def result(theirs, nonce, kind=FrameKind.RESULT, body=None):
     send_frame(theirs, Frame(kind, nonce, serialise(body or {"value": 1})))
 
 
 def ask(channel, seconds=5.0):
-    return channel.request(Kind.CALL, {"question": 1}, deadline_s=time.monotonic() + seconds)
+    return channel.request(FrameKind.CALL, {"question": 1}, deadline_s=time.monotonic() + seconds)
 
 
 def test_a_reply_with_the_right_number_is_believed(pair):
@@ -64,7 +64,7 @@ def test_a_second_answer_is_refused_when_the_next_question_is_due(pair):
         channel.expect_silence()
 
 
-@pytest.mark.parametrize("kind", [Kind.READY, Kind.LOADED, Kind.CALL])
+@pytest.mark.parametrize("kind", [FrameKind.READY, FrameKind.LOADED, FrameKind.CALL])
 def test_a_reply_of_another_kind_is_refused(pair, kind):
     channel, theirs = pair
     thread = serve(theirs, lambda r: result(theirs, r.nonce, kind))
@@ -104,12 +104,14 @@ def test_silence_ends_with_the_deadline_and_a_closed_channel_at_once(pair):
 def test_facts_about_an_exception_are_taken_only_in_their_form(pair):
     channel, theirs = pair
     facts = {"type": "E" * 1000, "message": ["no", "text"], "part": "<answer x>", "line": "<script>", "text": "x" * 999}
-    thread = serve(theirs, lambda r: result(theirs, r.nonce, Kind.RAISED, facts))
+    facts["said_to_student"] = "yes"
+    thread = serve(theirs, lambda r: result(theirs, r.nonce, FrameKind.RAISED, facts))
     with pytest.raises(AnswerRaisedError) as raised:
         ask(channel)
     thread.join()
     error = raised.value
     assert (len(error.type), error.message, error.part, error.line, len(error.text)) == (100, "", "<answer x>", 0, 200)
+    assert not error.said_to_student
 
 
 def test_descriptors_that_a_worker_sends_never_arrive(pair):
@@ -117,7 +119,7 @@ def test_descriptors_that_a_worker_sends_never_arrive(pair):
     memory = os.memfd_create("gift")
     payload = serialise({"value": 1})
     before = len(list(Path("/proc/self/fd").iterdir()))
-    thread = serve(theirs, lambda r: send_frame(theirs, Frame(Kind.RESULT, r.nonce, payload, (memory,))))
+    thread = serve(theirs, lambda r: send_frame(theirs, Frame(FrameKind.RESULT, r.nonce, payload, (memory,))))
     ask(channel)
     thread.join()
     assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -111,7 +111,7 @@ def test_zeros_and_empty_tensors_compare():
 )
 def test_an_arena_holds_shape_strides_and_values(make):
     tensor = make()
-    memory = shared_inputs.Arena([torch.ones(3), tensor])
+    memory = shared_inputs.SharedInputs([torch.ones(3), tensor])
     raw = memory.raw[1]
     assert (raw.shape, raw.strides) == (tuple(tensor.shape), tuple(tensor.stride()))
     assert memory.mutated() == []
@@ -119,7 +119,7 @@ def test_an_arena_holds_shape_strides_and_values(make):
 
 
 def test_an_arena_sees_a_single_changed_byte():
-    memory = shared_inputs.Arena([torch.ones(3), torch.ones(5)])
+    memory = shared_inputs.SharedInputs([torch.ones(3), torch.ones(5)])
     memory._map[memory.first_bytes[1] + 7] ^= 1  # as a worker's mapping would
     assert memory.mutated() == [1]
     memory.close()

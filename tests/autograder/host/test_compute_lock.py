@@ -1,6 +1,4 @@
-"""Threads take turns on the host, and give their turn up while they wait."""
-
-from __future__ import annotations
+"""Threads compute one at a time on the host, and release the lock while they wait."""
 
 import threading
 import time
@@ -11,15 +9,15 @@ import pytest
 import torch
 from torch import fx, nn
 
-from autograder.host.compute_lock import Turn
+from autograder.host.compute_lock import ComputeLock
 
 
-def test_one_thread_at_a_time_has_its_turn() -> None:
-    turn, inside, most = Turn(), 0, 0
+def test_one_thread_at_a_time_holds_the_lock() -> None:
+    lock, inside, most = ComputeLock(), 0, 0
 
     def compute(_: int) -> None:
         nonlocal inside, most
-        with turn.taken():
+        with lock.held():
             inside += 1
             most = max(most, inside)
             time.sleep(0.001)
@@ -30,51 +28,51 @@ def test_one_thread_at_a_time_has_its_turn() -> None:
     assert most == 1
 
 
-def test_who_waits_lets_another_compute_and_then_goes_on_alone() -> None:
-    turn, other_was_there = Turn(), threading.Event()
+def test_a_waiting_thread_lets_another_compute_and_then_continues_alone() -> None:
+    lock, other_was_there = ComputeLock(), threading.Event()
 
     def other() -> None:
-        with turn.taken():
+        with lock.held():
             other_was_there.set()
 
-    with turn.taken():
+    with lock.held():
         thread = threading.Thread(target=other)
         thread.start()
         assert not other_was_there.wait(0.05)
-        with turn.given_up():
+        with lock.released():
             assert other_was_there.wait(5)
-        with turn.taken():  # still mine, or this would wait for ever
+        with lock.held():  # still mine, or this would wait for ever
             pass
     thread.join()
 
 
-def test_a_wait_that_ends_badly_gives_the_turn_back() -> None:
-    turn = Turn()
+def test_a_wait_that_ends_badly_releases_the_lock() -> None:
+    lock = ComputeLock()
 
     def wait_in_vain() -> None:
-        with turn.taken(), turn.given_up():
+        with lock.held(), lock.released():
             raise TimeoutError("no answer")
 
     for _ in range(2):
         with pytest.raises(TimeoutError, match="no answer"):
             wait_in_vain()
-    with turn.taken():
+    with lock.held():
         pass
 
 
-def test_who_has_no_turn_has_none_to_give_up() -> None:
-    turn = Turn()
-    with turn.given_up(), turn.taken():
+def test_a_thread_without_the_lock_has_none_to_release() -> None:
+    lock = ComputeLock()
+    with lock.released(), lock.held():
         pass
 
 
 @pytest.mark.parametrize("error", [None, ValueError])
-def test_whoever_has_a_turn_computes_with_one_thread_and_has_as_many_as_before_afterwards(error) -> None:
-    turn, found = Turn(), []
+def test_the_holder_computes_with_one_thread_and_has_as_many_as_before_afterwards(error) -> None:
+    lock, found = ComputeLock(), []
 
     def compute() -> None:
-        with turn.taken():
-            with turn.given_up():
+        with lock.held():
+            with lock.released():
                 time.sleep(0.001)
             found.append(torch.get_num_threads())
             if error:
@@ -101,18 +99,18 @@ class Slow(nn.Module):
         return x + 1
 
 
-def test_a_module_called_in_another_turn_does_not_get_into_a_trace() -> None:
+def test_a_module_called_by_another_thread_does_not_enter_a_trace() -> None:
     """Without turns torch.fx takes the call for one of the module it traces, and says that it is none of its parts."""
-    turn, tracing = Turn(), threading.Event()
+    lock, tracing = ComputeLock(), threading.Event()
 
     def trace(_: int) -> fx.GraphModule:
-        with turn.taken():
+        with lock.held():
             tracing.set()
             return fx.symbolic_trace(nn.Sequential(Slow()))
 
     def call(value: int) -> int:
         tracing.wait(5)
-        with turn.taken():
+        with lock.held():
             result: int = nn.Identity()(value)
             return result
 

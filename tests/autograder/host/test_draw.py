@@ -1,7 +1,5 @@
 """Streams of random numbers: one for each check, and some that checks of an exercise share."""
 
-from __future__ import annotations
-
 from autograder.host.draw import Draw
 
 

@@ -10,10 +10,12 @@ from autograder.host.kinds.value import ValueAnswer
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import SandboxError, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol.requests.loads import LoadAnswer, LoadGraph, LoadLowering, Part
+from autograder.protocol.requests.value import Ask
 
 
-def session(text, mode="value", wall_s=20.0):
-    load = {"mode": mode, "entry_point": "f", "parts": [{"name": "answer f", "text": text}]}
+def session(text, kind="value", wall_s=20.0):
+    load = LoadAnswer(kind, "f", (Part("answer f", text),))
     return Session(open_sandbox(), load, wall_s=wall_s)
 
 
@@ -74,6 +76,23 @@ def test_every_bad_end_of_a_call_has_a_status(text, status, fatal):
     made.close()
     if fatal is not None:
         assert (failed.value.status, failed.value.fatal) == (status, fatal)
+
+
+MESSAGES = [
+    ("def f(q):\n    return object()\n", "the result is a object; answer with None"),
+    ("def g(q):\n    return 1\n", "The answer defines no function `f`."),
+    ("from course_lib.errors import GraphError\ndef f(q):\n    raise GraphError('x')\n", "GraphError: x in line 3 of "),
+    ("def f(q):\n    return 1 / 0\n", "ZeroDivisionError: division by zero in line 2 of answer f (`return 1 / 0`)."),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MESSAGES, ids=["value", "entry point", "raised by the answer", "error"])
+def test_a_sentence_of_the_worker_is_the_whole_message_and_all_else_is_told_with_type_and_line(text, message):
+    made = session(text)
+    with pytest.raises(AnswerFailedError) as failed:
+        ValueAnswer(made).ask(1)
+    made.close()
+    assert failed.value.message.startswith(message)
 
 
 def test_a_worker_that_ended_is_started_again_and_then_given_up():
@@ -139,23 +158,26 @@ class NeverStarts:
         raise SandboxError("not today")
 
 
+def of_kind(kind, setup):
+    cells = (Part("setup", setup), Part("answer f", "import course_lib, torch._dynamo"))
+    return LoadAnswer(kind, "f", cells)
+
+
 @pytest.mark.parametrize(
-    ("mode", "setup", "announced"),
+    ("load", "announced"),
     [
-        ("graph", None, ("graphs",)),
-        ("lowered", None, ("graphs", "lowering")),
-        ("pass", "import torch", ("graphs",)),
-        ("callable", "import torch", ()),
-        ("value", "import course_lib.graph", ("graphs",)),
-        ("value", "", ()),
+        (LoadGraph({}, (), None), ("graphs",)),
+        (LoadLowering(), ("graphs", "lowering")),
+        (of_kind("graph", "import torch"), ("graphs",)),
+        (of_kind("callable", "import torch"), ()),
+        (of_kind("value", "import course_lib.graph"), ("graphs",)),
+        (of_kind("value", ""), ()),
     ],
 )
-def test_what_a_zygote_imports_follows_from_the_exercise_and_never_from_an_answer(mode, setup, announced):
-    answer = {"name": "answer f", "text": "import course_lib, torch._dynamo"}
-    parts = [] if setup is None else [{"name": "setup", "text": setup}, answer]
+def test_what_a_zygote_imports_follows_from_the_exercise_and_never_from_an_answer(load, announced):
     sandbox = NeverStarts()
 
     with pytest.raises(SandboxError):
-        Session(sandbox, {"mode": mode, "parts": parts, "entry_point": "f"}).send_shared({}, [], [], ())
+        Session(sandbox, load).call_with(Ask(1), ())
 
     assert sandbox.announced == announced

@@ -13,6 +13,7 @@ from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec
+from autograder.protocol.requests.loads import LoadAnswer, Part
 
 SETUP = "import torch\nfrom torch.nn import functional as F\n"
 HONEST = "def gate(x, bias):\n    return F.silu(x + bias)\n"
@@ -28,7 +29,6 @@ SPEED = Speed(PROGRAM, ideal_ratio=2.0)
 
 def contest_of(answer: str, sandbox: Sandbox, *, wall_s: float = 60.0, into: bool = False) -> Contest:
     """The answer against PyTorch's own operators, as the judge puts it under the clock."""
-    parts = [{"name": "setup", "text": SETUP}, {"name": "answer gate", "text": answer}]
-    load = {"mode": "callable", "entry_point": "gate", "parts": parts}
+    load = LoadAnswer("callable", "gate", (Part("setup", SETUP), Part("answer gate", answer)))
     speed = dataclasses.replace(SPEED, into=into)
     return contest(speed, Draw(7, "gate"), sandbox, wall_s, student=lambda: Session(sandbox, load, wall_s=wall_s))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.protocol import Frame, Kind, ProtocolError, receive_frame, send_frame
+from autograder.protocol import Frame, FrameKind, ProtocolError, receive_frame, send_frame
 from autograder.protocol.frames import HEADER, MAGIC
 
 
@@ -22,9 +22,9 @@ def pair():
 
 def test_a_frame_arrives_as_it_was_sent(pair):
     ours, theirs = pair
-    send_frame(theirs, Frame(Kind.RESULT, 2**64 - 1, b"payload"))
+    send_frame(theirs, Frame(FrameKind.RESULT, 2**64 - 1, b"payload"))
     frame = receive_frame(ours)
-    assert (frame.kind, frame.nonce, bytes(frame.payload), frame.fds) == (Kind.RESULT, 2**64 - 1, b"payload", ())
+    assert (frame.kind, frame.nonce, bytes(frame.payload), frame.fds) == (FrameKind.RESULT, 2**64 - 1, b"payload", ())
 
 
 def test_a_descriptor_arrives_only_where_there_is_room_for_it(pair):
@@ -33,7 +33,7 @@ def test_a_descriptor_arrives_only_where_there_is_room_for_it(pair):
     os.write(memory, b"shared")
     for max_fds, expected in ((1, 1), (0, 0)):
         before = set(Path("/proc/self/fd").iterdir())
-        send_frame(theirs, Frame(Kind.CALL, 1, b"", (memory,)))
+        send_frame(theirs, Frame(FrameKind.CALL, 1, b"", (memory,)))
         frame = receive_frame(ours, max_fds=max_fds)
         assert len(frame.fds) == expected
         for fd in frame.fds:
@@ -70,7 +70,7 @@ def test_a_peer_that_closes_is_told_from_one_that_is_slow(pair):
 
 def test_bytes_that_trickle_in_do_not_extend_the_deadline(pair):
     ours, theirs = pair
-    theirs.sendall(HEADER.pack(MAGIC, Kind.RESULT, 0, 1 << 20))
+    theirs.sendall(HEADER.pack(MAGIC, FrameKind.RESULT, 0, 1 << 20))
     stop = threading.Event()
 
     def trickle():

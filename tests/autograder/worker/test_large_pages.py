@@ -1,6 +1,4 @@
-"""Memory is gathered in large pages where it may be, keeps what it held, and is a zygote's own only."""
-
-from __future__ import annotations
+"""Private memory of a zygote is collapsed into large pages where possible, and its content stays."""
 
 import mmap
 import os
@@ -13,21 +11,22 @@ from pathlib import Path
 import pytest
 
 from autograder.worker.zygote.large_pages import private_ranges
+from tests import skips
 from tests.autograder.host.sandbox.conftest import opened
 
 KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
 needs_large_pages = pytest.mark.skipif(
     KERNEL < (6, 1) or not Path("/sys/kernel/mm/transparent_hugepage").exists() or mmap.PAGESIZE != 4096,
-    reason="gathering needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
+    reason=f"{skips.KERNEL}: collapsing pages needs Linux 6.1 with transparent large pages, and ordinary ones of 4 KiB",
 )
-GATHERED = """
+DONE = """
 import mmap
-from autograder.worker.zygote.large_pages import gather
+from autograder.worker.zygote.large_pages import collapse_pages
 memory = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 memory.madvise(mmap.MADV_NOHUGEPAGE if {never} else mmap.MADV_NORMAL)
 for place in range(0, len(memory), 4096):
     memory[place] = place // 4096 % 251
-steps = sum(1 for _ in gather())
+steps = sum(1 for _ in collapse_pages())
 assert all(memory[place] == place // 4096 % 251 for place in range(0, len(memory), 4096))
 lines = open("/proc/self/smaps_rollup").read().splitlines()
 print(steps, *(line.split()[1] for line in lines if line.startswith("AnonHugePages")))
@@ -36,9 +35,9 @@ print(steps, *(line.split()[1] for line in lines if line.startswith("AnonHugePag
 
 @needs_large_pages
 @pytest.mark.parametrize("never", [False, True])
-def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) -> None:
+def test_memory_is_collapsed_where_possible_and_its_content_stays(never: bool) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", GATHERED.format(never=never)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", DONE.format(never=never)], capture_output=True, text=True, check=True, timeout=60
     )
     steps, large_kib = map(int, ended.stdout.split())
     assert steps >= 4
@@ -46,7 +45,7 @@ def test_memory_is_gathered_where_it_may_be_and_unharmed_where_not(never: bool) 
 
 
 @needs_large_pages
-def test_a_zygote_gathers_its_memory_when_nobody_asks_for_a_worker() -> None:
+def test_a_zygote_collapses_its_memory_while_no_request_waits() -> None:
     zygotes = opened(5).zygotes
     assert zygotes is not None
     zygotes.warm()
@@ -63,7 +62,7 @@ def kib_of(what: str, memory: Path) -> int:
     return next(int(line.split()[1]) for line in memory.read_text().splitlines() if line.startswith(what + ":"))
 
 
-def test_only_whole_large_pages_of_private_memory_without_a_file_are_gathered() -> None:
+def test_only_whole_large_pages_of_private_memory_without_a_file_count() -> None:
     maps = (
         "55d000000000-55d000400000 rw-p 00000000 00:00 0                          [heap]\n"
         "7f0000100000-7f0000700000 rw-p 00000000 00:00 0 \n"

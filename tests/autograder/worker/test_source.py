@@ -9,22 +9,18 @@ from autograder.worker.failures import describe
 from autograder.worker.source import NoEntryPointError, load
 
 
-def part(name, text):
-    return {"name": name, "text": text}
-
-
 def test_parts_share_one_namespace_in_order():
-    entry = load([part("setup", "import math\nk = 2"), part("answer x", "def f(x):\n    return math.sqrt(x) * k")], "f")
+    entry = load({"setup": "import math\nk = 2", "answer x": "def f(x):\n    return math.sqrt(x) * k"}, "f")
     assert entry(9) == 6
 
 
 def test_a_missing_function_is_named():
     with pytest.raises(NoEntryPointError, match="`f`"):
-        load([part("answer x", "f = 3")], "f")
+        load({"answer x": "f = 3"}, "f")
 
 
 def test_the_source_of_an_answer_can_be_inspected_as_in_a_file():
-    entry = load([part("answer x", "def f(x):\n    return x + 1\n")], "f")
+    entry = load({"answer x": "def f(x):\n    return x + 1\n"}, "f")
     assert inspect.getsource(entry) == "def f(x):\n    return x + 1\n"
     assert sys.modules["answer"].f is entry
 
@@ -38,18 +34,18 @@ def test_the_source_of_an_answer_can_be_inspected_as_in_a_file():
     ],
 )
 def test_an_exception_is_described_by_its_innermost_line_of_the_answer(text, facts):
-    entry = load([part("answer x", text)], "f")
+    entry = load({"answer x": text}, "f")
     with pytest.raises(Exception) as raised:  # noqa: PT011 - the cases name the type
         entry()
     found = describe(raised.value)
-    assert (found["type"], found["line"], found["text"]) == facts
-    assert found["part"] == "<answer x>"
+    assert (found.type, found.line, found.text) == facts
+    assert found.part == "<answer x>"
 
 
 def test_a_syntax_error_is_described_by_its_line():
     with pytest.raises(SyntaxError) as raised:
-        load([part("answer x", "a = 1\nb = (\n")], "f")
-    assert describe(raised.value)["line"] == 2
+        load({"answer x": "a = 1\nb = (\n"}, "f")
+    assert describe(raised.value).line == 2
 
 
 def test_an_exception_whose_message_raises_is_described_all_the_same():
@@ -57,9 +53,9 @@ def test_an_exception_whose_message_raises_is_described_all_the_same():
         def __str__(self):
             raise RuntimeError
 
-    assert describe(OddError())["message"] == "its message cannot be shown"
+    assert describe(OddError()).message == "its message cannot be shown"
 
 
 def test_annotations_are_those_of_a_notebook_and_not_text():
-    entry = load([part("answer x", "def f(x: int):\n    return x\n")], "f")
+    entry = load({"answer x": "def f(x: int):\n    return x\n"}, "f")
     assert entry.__annotations__ == {"x": int}

@@ -1,7 +1,5 @@
 """What the kit needs of PyTorch's private parts is where it was, and is used in one module."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random programs of everything that the toy machine takes compute the same when they are compiled for it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

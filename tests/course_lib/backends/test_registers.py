@@ -1,7 +1,5 @@
 """Values get registers, and come back from scratch memory as they were."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Every refusal has a reason, and names what would have been taken."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import fx

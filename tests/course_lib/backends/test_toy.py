@@ -1,7 +1,5 @@
 """The compiler for the toy machine: numbers as exact as eager PyTorch's, launches and bytes as few as they can be."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -11,8 +9,8 @@ from torch import fx
 
 from course_lib.backends import Prices, lower
 from course_lib.backends.toy import ToyExecutable, ToyTarget
-from course_lib.fusion.error_rule import deviation
 from course_lib.machine import Machine
+from course_lib.verify.error_rule import deviation
 from tests.drawn import some
 
 FREE = Prices(launch_us=1e-3, handover_us=0)  # so that the smallest part is kept

@@ -1,15 +1,13 @@
 """The executor's own graph is shown: what was fused, and which types it was fused for."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from course_lib.capture import capture
-from course_lib.capture.executor_flags import _switches, fusing_with
 from course_lib.capture.fusion_groups import optimized_graph
+from course_lib.capture.script_graphs import _switches, fusing_with
 from course_lib.errors import CaptureError
 
 SWITCHES = [
@@ -48,7 +46,7 @@ def flags() -> list[bool]:
 
 @pytest.mark.parametrize("name", SWITCHES)
 def test_a_private_switch_is_where_it_was(name):
-    assert hasattr(torch._C, name), f"torch {torch.__version__}: course_lib/capture/executor_flags.py needs another way"
+    assert hasattr(torch._C, name), f"torch {torch.__version__}: course_lib/capture/script_graphs.py needs another way"
 
 
 @pytest.mark.parametrize("mode", ["trace", "script"])

@@ -1,13 +1,11 @@
 """Programs whose inputs are given by name, as those of Hugging Face are."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes
-from course_lib.capture.capturing import MODES
+from course_lib.capture.modes import MODES
 from course_lib.errors import CaptureError
 
 

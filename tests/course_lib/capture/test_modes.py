@@ -1,7 +1,5 @@
 """Every mode captures what it can, says who did it, and leaves the program as it was."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import pickle
@@ -14,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib.capture import capture
-from course_lib.capture.capturing import MODES
+from course_lib.capture.modes import MODES
 from course_lib.errors import CaptureError
 
 CAPTURED_BY = {

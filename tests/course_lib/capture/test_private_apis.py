@@ -1,7 +1,5 @@
 """The private parts of PyTorch that captures lean on are still where they were; each is used in one module only."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

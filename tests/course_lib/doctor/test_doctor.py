@@ -6,7 +6,7 @@ import platform
 import pytest
 import torch
 
-from course_lib.doctor import Finding, Health, Report, doctor, examining
+from course_lib.doctor import Finding, Health, Report, doctor, examination
 
 HERE = doctor()
 
@@ -26,18 +26,18 @@ def test_a_complete_machine_is_healthy_and_its_report_is_plain_data() -> None:
 
 
 CASES = [
-    ("an old Python", lambda: examining._python((3, 9), "3.9.1"), "mend", "3.11"),
-    ("no torch", lambda: examining._torch("not found"), "mend", "constraints.txt"),
-    ("another torch", lambda: examining._torch("2.11.0"), "note", "2.13"),
-    ("this torch", lambda: examining._torch("2.13.0+cu128"), "fine", ""),
-    ("a missing package", lambda: examining._package("numpy", "not found"), "mend", "constraints.txt"),
-    ("no compiler", lambda: examining._compiler("not found", has_headers=True), "mend", "g++"),
-    ("no headers", lambda: examining._compiler("g++ 12", has_headers=False), "mend", "python3-dev"),
-    ("no graphviz", lambda: examining._tool("graphviz", "not found", "shown as text"), "note", "shown as text"),
-    ("too many threads", lambda: examining._threads(8, 2), "note", "OMP_NUM_THREADS"),
-    ("a full disk", lambda: examining._disk(2**20), "mend", "make room"),
-    ("offline", lambda: examining._offline("1"), "fine", ""),
-    ("not told to stay offline", lambda: examining._offline(""), "fine", "HF_HUB_OFFLINE=1"),
+    ("an old Python", lambda: examination._python((3, 9), "3.9.1"), "mend", "3.11"),
+    ("no torch", lambda: examination._torch("not found"), "mend", "constraints.txt"),
+    ("another torch", lambda: examination._torch("2.11.0"), "note", "2.13"),
+    ("this torch", lambda: examination._torch("2.13.0+cu128"), "fine", ""),
+    ("a missing package", lambda: examination._package("numpy", "not found"), "mend", "constraints.txt"),
+    ("no compiler", lambda: examination._compiler("not found", has_headers=True), "mend", "g++"),
+    ("no headers", lambda: examination._compiler("g++ 12", has_headers=False), "mend", "python3-dev"),
+    ("no graphviz", lambda: examination._tool("graphviz", "not found", "shown as text"), "note", "shown as text"),
+    ("too many threads", lambda: examination._threads(8, 2), "note", "OMP_NUM_THREADS"),
+    ("a full disk", lambda: examination._disk(2**20), "mend", "make room"),
+    ("offline", lambda: examination._offline("1"), "fine", ""),
+    ("not told to stay offline", lambda: examination._offline(""), "fine", "HF_HUB_OFFLINE=1"),
 ]
 
 
@@ -49,8 +49,8 @@ def test_what_is_found_comes_with_advice(name, examined, health, words) -> None:
 
 
 def test_a_program_that_is_not_there_is_not_found() -> None:
-    assert examining._asked("no-such-program-here", "--version") == "not found"
-    assert examining._version("no-such-package-here") == "not found"
+    assert examination._asked("no-such-program-here", "--version") == "not found"
+    assert examination._version("no-such-package-here") == "not found"
 
 
 def test_the_verdict_names_what_is_to_be_mended_in_text_and_html() -> None:

@@ -12,10 +12,11 @@ from torch.fx.passes.infra.pass_manager import PassManager
 
 from course_lib.capture import capture
 from course_lib.errors import FusionError, GraphError
-from course_lib.fusion import PASSES, FusionPass, Match, Objection, fuse, verify
+from course_lib.fusion import PASSES, FusionPass, Match, Objection, fuse
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.graph import propagate_shapes
 from course_lib.models import TransformerConfig, TransformerEncoder
+from course_lib.verify import verify
 
 Tensor = torch.Tensor
 CONFIG = TransformerConfig(

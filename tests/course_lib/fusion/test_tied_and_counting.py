@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import fx, nn
 
 from course_lib.fusion import fuse
-from course_lib.fusion.new_nodes import describe_new_nodes
+from course_lib.fusion.surgery import describe_new_nodes
 from course_lib.graph import propagate_shapes
 
 

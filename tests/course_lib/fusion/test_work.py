@@ -1,7 +1,5 @@
 """The work of all passes grows as the graph does: counted, not timed, so that a busy machine changes nothing."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -14,9 +12,9 @@ from torch import fx, nn
 
 from course_lib.capture import capture
 from course_lib.fusion import fuse
-from course_lib.fusion.fusing import run_all
+from course_lib.fusion.fuse import run_all
 from course_lib.fusion.registry import chosen
-from course_lib.fusion.rewriting import copy_of
+from course_lib.fusion.surgery import copy_of
 from course_lib.graph import propagate_shapes
 from course_lib.models import TransformerConfig, TransformerEncoder
 

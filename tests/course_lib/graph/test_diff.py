@@ -11,7 +11,8 @@ from torch import fx, nn
 
 from course_lib.errors import GraphError
 from course_lib.fusion import fuse_bias_gelu
-from course_lib.graph import GraphDiff, NodeChange, diff, draw_diff, pairing, propagate_shapes
+from course_lib.graph import node_pairs, propagate_shapes
+from course_lib.graph.diff import GraphDiff, NodeChange, diff, draw_diff
 from course_lib.kernels import bias_gelu
 
 
@@ -90,7 +91,7 @@ def test_nodes_in_the_same_order_are_found_in_long_graphs() -> None:
     assert len(difference.removed) + len(difference.added) <= 0.1 * len(before.graph.nodes)
     survivors = [(change.before, change.after) for change in difference.changed]
     assert all(old.partition("_")[0] == new.partition("_")[0] for old, new in survivors)
-    far = [old for old, new in survivors if abs(_place(before, old) - _place(after, new)) > 2 * pairing.WINDOW]
+    far = [old for old, new in survivors if abs(_place(before, old) - _place(after, new)) > 2 * node_pairs.WINDOW]
     assert not far
 
 
@@ -100,13 +101,13 @@ def _place(gm: fx.GraphModule, name: str) -> int:
 
 def test_work_grows_with_the_graph_and_not_with_its_square(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[int] = []
-    equal_entries = pairing._equal_entries
+    equal_entries = node_pairs._equal_entries
 
     def counted(left: list[Any], right: list[Any]) -> Any:
         compared.append(len(left) * len(right))
         return equal_entries(left, right)
 
-    monkeypatch.setattr(pairing, "_equal_entries", counted)
+    monkeypatch.setattr(node_pairs, "_equal_entries", counted)
     work = []
     for layers in (100, 200, 400):
         compared.clear()

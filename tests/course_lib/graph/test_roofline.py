@@ -4,11 +4,10 @@ import pytest
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph import (
-    Cost,
+from course_lib.graph import Cost, cost
+from course_lib.graph.roofline import (
     Device,
     Roofline,
-    cost,
     measure_device,
     named_devices,
     predict,

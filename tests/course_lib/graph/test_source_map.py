@@ -3,7 +3,8 @@
 import torch
 from torch.nn import functional as F
 
-from course_lib.graph import lowered, source_map
+from course_lib.graph.generated_code import lowered
+from course_lib.graph.source_map import source_map
 
 INPUTS = (torch.ones(8, 16), torch.ones(16, 33), torch.ones(33))
 

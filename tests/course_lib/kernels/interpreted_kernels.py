@@ -19,6 +19,8 @@ from tests.course_lib.kernels.row_operators import EPS, LAYOUTS, ROW_OPERATORS, 
 SEED = torch.tensor([7 + 2**40])
 TOLERANCE = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 SIZES = [(1, 1), (3, 4), (5, 3), (7, 127), (9, 129), (3, 768), (1030, 2), (2, 8192)]
+# A row of one element is always normalised to nothing, and its gradients are rounding.
+LONG_ROWS = [size for size in SIZES if size[1] > 1]
 SILU_AND_GELU: dict[str, tuple[Callable[..., torch.Tensor], Callable[[torch.Tensor], torch.Tensor]]] = {
     "gelu": (bias_gelu, F.gelu),
     "gelu_tanh": (lambda x, b: bias_gelu(x, b, "tanh"), lambda z: F.gelu(z, approximate="tanh")),
@@ -85,12 +87,10 @@ def test_bias_kernels_agree_with_double_precision(name: str, size: tuple[int, in
 
 
 @pytest.mark.parametrize(("operator", "p"), WITH_AND_WITHOUT_DROPOUT)
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("size", LONG_ROWS, ids=str)
 def test_row_kernels_agree_with_double_precision(
     operator: RowOperator, size: tuple[int, int], p: float, used: list[str]
 ) -> None:
-    if size[1] == 1:
-        pytest.skip("a row of one element is always normalised to nothing, and its gradients are rounding")
     tensors = operator.tensors(lambda: torch.randn(size))
     seed = SEED if p > 0 else None
     exact = _exact(tensors)

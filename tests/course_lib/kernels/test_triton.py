@@ -1,6 +1,5 @@
 """The Triton kernels without a GPU: their numbers in Triton's interpreter, and that they compile for GPUs."""
 
-import importlib.util
 import os
 import re
 from pathlib import Path
@@ -12,9 +11,6 @@ from tests.drawn import some
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="Triton is not installed; `pip install triton==3.7.1` for these"
-)
 
 # An architecture, a dtype, whether all variants of each kernel; how many kernels, and how many of them the first ones,
 # whose half-precision numbers lie side by side and are read eight or sixteen bytes at a time.

@@ -1,7 +1,5 @@
 """The machine does what a program says, counts it, and refuses what no machine could do."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

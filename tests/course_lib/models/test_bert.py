@@ -1,19 +1,13 @@
 """BERT with its head is Hugging Face's, number by number, and weights go both ways."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn
 
 from course_lib.capture import capture
 from course_lib.errors import ModelError
-from course_lib.models import (
-    MaskedLanguageModel,
-    TransformerConfig,
-    copy_bert_weights,
-    padding_mask,
-)
+from course_lib.models import MaskedLanguageModel, TransformerConfig, copy_bert_weights
+from course_lib.models.bert import padding_mask
 
 SMALL = TransformerConfig(
     hidden_size=24, num_heads=3, intermediate_size=40, num_layers=2, vocab_size=50, max_positions=16

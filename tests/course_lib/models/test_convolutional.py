@@ -1,13 +1,11 @@
 """The residual network has BatchNorm where folding finds it, and its shortcut where sizes change."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes
 from course_lib.graph import count_operators
-from course_lib.models import ResidualBlock, ResidualNetwork
+from course_lib.models.convolutional import ResidualBlock, ResidualNetwork
 
 
 def test_a_block_is_what_its_formula_says():

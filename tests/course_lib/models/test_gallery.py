@@ -1,7 +1,5 @@
 """The gallery's programs are right by themselves, and each defeats a mode for a reason that it states."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

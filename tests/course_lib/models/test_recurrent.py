@@ -1,14 +1,13 @@
 """Recurrent networks equal PyTorch's, and scripting keeps their loops where tracing does not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes
 from course_lib.capture.fusion_groups import optimized_graph
-from course_lib.models import LSTMCell, LSTMNetwork, RecurrentNetwork
+from course_lib.models import LSTMCell, RecurrentNetwork
+from course_lib.models.recurrent import LSTMNetwork
 
 X, LONGER = torch.randn(5, 2, 3, dtype=torch.float64), torch.randn(7, 2, 3, dtype=torch.float64)
 

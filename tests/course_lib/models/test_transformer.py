@@ -10,17 +10,9 @@ from torch import nn
 from course_lib.capture import capture
 from course_lib.errors import ModelError
 from course_lib.graph import count_operators, from_data, to_data
-from course_lib.models import (
-    FeedForward,
-    SelfAttention,
-    TransformerConfig,
-    TransformerEncoder,
-    TransformerLayer,
-    attention_probabilities,
-    copy_layer_weights,
-    scaled_dot_product,
-)
+from course_lib.models import TransformerConfig, TransformerEncoder, TransformerLayer, copy_layer_weights
 from course_lib.models.huggingface import parameter_pairs
+from course_lib.models.transformer import FeedForward, SelfAttention, attention_probabilities, scaled_dot_product
 
 SMALL = TransformerConfig(
     hidden_size=24, num_heads=3, intermediate_size=40, num_layers=2, vocab_size=50, max_positions=16

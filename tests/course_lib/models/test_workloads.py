@@ -1,13 +1,11 @@
 """Workloads are found by name, run, and are the same each time."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
 from course_lib.errors import ModelError
-from course_lib.models import Perceptron, workload
-from course_lib.models.workloads import WORKLOADS
+from course_lib.models import workload
+from course_lib.models.workloads import WORKLOADS, Perceptron
 
 NAMES = sorted({name for name, _ in WORKLOADS})
 

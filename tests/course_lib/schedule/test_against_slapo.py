@@ -1,6 +1,7 @@
 """The same schedules through slapo 0.0.3, the library whose language ours follows: where both work, both agree.
 
-slapo is loaded from a folder of its own, since its wheel brings along packages named `tests` and `examples`.
+slapo is loaded from a folder of its own, where `make test` puts it, since its wheel brings along packages named `tests`
+and `examples`.
 """
 
 import copy
@@ -21,11 +22,6 @@ from course_lib.schedule import call_module, create_schedule
 from tests.course_lib.schedule.models import TOKENS, Escaping, huggingface_bert, our_encoder
 
 FOLDER = Path(__file__).parents[3] / "work" / "slapo"
-HOW = f"python -m pip install --no-deps --target {FOLDER.relative_to(Path(__file__).parents[3])} slapo==0.0.3"
-pytestmark = pytest.mark.skipif(
-    not (FOLDER / "slapo" / "__init__.py").is_file(),
-    reason=f"slapo is not in work/slapo, where these tests look for it; they run after `{HOW}`",
-)
 
 
 @pytest.fixture(scope="module")

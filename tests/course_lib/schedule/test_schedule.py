@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import fx, nn
 
 from course_lib.errors import ScheduleError
-from course_lib.models import SelfAttention
+from course_lib.models.transformer import SelfAttention
 from course_lib.schedule import Schedule, call_module, create_schedule, verify
 from tests.course_lib.schedule.models import (
     ROWS,

@@ -1,7 +1,5 @@
 """A clock that stands still, and calls that move it: timing without waiting, and without a machine that is busy."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 

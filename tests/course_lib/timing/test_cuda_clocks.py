@@ -1,13 +1,11 @@
 """What the clocks for CUDA ask of the device, and in which order, on a stand-in that writes it down."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest
 import torch
 
-from course_lib.timing import Cache, ClockName
+from course_lib.timing.clocks import Cache, ClockName
 from course_lib.timing.cuda_clocks import CudaEventClock, CudaGraphClock, CudaWallClock, flush_bytes
 from tests.course_lib.timing.fake_time import FakeTime
 

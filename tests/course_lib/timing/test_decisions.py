@@ -1,7 +1,5 @@
 """Verdicts on simulated pairs, whose true ratio is known."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What is said about the machine."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

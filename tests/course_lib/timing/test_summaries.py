@@ -1,7 +1,5 @@
 """Medians, ranks and intervals of numbers whose answer is known."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

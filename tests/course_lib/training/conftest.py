@@ -1,11 +1,10 @@
 """A small text and settings that train in a second."""
 
-from __future__ import annotations
-
 import pytest
 
 from course_lib.models import TransformerConfig
-from course_lib.training import Corpus, Document, TrainingConfig
+from course_lib.training import TrainingConfig
+from course_lib.training.corpus import Corpus, Document
 
 WORDS = ["return", "the", "value", "of", "a", "key", "in", "this", "table", "or", "raise", "an", "error", "if", "none"]
 

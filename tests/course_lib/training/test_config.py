@@ -1,7 +1,5 @@
 """Settings that cannot work are refused in one sentence."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

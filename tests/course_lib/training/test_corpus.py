@@ -1,7 +1,5 @@
 """The text is the same each time, nothing in it is executed, and nothing held out was seen before."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

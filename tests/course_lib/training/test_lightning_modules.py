@@ -1,7 +1,5 @@
 """Lightning trains the same model on the same batches: equal losses, step by step."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -12,7 +10,8 @@ from course_lib.training import lightning_modules, train
 
 
 def test_lightning_gives_the_losses_and_weights_of_the_loop(config, text):
-    lightning = pytest.importorskip("lightning", reason="needs the package lightning")
+    import lightning  # here, because it takes seconds
+
     losses = []
 
     class LossKeeper(lightning.Callback):

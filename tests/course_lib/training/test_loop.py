@@ -1,7 +1,5 @@
 """The loop learns, reports, records, and goes on after a kill as if nothing had happened."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import io
@@ -9,7 +7,6 @@ import itertools
 import math
 import multiprocessing
 import os
-import random
 import signal
 import sys
 from pathlib import Path
@@ -23,8 +20,9 @@ from course_lib.models import MaskedLanguageModel
 from course_lib.training import MaskedText, TrainingConfig, read_checkpoint, train
 from course_lib.training import loop as loop_module
 from course_lib.training.__main__ import main
-from course_lib.training.checkpoints import CHECKPOINT_NAME
-from course_lib.training.steps import evaluate, make_model, make_optimizer
+from course_lib.training.loop import CHECKPOINT_NAME
+from course_lib.training.task import evaluate, make_model, make_optimizer
+from tests.drawn import chance
 
 
 def run_and_kill(config, text, folder, *, place, time):
@@ -60,7 +58,7 @@ def assert_equal_runs(run, other):
 
 
 def test_a_run_killed_at_a_random_step_ends_like_one_that_was_not(config, text, tmp_path):
-    step = random.SystemRandom().randint(config.checkpoint_every_steps + 1, config.steps)
+    step = chance("step of a kill").randint(config.checkpoint_every_steps + 1, config.steps)
     run_and_kill(config, text, tmp_path, place="step", time=step)
     run = train(config, text=text, folder=tmp_path, tensorboard=False)
 
@@ -200,7 +198,6 @@ def test_the_bar_is_shown_on_a_terminal_and_nowhere_else(config, text):
 
 
 def test_tensorboard_gets_scalars_graph_and_histograms_and_no_step_twice(config, text, tmp_path):
-    pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     train(config, text=text, folder=tmp_path)
@@ -221,7 +218,6 @@ def test_tensorboard_gets_scalars_graph_and_histograms_and_no_step_twice(config,
 
 
 def test_a_run_that_goes_on_shows_no_step_twice(config, text, tmp_path, monkeypatch):
-    pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     step = loop_module._Loop.step

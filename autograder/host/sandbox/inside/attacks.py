@@ -1,10 +1,8 @@
-"""Attacks that a sandbox must withstand, each bounded and harmless to the machine that fails to.
+"""Attacks that a sandbox must withstand, each bounded and harmless to a machine that fails.
 
-Runs instead of the worker, with the channel as descriptor 3: one JSON object comes in (which attacks, on what), and for
-each attack goes out what it gained, "" for nothing. Against some of them success is that nobody lives to tell.
+The program runs instead of the worker, with the channel as descriptor 3. It reads one JSON object (which attacks, on
+what target), and writes what each attack gained, "" for nothing. Some attacks end the process when they are contained.
 """
-
-from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -71,7 +69,7 @@ def disturb_the_host(target: Target) -> str:
     """change the limits, the priority or the rights of what belongs to the host"""
     process, file = target["pid"], target["secret_file"]
     if not _is_the_host(target):
-        process = -1  # another process that has this number in a namespace of its own
+        process = -1  # in a namespace, another process has this id
     attempts: dict[str, Callable[[], object]] = {
         "limits": lambda: resource.prlimit(process, resource.RLIMIT_CORE),
         "processors": lambda: os.sched_setaffinity(process, os.sched_getaffinity(process)),
@@ -172,7 +170,7 @@ def fill_the_disk(target: Target) -> str:
         with contextlib.suppress(OSError):
             try:
                 place.write_bytes(bytes(2 * target["tmp_bytes"]))
-                time.sleep(0.3)  # where somebody has to look, this is long enough
+                time.sleep(0.3)  # long enough for a watchdog to look
                 filled.append(directory)
             finally:
                 place.unlink()
@@ -182,7 +180,7 @@ def fill_the_disk(target: Target) -> str:
 def use_memory(target: Target) -> str:
     """use more memory than allowed"""
     size = target["memory_bytes"] * 3 // 2
-    # Shared, so that no limit on a single process counts it; touched, so that it is really there.
+    # Shared, so that no limit on one process counts it; written to, so that it takes memory.
     with mmap.mmap(-1, size) as memory:
         for page in range(0, size, mmap.PAGESIZE):
             memory[page] = 1
@@ -211,7 +209,7 @@ ATTACKS: dict[str, Callable[[Target], str]] = {
 
 
 def gains(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield each attack of the target and what it gained; an attack that is refused gained nothing."""
+    """Yield each attack of the target and what it gained; a refused attack gained nothing."""
     for name in target["attacks"]:
         try:
             yield name, ATTACKS[name](target)
@@ -220,7 +218,7 @@ def gains(target: Target) -> Iterator[tuple[str, str]]:
 
 
 def run() -> None:
-    """Attack what the channel says and report there, line by line."""
+    """Read the target from the channel, attack it, and write the results there, line by line."""
     with socket.socket(fileno=CHANNEL) as channel, channel.makefile("rw") as lines:
         for pair in gains(json.loads(lines.readline())):
             lines.write(json.dumps(pair) + "\n")
@@ -228,7 +226,7 @@ def run() -> None:
 
 
 def _is_the_host(target: Target) -> bool:
-    """Whether the host's number means the host here, and not another process in a namespace of its own."""
+    """Tell whether the host's process id means the host here, not another process in a new namespace."""
     try:
         started = Path("/proc", str(target["pid"]), "stat").read_text().rpartition(")")[2].split()[19]
     except PermissionError:
@@ -244,7 +242,7 @@ def _status(field: str) -> str:
 
 
 def _succeeds(call: Callable[[], int]) -> bool:
-    """Call in a child, which is the one to be traced or changed; whether the call was allowed."""
+    """Make the call in a child, since it may trace or change the process; tell whether it was allowed."""
     child = os.fork()
     if child == 0:
         code = 1

@@ -1,10 +1,8 @@
-"""First code in the sandbox: takes the channel, limits itself for good, and hands over to the worker.
+"""First code in the sandbox: it takes the channel, limits itself for good, and runs the worker.
 
-Started as ``python -I -B -c TEXT OPTIONS PROGRAM``. OPTIONS is a JSON object with ``channel`` (an inherited
-descriptor), ``rlimits`` (name to value, set as soft and hard limit) and ``path`` (put first on ``sys.path``).
+Started as `python -I -B -c TEXT OPTIONS PROGRAM`. OPTIONS is a JSON object: `channel` is an inherited descriptor,
+`rlimits` maps names to values for soft and hard limits, and `path` is put first on `sys.path`.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -15,14 +13,14 @@ CHANNEL = 3
 
 
 def take_channel(inherited: int) -> None:
-    """Make the channel descriptor 3 and close everything above it."""
+    """Make the channel descriptor 3 and close all descriptors above it."""
     if inherited != CHANNEL:
         os.dup2(inherited, CHANNEL)
     os.closerange(CHANNEL + 1, 1 << 20)
 
 
 def lower_limits(rlimits: dict[str, int]) -> None:
-    """Set soft and hard limits; a limit that is lower already stays."""
+    """Set soft and hard limits; a limit that is already lower stays."""
     for name, value in rlimits.items():
         which = getattr(resource, name)
         hard = resource.getrlimit(which)[1]
@@ -31,7 +29,7 @@ def lower_limits(rlimits: dict[str, int]) -> None:
 
 
 def import_from(path: str) -> None:
-    """Put ``path`` first, and drop the finders of editable installs, which would look for masked modules elsewhere."""
+    """Put `path` first, and remove the finders of editable installs, which would find masked modules elsewhere."""
     sys.path.insert(0, path)
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_editable(finder)]
 

@@ -2,20 +2,22 @@
 
 import dataclasses
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
+from autograder.classroom import hand_in as hand_in_module
 from autograder.classroom.batch import (
-    HandedIn,
     Journal,
     LocalEngine,
     fingerprint,
     grade_class,
-    handed_in,
     records_in,
     secret_seed,
 )
+from autograder.classroom.hand_in import HandedIn, handed_in, read_hand_in
+from autograder.classroom.nbgrader.repair import readable_notebook
 from autograder.exercises import find, of_assignment
 from autograder.host.records import GRADER_VERSION, ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
@@ -49,7 +51,12 @@ def hand_ins(tmp_path: Path) -> list[CountedHandIn]:
     CountedHandIn.graded.clear()
     for name in "abcd":
         (tmp_path / name).write_text(name)
-    return [CountedHandIn("05_fx", name, tmp_path / name) for name in "abcd"]
+    return [counted(tmp_path / name) for name in "abcd"]
+
+
+def counted(path: Path, kind: type[HandedIn] = CountedHandIn, assignment: str = "05_fx") -> HandedIn:
+    """Return a hand-in of `kind` with the hash of what lies at `path` now."""
+    return kind(assignment, path.name, path, read_hand_in(assignment, path.name, path).sha256)
 
 
 def run(hand_ins: list, journal: Path) -> tuple:  # type: ignore[type-arg]
@@ -69,14 +76,14 @@ def test_a_changed_file_is_another_submission(hand_ins, tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     run(hand_ins, journal)
     (tmp_path / "a").write_text("better")
-    again = [dataclasses.replace(h) for h in hand_ins]
+    again = [counted(h.path) for h in hand_ins]
     assert run(again, journal)[1] == 3
     assert CountedHandIn.graded.count("a") == 2
 
 
 def test_an_error_of_ours_is_not_written_down_and_tried_again(hand_ins, tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
-    failing = [FailingHandIn("05_fx", "a", tmp_path / "a"), *hand_ins[1:]]
+    failing = [counted(tmp_path / "a", FailingHandIn), *hand_ins[1:]]
     assert run(failing, journal) == (["a", "b", "c", "d"], 0, 1)
     assert {r.student for r in records_in(journal)} == {"b", "c", "d"}
     assert run(hand_ins, journal) == (["a", "b", "c", "d"], 3, 0)
@@ -92,7 +99,7 @@ class BrokenHandIn(HandedIn):
 def test_an_unexpected_error_is_one_hand_ins_and_everybody_else_is_graded(hand_ins, tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     (tmp_path / "e").write_text("e")
-    mixed = [BrokenHandIn("05_fx_rewrite", "e", tmp_path / "e"), *hand_ins]
+    mixed = [counted(tmp_path / "e", BrokenHandIn, "05_fx_rewrite"), *hand_ins]
     with Journal(journal) as opened:
         done = grade_class(mixed, opened, engine=LocalEngine(FakeSandbox(), 1), seed=1)  # type: ignore[arg-type]
     assert [r.student for r in records_in(journal)] == ["a", "b", "c", "d"]
@@ -134,15 +141,44 @@ def test_what_was_handed_in_is_found_by_assignment_then_student(tmp_path: Path) 
 def test_the_hash_is_that_of_the_file_and_never_follows_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("text")
     (tmp_path / "link").symlink_to("real")
-    assert HandedIn("a", "s", tmp_path / "real").sha256 == hashlib.sha256(b"text").hexdigest()
-    assert HandedIn("a", "s", tmp_path / "link").sha256 != hashlib.sha256(b"text").hexdigest()
+    assert read_hand_in("a", "s", tmp_path / "real").sha256 == hashlib.sha256(b"text").hexdigest()
+    assert read_hand_in("a", "s", tmp_path / "link").sha256 != hashlib.sha256(b"text").hexdigest()
+
+
+def test_a_hand_in_is_read_and_digested_once_and_its_notebook_is_not_kept(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "s" / "05_fx_rewrite" / "05_fx_rewrite.ipynb"
+    path.parent.mkdir(parents=True)
+    cell = {"cell_type": "code", "source": "x", "metadata": {"nbgrader": {"grade_id": "05_bias_silu_pass"}}}
+    path.write_text(json.dumps({"cells": [cell]}))
+    (found,) = handed_in(tmp_path, ["05_fx_rewrite"])
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.unlink()  # nothing that follows reads it
+    assert (found.sha256, found.notebook, dict(found.answers)) == (expected, None, {"05_bias_silu_pass": "x"})
+    given: list[object] = []
+    monkeypatch.setattr(hand_in_module, "grade_answers", lambda *a, **named: given.append((a[2], named)))
+    found.grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
+    ((answers, named),) = given  # type: ignore[misc]
+    assert (answers, named["submission_sha256"]) == (found.answers, expected)
+
+
+def test_a_fault_of_ours_while_reading_is_one_hand_ins_and_takes_no_points(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "s" / "05_fx_rewrite" / "05_fx_rewrite.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    monkeypatch.setattr(hand_in_module, "parse_submission", lambda *_: 1 / 0)
+    (found,) = handed_in(tmp_path, ["05_fx_rewrite"])
+    record = found.grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
+    assert {e.status for e in record.exercises} == {ExerciseStatus.GRADER_ERROR}
+    assert all("ZeroDivisionError" in e.message for e in record.exercises)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        readable_notebook(found, tmp_path / "released.ipynb")
 
 
 def test_an_unreadable_hand_in_gets_zero_with_a_sentence_for_every_exercise(tmp_path: Path) -> None:
     path = tmp_path / "05_fx_rewrite.ipynb"
     for content, words in (("", "was not handed in"), ('{"cells": [', "not JSON"), ("[]", "not a notebook")):
         path.write_text(content)
-        record = HandedIn("05_fx_rewrite", "s", path).grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
+        record = read_hand_in("05_fx_rewrite", "s", path).grade(sandbox=FakeSandbox(), seed=1)  # type: ignore[arg-type]
         points = sum(find(name, hidden=True).points for name in of_assignment("05_fx_rewrite"))
         assert (record.points, record.max_points) == (0.0, points)
         assert all(words in e.message for e in record.exercises)

@@ -8,17 +8,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("distributed", reason="needs the extra cluster: pip install -c constraints.txt -e '.[cluster]'")
-
 import dask
+import pytest
 from distributed import Security
 from distributed.utils import get_mp_context
 
-from autograder.classroom.batch import EngineError, HandedIn, Journal, fingerprint, grade_class, records_in, secret_seed
+from autograder.classroom.batch import EngineError, Journal, fingerprint, grade_class, records_in, secret_seed
 from autograder.classroom.batch.dask_clusters import connected, local_cluster, slurm_cluster, slurm_jobs
 from autograder.classroom.batch.dask_engine import DaskEngine
+from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.exercises.quality.controls import controls
 
 EXERCISE, ASSIGNMENT = "04_read_a_graph", "04_fx_capture"
@@ -32,7 +30,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskEngine]:
     secret_seed(seed_file)
     # workers are forked from a process that has imported torch, where each would import it, the restarted one too
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        get_mp_context().set_forkserver_preload(["autograder.classroom.batch.dask_task", "distributed"])
+        get_mp_context().set_forkserver_preload(["autograder.classroom.batch.dask_engine", "distributed"])
         with local_cluster(2) as client:
             yield DaskEngine(client, seed_file)
 
@@ -44,7 +42,7 @@ def hand_in(folder: Path, student: str, answer: str) -> HandedIn:
     path = folder / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(notebook))
-    return HandedIn(ASSIGNMENT, student, path)
+    return read_hand_in(ASSIGNMENT, student, path)
 
 
 def grade(engine: DaskEngine, hand_ins: list[HandedIn], journal: Path) -> dict[str, float]:
@@ -57,8 +55,9 @@ def grade(engine: DaskEngine, hand_ins: list[HandedIn], journal: Path) -> dict[s
 def test_records_are_those_of_this_machine_and_are_written_down_once(engine: DaskEngine, tmp_path: Path) -> None:
     hand_ins = [hand_in(tmp_path, "right", REFERENCE), hand_in(tmp_path, "wrong", "def read_graph(nodes): return 0")]
     (tmp_path / "broken" / ASSIGNMENT).mkdir(parents=True)
-    broken = HandedIn(ASSIGNMENT, "broken", tmp_path / "broken" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb")
-    broken.path.write_text("{")
+    path = tmp_path / "broken" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    path.write_text("{")
+    broken = read_hand_in(ASSIGNMENT, "broken", path)
     engine.require_ready(tmp_path)
     assert grade(engine, [*hand_ins, broken], tmp_path / "journal.jsonl") == {"right": 6, "wrong": 0, "broken": 0}
     assert grade(engine, [*hand_ins, broken], tmp_path / "journal.jsonl") == {"right": 6, "wrong": 0, "broken": 0}

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.batch.journal import Journal, JournalError, line_of, records_in
+from autograder.classroom.batch import journal as module
+from autograder.classroom.batch.journal import Journal, JournalError, find_record, line_of, records_in
 from autograder.host.records import (
     CheckRecord,
     CheckStatus,
@@ -165,3 +166,47 @@ def test_a_full_disk_costs_one_append_and_damages_no_line(tmp_path: Path, monkey
         monkeypatch.setattr(os, "write", write)
         assert journal.append(record(1))
     assert [r.student for r in records_in(path)] == ["student_0", "student_1"]
+
+
+def test_a_record_is_found_by_its_key_without_reading_the_others_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"".join(line_of(record(number)) for number in range(50)))
+    read: list[str] = []
+    decode = module._record_of
+    monkeypatch.setattr(module, "_record_of", lambda line, where: read.append(where) or decode(line, where))
+    assert [find_record(path, record(number).key) for number in range(50)] == [record(n) for n in range(50)]
+    assert len(read) == 50 + 50  # each line once for all, and each record when it is asked for
+    assert find_record(path, record(50).key) is None
+    assert len(read) == 100
+
+
+def test_what_another_process_writes_is_found_and_what_a_person_removed_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    assert find_record(path, record(1).key) is None
+    for lines in ((1,), (1, 2), (3, 2), (2, 1, 3), (3, 2)):
+        path.write_bytes(b"".join(line_of(record(number)) for number in lines))
+        found = {number for number in (1, 2, 3) if find_record(path, record(number).key) == record(number)}
+        assert found == set(lines)
+        with Journal(path) as journal:
+            assert {number for number in (1, 2, 3) if record(number).key in journal} == set(lines)
+    path.unlink()
+    assert find_record(path, record(2).key) is None
+
+
+def test_a_record_that_is_damaged_after_it_was_read_is_reported_when_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(line_of(record(1)) + line_of(record(2)))
+    assert find_record(path, record(1).key) == record(1)
+    path.write_bytes(path.read_bytes().replace(b'"points":0.0', b'"points":4.0', 1))
+    with pytest.raises(JournalError, match=r"line 1 of .* is damaged"):
+        find_record(path, record(1).key)
+
+
+def test_a_record_before_a_damaged_line_is_found_and_one_behind_it_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(line_of(record(1)) + b"x" * 200 + b"\n" + line_of(record(3)))
+    with pytest.raises(JournalError, match=r"line 2 of .* is damaged"):
+        find_record(path, record(3).key)
+    assert find_record(path, record(1).key) == record(1)

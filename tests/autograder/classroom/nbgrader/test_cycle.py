@@ -15,6 +15,7 @@ from autograder.classroom.nbgrader import outside_kernel
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
+from autograder.classroom.submission import read_bytes
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
@@ -118,7 +119,7 @@ def shorten(path: Path) -> str:
 def course(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> Iterator[Course]:
     patch = pytest.MonkeyPatch()
     patch.setenv("COURSE_WORK", str(tmp_path_factory.mktemp("work")))
-    patch.setattr("autograder.classroom.batch.submitted.grade_answers", grade_by_text)
+    patch.setattr("autograder.classroom.hand_in.grade_answers", grade_by_text)
     patch.setattr(outside_kernel, "_open_once", lambda *_: FakeSandbox())
     course = open_course()
     release(course, [NAME])
@@ -329,7 +330,7 @@ def test_repairs_are_noted_in_the_records(graded: Graded) -> None:
 
 
 def test_formgraders_button_takes_the_record_from_the_journal(course: Course, graded: Graded, monkeypatch) -> None:
-    monkeypatch.setattr("autograder.classroom.batch.submitted.grade_answers", None)
+    monkeypatch.setattr("autograder.classroom.hand_in.grade_answers", None)
     assert "Autograding" in course.do("autograde", NAME, "honest")
 
 
@@ -345,3 +346,14 @@ def test_formgraders_button_grades_what_nobody_graded_yet(course: Course, graded
 def test_grading_again_takes_everything_from_the_journal(only: Callable[..., Course]) -> None:
     again = grade_again(only("honest", "renamed", "cut_off", "ours"))
     assert (len(again.records), again.from_journal, len(again.failures)) == (4, 3, 1)
+
+
+def test_formgraders_button_reads_a_hand_in_once(course: Course, graded: Graded, monkeypatch) -> None:
+    read = []
+    monkeypatch.setattr("autograder.classroom.hand_in.read_bytes", lambda path: read.append(path) or read_bytes(path))
+    released = json.loads((course.release / NAME / f"{NAME}.ipynb").read_text())
+    folder = hand_in(course, "once", with_answer(released, FULL))
+    course.do("autograde", NAME, "once")
+    assert read == [folder / f"{NAME}.ipynb"]
+    course.do("autograde", NAME, "honest")
+    assert len(read) == 2

@@ -12,8 +12,10 @@ from nbgrader.api import Gradebook
 
 from autograder.classroom.nbgrader import collect
 from autograder.classroom.nbgrader.course import Course, open_course
-from autograder.classroom.nbgrader.guard import SECRET, TIMESTAMP, guard_submissions, notes_for
+from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP, correct_submissions
+from autograder.classroom.notes import notes_for
 from demo.students import fetch_feedback, submit
+from tests import skips
 
 NAME = "04_fx_capture"
 TIME = "2026-01-15 12:00:00.000000 UTC"
@@ -58,7 +60,7 @@ def accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "pwd", SimpleNamespace(getpwnam=by_name, getpwuid=by_uid))
 
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other accounts")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason=f"{skips.ROOT}: to give files to other accounts")
 
 
 def inbound(course: Course) -> Path:
@@ -89,7 +91,7 @@ def test_a_hand_in_is_collected_with_what_brings_its_feedback_back(course: Cours
     put(course, "ada", "hers")
     do_collect(course)
     assert set(collected(course, "ada")) == {f"{NAME}.ipynb", TIMESTAMP, SECRET}
-    assert guard_submissions(course.submitted, course.aside, [NAME]) == []
+    assert correct_submissions(course.submitted, course.quarantine, [NAME]) == []
     assert SECRET in collected(course, "ada")
 
 
@@ -163,8 +165,8 @@ def test_a_notebook_that_is_something_else_is_not_copied_and_the_class_report_sa
     change(put(course, "ada"))
     do_collect(course)
     assert f"{NAME}.ipynb" not in collected(course, "ada")
-    guard_submissions(course.submitted, course.aside, [NAME])
-    notes = " ".join(notes_for(course.submitted / "ada" / NAME / f"{NAME}.ipynb", course.aside))
+    correct_submissions(course.submitted, course.quarantine, [NAME])
+    notes = " ".join(notes_for(course.submitted / "ada" / NAME / f"{NAME}.ipynb", course.quarantine))
     assert words in notes
     assert "was not handed in" in notes
 
@@ -180,7 +182,7 @@ def test_links_and_other_files_stay_in_the_exchange(course: Course) -> None:
 def test_a_time_that_only_the_student_vouches_for_is_noted(course: Course) -> None:
     put(course, "ada", "hers")  # says January, is written now
     do_collect(course)
-    (noted,) = notes_for(course.submitted / "ada" / NAME / f"{NAME}.ipynb", course.aside)
+    (noted,) = notes_for(course.submitted / "ada" / NAME / f"{NAME}.ipynb", course.quarantine)
     assert "after the due time" in noted
 
 
@@ -219,7 +221,7 @@ def test_feedback_comes_back_under_the_names_that_were_handed_in(course: Course,
     submit(course, home, NAME)
     do_collect(course)
     for _ in range(2):  # a second run of the grading finds the notebook renamed
-        guard_submissions(course.submitted, course.aside, [NAME])
+        correct_submissions(course.submitted, course.quarantine, [NAME])
     give_feedback(course, "ada")
     course.do("release_feedback", NAME)
     pages = {path.name: path.read_text() for path in fetch_feedback(course, home, NAME)}

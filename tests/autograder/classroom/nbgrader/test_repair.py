@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.classroom.nbgrader.reading import rebuilt
-from autograder.classroom.nbgrader.repair import ReleasedCell, repaired
+from autograder.classroom.nbgrader.repair import ReleasedCell, rebuilt, repaired
 from autograder.classroom.submission import answers_in
 
 ANSWER, CHECK = "05_bias_silu_pass", "05_bias_silu_pass_check"

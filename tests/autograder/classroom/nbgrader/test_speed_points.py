@@ -71,6 +71,11 @@ def notebook(answer: str) -> dict[str, Any]:
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
 
 
+def module_name(exercise: str, *, hidden: bool = False) -> str:
+    """Return the module of an exercise in a lesson that the course does not have."""
+    return f"autograder.exercises.{'hidden.' if hidden else ''}gates.{exercise}"
+
+
 def write(folder: Path, content: dict[str, Any]) -> None:
     folder.mkdir(parents=True)
     (folder / f"{NAME}.ipynb").write_text(json.dumps(content))
@@ -87,7 +92,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
         patch.delenv("COURSE_EXCHANGE", raising=False)
         for module in (registry, cell_groups, sys.modules["autograder.classroom.submission"]):
             patch.setattr(module, "all_exercises", lambda: (ANSWER,))
-        patch.setitem(sys.modules, f"autograder.exercises.{ANSWER}", SimpleNamespace(EXERCISE=EXERCISE))
+        patch.setattr(registry, "module_name", module_name)
+        patch.setitem(sys.modules, module_name(ANSWER), SimpleNamespace(EXERCISE=EXERCISE))
         course = open_course(root)
         assert release(course) == (NAME,)
         for student, text in {"right": HONEST, "half": WRONG_FOR_ONE, "open": ""}.items():

@@ -3,18 +3,14 @@
 import csv
 import io
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sample_class import HOSTILE, sample_class, submission
 
 from autograder.classroom.report import checks_csv, class_html, class_json, class_text, summarise, this_environment
 from autograder.classroom.report.items import discriminations, misconceptions
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from tests.autograder.classroom.report.sample_class import HOSTILE, sample_class, submission
 
 
 def exercise(**points: float) -> ExerciseRecord:

@@ -1,20 +1,9 @@
 """What reports say, what they must not say, and that no student's text gets out of its place."""
 
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sample_class import (
-    HOSTILE,
-    attention_exercise,
-    fusion_exercise,
-    sample_class,
-    submission,
-)
 
 from autograder.classroom.report import class_html, class_text, summarise, this_environment
 from autograder.host.records import (
@@ -28,6 +17,13 @@ from autograder.host.records import (
 )
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.report.markup import Html, coded, element
+from tests.autograder.classroom.report.sample_class import (
+    HOSTILE,
+    attention_exercise,
+    fusion_exercise,
+    sample_class,
+    submission,
+)
 
 
 class Elements(HTMLParser):

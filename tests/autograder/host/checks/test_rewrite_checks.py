@@ -12,44 +12,18 @@ from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritte
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.graph import GraphAnswer
-from autograder.host.session import AnswerFailedError, ExerciseStatus
 from autograder.host.traced import Program, TensorSpec
-from autograder.protocol import Message
-from autograder.worker.kinds.table import ANSWERS
-from autograder.worker.main import _load
+from autograder.worker.kinds.graph import graph_answer
 from course_lib.graph import to_data
+from tests.autograder.host.in_process import InProcess
 
 ROWS = TensorSpec((3, 4))
-
-
-class InProcess:
-    """A session that runs a pass, or a rebuilt graph, here."""
-
-    def __init__(self, function=None):
-        self.load = {}
-        self._answer = ANSWERS["graph"](function) if function else None
-
-    def call_with(self, body, tensors):
-        try:
-            reply, raws = self._answer(Message(body, tuple(tensors)))
-        except Exception as error:
-            raise AnswerFailedError(ExerciseStatus.STUDENT_ERROR, str(error), fatal=False) from None
-        return Message(reply, tuple(raws))
-
-    def call(self, body, inputs=()):
-        from autograder.host.shared_inputs import to_raw
-
-        return self.call_with(body, [to_raw(t) for t in inputs]), []
-
-    def reload(self, load, tensors):
-        self.load = load
-        self._answer = _load(Message(load, tensors))
 
 
 def verdict(check, function):
     """What a check says of a pass; empty if it passes."""
     try:
-        check(GraphAnswer(InProcess(function), InProcess()), Draw(1))
+        check(GraphAnswer(InProcess(graph_answer(function)), InProcess()), Draw(1))
     except CheckFailedError as error:
         return f"{error} [{error.share:g}]"
     return ""

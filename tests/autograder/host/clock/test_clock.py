@@ -1,6 +1,4 @@
-"""The judge's rule on workers that take known times: what is true comes out, under noise too."""
-
-from __future__ import annotations
+"""The judge's verdicts on workers with known times are right, even with noise."""
 
 import pytest
 import torch
@@ -25,7 +23,7 @@ PROBLEM_US = 700.0  # so that a round takes few problems, whose outputs are all 
 
 
 def trial(ratio: float, *, plan: Plan = SOME, noise: str = "quiet", seed: int = 0) -> Trial:
-    """An answer that is exactly ``ratio`` times as fast as a baseline."""
+    """An answer that is exactly `ratio` times as fast as a baseline."""
     candidate = SimulatedSide(PROBLEM_US / ratio, scatter(2 * seed, **NOISES[noise]))
     return run_trial(candidate, SimulatedSide(PROBLEM_US, scatter(2 * seed + 1, **NOISES[noise])), job(), plan)
 
@@ -59,7 +57,7 @@ def test_the_baseline_against_itself_is_as_fast_as_itself(noise):
     assert trial(1.0, plan=Plan(max_pairs=200), noise=noise, seed=4).ratio == pytest.approx(1.0, rel=tolerance)
 
 
-def test_what_an_empty_round_costs_is_subtracted_and_the_round_is_long_enough():
+def test_the_cost_of_an_empty_round_is_subtracted_and_the_round_is_long_enough():
     found = trial(3.0, noise="quiet")
 
     assert found.empty_us == EMPTY_US
@@ -68,7 +66,7 @@ def test_what_an_empty_round_costs_is_subtracted_and_the_round_is_long_enough():
     assert found.answer_us == pytest.approx(PROBLEM_US / 3.0, rel=0.03)
 
 
-def test_an_empty_round_that_was_measured_in_a_bad_moment_makes_up_no_speedup():
+def test_an_empty_round_measured_too_slow_creates_no_speedup():
     slow_empty = SimulatedSide(PROBLEM_US)
     slow_empty.empty_us = lambda problems, bare=False: 1e6  # type: ignore[method-assign]
     found = run_trial(SimulatedSide(PROBLEM_US), slow_empty, job(), Plan(max_pairs=9))
@@ -124,7 +122,7 @@ def test_a_pass_stands_at_once_and_a_failure_when_it_is_repeated(decisions, verd
 ERRATIC = [Pair(100.0, 100.0 * r) for r in [0.2, 5.0, 1.5, 1.1] * 12]
 
 
-def test_an_answer_that_is_erratic_on_a_steady_machine_gets_nothing_left_out():
+def test_an_erratic_answer_on_a_steady_machine_keeps_its_share_in_the_marks():
     steady = trial(1.0, plan=Plan(max_pairs=48))
     result = assess(lambda: Trial(1, ERRATIC), lambda pairs: steady, Thresholds(2.0))
 

@@ -1,6 +1,4 @@
-"""Attacks on the clock: each fools the timer that everybody writes first, and none gets a PASS from the judge's."""
-
-from __future__ import annotations
+"""Attacks on the clock: each fools a naive timer, and none gets a PASS from the judge's clock."""
 
 import os
 import re
@@ -44,7 +42,7 @@ def test_every_attack_on_the_clock_fools_a_naive_timer():
     assert {name: ratio for name, ratio in believed.items() if ratio < 1.3} == {}
 
 
-# What is said of the outputs of those that replay them, or have not finished them.
+# The messages on outputs that are replayed or not finished.
 WRONG = {
     "previous_output": "fresh inputs",
     "cache_by_shape": "fresh inputs",
@@ -54,7 +52,7 @@ WRONG = {
 }
 
 
-def test_every_attack_whose_output_is_called_wrong_is_one():
+def test_every_listed_wrong_output_belongs_to_an_attack():
     assert set(WRONG) <= set(IDS)
 
 
@@ -83,12 +81,12 @@ BAD_ENDS = [
 
 
 @pytest.mark.parametrize(("name", "text", "words"), BAD_ENDS, ids=[name for name, *_ in BAD_ENDS])
-def test_a_timed_call_that_gives_nothing_says_why(name, text, words, sandbox):
+def test_a_timed_call_without_outputs_reports_why(name, text, words, sandbox):
     with pytest.raises(AnswerFailedError, match=words):
         contest_of(text, sandbox, wall_s=1.5).trial(PLAN)
 
 
-def test_outputs_that_are_written_where_they_belong_are_right_too(sandbox):
+def test_outputs_written_into_the_shared_memory_are_right_too(sandbox):
     text = "def gate(x, bias, out):\n    torch.add(x, bias, out=out)\n    F.silu(out, inplace=True)\n"
     trial = contest_of(text, sandbox, into=True).trial(Plan(max_pairs=9, budget_s=0.1, tries=1))
 

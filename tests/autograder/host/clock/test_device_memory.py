@@ -1,6 +1,4 @@
-"""Rounds on a GPU's memory, with the driver and the device stood in for; no CUDA is here to run them on."""
-
-from __future__ import annotations
+"""Rounds in a GPU's memory, with stand-ins for driver and device; they have not run on CUDA."""
 
 import os
 from typing import Any
@@ -9,8 +7,8 @@ import pytest
 import torch
 
 from autograder.host.clock.cuda_memory import DeviceMemory
-from autograder.protocol import Message
 from autograder.protocol.device_memory import DeviceMemoryError, SharedBlock
+from autograder.protocol.requests import rounds as rounds_requests
 from autograder.worker import rounds, shared_memory
 from autograder.worker.devices import device_tensors
 
@@ -19,7 +17,7 @@ INPUTS = [torch.zeros(3, 5), torch.zeros(5, dtype=torch.float64)]
 
 
 class Driver:
-    """Does what the driver would, on numbers alone, and writes down what it was asked."""
+    """A driver that works on numbers only and records its calls."""
 
     def __init__(self, failing: str = "") -> None:
         self.calls: list[str] = []
@@ -93,7 +91,7 @@ def lent(monkeypatch):
         blocks.append(Block(size_bytes))
         return blocks[-1], blocks[-1].bytes
 
-    def mapped(block: dict[str, Any], descriptor: int) -> Any:
+    def mapped(block: rounds_requests.Block, descriptor: int) -> Any:
         return device_tensors(block, descriptor, bytes_of=lambda fd, size: blocks[-1].bytes[:size])
 
     monkeypatch.setattr(rounds, "device_tensors", mapped)
@@ -103,13 +101,13 @@ def lent(monkeypatch):
         worker = rounds.Rounds(function)
         parcel = memory.lent()
         monkeypatch.setattr(shared_memory, "of_device", [os.dup(parcel.fds[0])])
-        worker.lend(Message({"do": "outputs", "each": 2} | parcel.body))
+        worker.lend(rounds_requests.LendOutputs(2, parcel.block), ())
         return memory, worker
 
     return make
 
 
-ROUND = {"calls": [[0, 1], [2, 3]], "into": False, "skip": False, "deliver": True}
+ROUND = rounds_requests.RunRound(2, into=False, skip=False, deliver=True)
 
 
 def problems():
@@ -126,7 +124,7 @@ def test_inputs_arrive_only_when_the_clock_runs_and_outputs_are_where_the_host_l
     memory.parcel(given)
     assert not worker.inputs[0].any()
     memory.deliver()
-    worker.run(Message(ROUND))
+    worker.run(ROUND, ())
     seen = memory.look()
     outputs, again = memory.snapshot()
 
@@ -137,11 +135,11 @@ def test_inputs_arrive_only_when_the_clock_runs_and_outputs_are_where_the_host_l
     memory.close()
 
 
-def test_outputs_that_change_after_the_look_are_seen(lent):
+def test_outputs_that_change_after_the_first_reading_are_detected(lent):
     memory, worker = lent(right)
     memory.parcel(problems())
     memory.deliver()
-    worker.run(Message(ROUND))
+    worker.run(ROUND, ())
     seen = memory.look()
     for outs in worker.outputs:
         for out in outs:
@@ -150,10 +148,10 @@ def test_outputs_that_change_after_the_look_are_seen(lent):
     memory.close()
 
 
-def test_inputs_that_were_written_to_are_seen_byte_by_byte(lent):
+def test_changed_inputs_are_detected_byte_by_byte(lent):
     memory, worker = lent(lambda x, y: (x.zero_() + 1, torch.zeros(7).bfloat16()))
     memory.parcel(problems())
     memory.deliver()
-    worker.run(Message(ROUND))
+    worker.run(ROUND, ())
     assert memory.mutated()
     memory.close()

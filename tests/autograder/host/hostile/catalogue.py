@@ -8,7 +8,8 @@
 GRADER is one of `naive_grader.py`, OUTCOME what the attack does to it; N is the weakest level of isolation that stops
 the attack (5 needs none). Members of the demonstration's class, in the folder above, state a mark for each answer.
 
-Run as `python -m tests.autograder.host.hostile.catalogue` it writes the table into autograder/README.md.
+Run as `python -m tests.autograder.host.hostile.catalogue` it writes the table into tests/submissions/hostile/README.md,
+and a summary by classes into autograder/README.md.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[4]
 HOSTILE = ROOT / "tests" / "submissions" / "hostile"
 README = ROOT / "autograder" / "README.md"
-CLASSES = (
-    "result channel",
-    "clock",
-    "work hidden",
-    "replay",
-    "checker",
-    "answer theft",
-    "graph gaming",
-    "notebook",
-    "machine",
-)
+LIST = HOSTILE / "README.md"
+# Each class with what stops its attacks.
+CLASSES = {
+    "result channel": "only JSON and raw tensors cross, within limits, one reply to one request with a secret number",
+    "clock": "the host's clock, in another process than answer and baseline",
+    "work hidden": "the reply is a copy of plain tensors; in timed calls, inputs come with the start signal",
+    "replay": "every call has new random inputs, and every output is compared with its own reference",
+    "checker": "comparison, references and private copies of inputs stay in the host; form is compared before values",
+    "answer theft": "the worker holds neither the host, the exercises, nor the part of the library with the answer",
+    "graph gaming": "the host rebuilds the graph from allowed operators, runs it on new weights, and counts every call",
+    "notebook": "the notebook is read as data within limits, and cells are restored from the gradebook",
+    "machine": "namespaces or Landlock, seccomp, and limits on time, memory, processes, files and output",
+}
 OUTCOMES = ("gives full marks", "hangs", "breaks", "runs its code", "gives way")
 _FORM = re.compile(
     r"Strategy: (?P<strategy>.+?)\. Surface: (?P<surface>.+?)\.\n\n"
@@ -39,7 +42,12 @@ _FORM = re.compile(
     r"Must get (?:at most )?(?P<most>[\d.]+): (?P<stopped>.+)\.",
     re.DOTALL,
 )
-_BEGIN, _END = "<!-- the table of attacks, written by tests/autograder/host/hostile/catalogue.py -->", "<!-- end -->"
+_WRITTEN = "written by tests/autograder/host/hostile/catalogue.py -->"
+_TABLE, _CLASSES, _END = (
+    f"<!-- the table of attacks, {_WRITTEN}",
+    f"<!-- the classes of attacks, {_WRITTEN}",
+    "<!-- end -->",
+)
 
 
 @dataclass(frozen=True)
@@ -88,27 +96,43 @@ def attacks(*folders: str) -> list[Attack]:
 
 
 def table() -> str:
-    """The table in Markdown, class by class."""
+    """The tables in Markdown, one a class."""
+    return "\n".join(f"**{cls.capitalize()}**\n\n{_table_of(cls)}" for cls in CLASSES)
+
+
+def _table_of(cls: str) -> str:
     lines = ["| attack | file | what stops it | level |", "|---|---|---|---|"]
-    for attack in sorted(attacks(), key=lambda a: (CLASSES.index(a.cls), a.name)):
+    for attack in sorted((each for each in attacks() if each.cls == cls), key=lambda each: each.name):
         strategy = f"{attack.strategy[0].upper()}{attack.strategy[1:]}".replace("|", "\\|")
         level = "any" if attack.level == 5 else f"{attack.level}" if attack.level == 1 else f"1–{attack.level}"
         stopped = attack.stopped.replace("|", "\\|")
-        lines.append(f"| *{attack.cls}*: {strategy} | `{attack.name}` | {stopped} | {level} |")
+        lines.append(f"| {strategy} | `{attack.name}` | {stopped} | {level} |")
     return "\n".join(lines) + "\n"
 
 
-def table_in_readme() -> str:
-    """The table as the README has it."""
-    return README.read_text(encoding="utf-8").split(_BEGIN)[1].split(_END)[0].strip() + "\n"
+def summary() -> str:
+    """Return the classes in Markdown, with the number of attacks and what stops them."""
+    lines = ["| class | attacks | of which need isolation | what stops them |", "|---|---|---|---|"]
+    for cls, stopped in CLASSES.items():
+        levels = [attack.level for attack in attacks() if attack.cls == cls]
+        lines.append(f"| {cls} | {len(levels)} | {sum(level < 5 for level in levels)} | {stopped} |")
+    return "\n".join(lines) + "\n"
 
 
-def write_table() -> None:
-    """Put the table into the README, in place of the old one."""
-    before, rest = README.read_text(encoding="utf-8").split(_BEGIN)
-    README.write_text(f"{before}{_BEGIN}\n\n{table()}\n{_END}{rest.split(_END)[1]}", encoding="utf-8")
+def written_tables() -> tuple[str, str]:
+    """Return the table and the summary as the two files have them."""
+    texts = (LIST.read_text(encoding="utf-8").split(_TABLE)[1], README.read_text(encoding="utf-8").split(_CLASSES)[1])
+    table_text, summary_text = (text.split(_END)[0].strip() + "\n" for text in texts)
+    return table_text, summary_text
+
+
+def write_tables() -> None:
+    """Put table and summary into their files, in place of the old ones."""
+    for path, begin, text in ((LIST, _TABLE, table()), (README, _CLASSES, summary())):
+        before, rest = path.read_text(encoding="utf-8").split(begin)
+        path.write_text(f"{before}{begin}\n\n{text}\n{_END}{rest.split(_END)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write_table()
+    write_tables()
     print(f"{len(attacks())} attacks")

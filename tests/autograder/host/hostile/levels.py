@@ -1,28 +1,28 @@
-"""Open a level of isolation, or skip where this machine does not have it; never where an attack on it succeeds."""
-
-from __future__ import annotations
+"""Open a level of isolation, or skip where this machine cannot have it; never where an attack on it succeeds."""
 
 import os
 
-import pytest
-
 from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
+from tests.autograder.host.sandbox.conftest import OWN_CONFINED
+from tests.skips import skip_level
 
-SUCCEEDED = "student code could"  # how the sandbox says that an attack on a level got through
 AT_LEVEL = "ATTACKS_AT_LEVEL"
 """The variable that names a level to try everything at, in place of the strongest; `readable.py` sets it."""
+ASKED = os.environ.get(AT_LEVEL)
+OWN_LEVELS = sorted({int(ASKED), 5}) if ASKED else [1, 2, OWN_CONFINED, 5]
+"""The levels that this user can have, or the one asked for; and the one that isolates nothing."""
+
+
+def weakest(promised: int) -> int:
+    """Return the weakest level of this user that is at least as strong as `promised`, or `promised` if none is."""
+    return max((level for level in OWN_LEVELS if level <= promised), default=promised)
 
 
 def opened(level: int | str) -> Sandbox:
-    """The sandbox of a level, or the strongest of this machine for ``"auto"``."""
-    asked = os.environ.get(AT_LEVEL)
-    if asked and level == "auto":
-        return open_sandbox(int(asked))
-    if asked and level not in (int(asked), 5):
-        pytest.skip(f"only level {asked} is tried")
+    """Return the sandbox of a level, or the strongest of this machine for `"auto"`."""
+    if level == "auto":
+        return open_sandbox(int(ASKED) if ASKED else "auto")
     try:
-        return open_sandbox(level if level == "auto" else int(level), trust=level == 5)
+        return open_sandbox(int(level), trust=level == 5)
     except SandboxError as error:
-        if level in ("auto", 5) or SUCCEEDED in str(error):
-            raise
-        pytest.skip(str(error))
+        skip_level(error)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -21,14 +20,17 @@ from typing import Any
 
 from autograder.host.sandbox import Limits, Sandbox, WorkerProcess
 from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.protocol.requests.value import Ask
 from tests.autograder.host.hostile.catalogue import Attack
+from tests.drawn import chance
 
 MIB = 1 << 20
 LIMITS = Limits(memory_bytes=640 * MIB, processes=96, tmp_bytes=16 * MIB, file_bytes=64 * MIB)
 WALL_S = 4.0
 UNLIMITED = {"memory_bytes": 128 * MIB, "wall_s": 1.0}
 """Asked where nothing is limited: to take twice of little, or to stay a little longer, shows it as well."""
-TOKEN = secrets.token_hex()
+TOKEN = chance("token of the host").randbytes(32).hex()
 # These end the worker, or leave it unfit for another question.
 FATAL = {
     "daemon",
@@ -64,7 +66,7 @@ def target(folder: Path) -> Iterator[dict[str, Any]]:
     gradebook = folder / "gradebook.db"
     gradebook.write_text("everyone: 3")
     gradebook.chmod(0o600)
-    abstract = f"autograder-test-{secrets.token_hex(4)}"
+    abstract = f"autograder-test-{os.getpid()}"
     os.environ["TOKEN_OF_THE_HOST"] = TOKEN
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as hidden:
         hidden.bind("\0" + abstract)
@@ -81,7 +83,7 @@ def target(folder: Path) -> Iterator[dict[str, Any]]:
             "gradebook": str(gradebook),
             "folder": str(folder),
             "marker": str(folder / "marker"),
-            "residue": secrets.token_hex(4),
+            "residue": f"{time.monotonic_ns():x}",  # that no other run has; the folder /tmp is for all,
         }
     del os.environ["TOKEN_OF_THE_HOST"]
 
@@ -145,17 +147,17 @@ class _Tight:
 
 
 def _session(sandbox: Sandbox, wall_s: float) -> Session:
-    return Session(_Tight(sandbox), {}, wall_s=wall_s)  # type: ignore[arg-type]
+    return Session(_Tight(sandbox), None, wall_s=wall_s)  # type: ignore[arg-type]
 
 
 def _asked(session: Session, attack: Attack, question: dict[str, Any]) -> str:
-    parts = [{"name": "answer", "text": attack.path.read_text()}]
+    load = LoadAnswer("value", "read_graph", (Part("answer", attack.path.read_text()),))
     try:
-        session.reload({"mode": "value", "entry_point": "read_graph", "parts": parts}, [])
-        reply, _ = session.call({"question": question})
+        session.reload(load, [])
+        reply, _ = session.call(Ask(question))
     except AnswerFailedError:
         return ""
-    return str(reply.body["value"])
+    return str(reply.body.value)
 
 
 def _marker(attack: Attack, question: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from autograder.host.exercise import Exercise, Kind
 from autograder.host.judge import judge
 from tests.autograder.host.hostile import naive_grader
 from tests.autograder.host.hostile.catalogue import Attack, attacks
-from tests.autograder.host.hostile.levels import opened
+from tests.autograder.host.hostile.levels import opened, weakest
 from tests.drawn import some
 
 ANSWERS = attacks(*all_exercises())
@@ -25,7 +25,7 @@ PROVEN_HERE = [*ANSWERS, *attacks("notebook")]
 STRONGEST, WEAKEST = "at the strongest level of this machine", "at the weakest that promises it"
 # One of them a run, for each has its own processes to start; both in the attack suite's benchmark.
 LEVELS = some((STRONGEST, WEAKEST), 1, name="levels of hostile answers")
-TRIALS = [(attack, "auto" if level == STRONGEST else attack.level) for attack in ANSWERS for level in LEVELS]
+TRIALS = [(attack, "auto" if level == STRONGEST else weakest(attack.level)) for attack in ANSWERS for level in LEVELS]
 # The checks of a pass ask alike about many programs: attacks are tried on the first, as by naive graders, and on some.
 CHECKS = {Kind.GRAPH: 4}
 WALL_S = 8.0

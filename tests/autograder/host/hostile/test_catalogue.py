@@ -1,4 +1,4 @@
-"""The list of attacks, the files and the table in the README are one."""
+"""The files of attacks, the table of them and the summary in the README agree."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ import pytest
 
 from autograder.host.sandbox.levels import PROMISES
 from tests.autograder.host.hostile import naive_grader
-from tests.autograder.host.hostile.catalogue import CLASSES, HOSTILE, README, attacks, read, table, table_in_readme
+from tests.autograder.host.hostile.catalogue import (
+    CLASSES,
+    HOSTILE,
+    README,
+    attacks,
+    read,
+    summary,
+    table,
+    written_tables,
+)
 
 
-def test_the_table_in_the_readme_is_what_the_files_say():
-    # to renew it: python -m tests.autograder.host.hostile.catalogue
-    assert table_in_readme() == table()
+def test_the_written_tables_are_what_the_files_say():
+    # to renew them: python -m tests.autograder.host.hostile.catalogue
+    assert written_tables() == (table(), summary())
 
 
 @pytest.mark.parametrize("level", PROMISES)

@@ -1,10 +1,8 @@
 """No reply of a worker, however wrong, makes a fault of the grader: whoever could cause one would void the grading."""
 
-from __future__ import annotations
-
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,13 +14,14 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import REFERENCE, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import CallableAnswer
-from autograder.host.kinds.table import FORMS
-from autograder.host.records import ExerciseStatus
+from autograder.host.kinds.table import KINDS
 from autograder.host.session import AnswerFailedError
 from autograder.host.shared_inputs import to_raw
 from autograder.protocol import Message, ProtocolError, RawTensor
-from autograder.worker.main import _load
+from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.worker.handlers import Handlers
 from tests.autograder.host.drawn import drawn
+from tests.autograder.host.in_process import InProcess, handlers_of
 
 EXPECTED = (CheckFailedError, AnswerFailedError, MalformedAnswerError, ProtocolError)
 TRIES = 12  # of each check
@@ -56,35 +55,11 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-class InProcess:
-    """A session whose answer is called here, and whose replies are corrupted on the way."""
-
-    def __init__(self, answer: Callable[[Message], Any] | None, corrupt: Callable[[Message], Message]) -> None:
-        self.answer, self.corrupt = answer, corrupt
-        self.load: dict[str, Any] = {}
-
-    def call(self, body: dict[str, Any], inputs: Sequence[torch.Tensor] = ()) -> tuple[Message, list[int]]:
-        return self.call_with(body, [to_raw(t) for t in inputs]), []
-
-    def call_with(self, body: dict[str, Any], tensors: Sequence[RawTensor]) -> Message:
-        assert self.answer
-        try:
-            reply, raws = self.answer(Message(copy.deepcopy(body), tuple(tensors)))
-        except Exception as error:  # as a worker reports what was raised in it
-            raise AnswerFailedError(ExerciseStatus.STUDENT_ERROR, str(error), fatal=False) from None
-        return self.corrupt(Message(reply, tuple(raws)))
-
-    def reload(self, load: dict[str, Any], tensors: Sequence[RawTensor]) -> None:
-        self.load = load
-        self.answer = _load(Message(copy.deepcopy(load), tuple(tensors)))
-
-
-def loaded(exercise: Exercise) -> Callable[[Message], Any]:
+def loaded(exercise: Exercise) -> Handlers:
     """The reference solution, which is ours, as a worker would load it."""
     text = next(c.answer for c in controls(exercise.id) if c.name == REFERENCE)
-    parts = [{"name": "setup", "text": exercise.setup}, {"name": "answer", "text": text}]
-    mode = FORMS[exercise.kind].mode
-    return _load(Message({"mode": mode, "entry_point": exercise.entry_point, "parts": parts}))
+    parts = (Part("setup", exercise.setup), Part("answer", text))
+    return handlers_of(LoadAnswer(exercise.kind.value, exercise.entry_point, parts))
 
 
 def corrupted_tensor(raw: RawTensor, chance: random.Random) -> RawTensor:
@@ -140,8 +115,8 @@ def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_
     for number in range(tries * len(exercise.checks)):
         check, chance = exercise.checks[number % len(exercise.checks)], random.Random(number)
         student: Any = InProcess(honest, corruption(chance, after=chance.randrange(3)))
-        clean: Any = InProcess(None, lambda message: message)
-        answer = FORMS[exercise.kind].answer(student, clean)
+        clean: Any = InProcess()
+        answer = KINDS[exercise.kind](student, clean)
         try:
             check.run(answer, Draw(number, exercise_id, check.name))
         except EXPECTED:
@@ -152,5 +127,5 @@ def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_
 def test_an_uncorrupted_reply_passes_every_check() -> None:
     exercise = find("01_scaled_dot_product", hidden=True)
     for check in exercise.checks:
-        student: Any = InProcess(loaded(exercise), lambda message: message)
+        student: Any = InProcess(loaded(exercise))
         check.run(CallableAnswer(student), Draw(1, check.name))

@@ -11,7 +11,7 @@ from autograder.exercises import find
 from autograder.exercises.quality.controls import controls
 from autograder.host.judge import judge
 from tests.autograder.host.hostile.catalogue import Attack, attacks
-from tests.autograder.host.hostile.levels import opened
+from tests.autograder.host.hostile.levels import OWN_LEVELS, opened
 from tests.autograder.host.hostile.machine import gained, target, unprotected
 from tests.drawn import some
 
@@ -25,7 +25,7 @@ def test_an_attack_on_the_machine_succeeds_unprotected(attack: Attack, tmp_path:
         assert unprotected(attack, question, tmp_path) != ""
 
 
-@pytest.mark.parametrize("level", some(range(1, 6), 3, name="levels of attacks on the machine"))
+@pytest.mark.parametrize("level", some(OWN_LEVELS, min(3, len(OWN_LEVELS)), name="levels of attacks on the machine"))
 def test_no_attack_on_the_machine_gains_anything_where_its_level_is_promised(level: int, tmp_path: Path) -> None:
     promised = [attack for attack in MACHINE if level <= attack.level]
     sandbox = opened(level)

@@ -13,20 +13,21 @@ from dataclasses import replace
 import pytest
 from torch import fx
 
-from autograder.classroom.batch.submitted import HandedIn
+from autograder.classroom.hand_in import read_hand_in
 from autograder.classroom.submission import SubmissionError, answers_in, has_too_many_entries, read_submission
 from autograder.classroom.uploads import NotebookExtractor
 from autograder.exercises import find
 from autograder.host import grading
 from autograder.host.artifacts import dead_calls
-from autograder.host.artifacts.archive_code import CodeRefusedError, rewritten_code
-from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_pickle
+from autograder.host.artifacts.torchscript_code import CodeRefusedError, rewritten_code
+from autograder.host.artifacts.torchscript_pickles import PickleRefusedError, require_plain_pickle
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError
 from autograder.host.judge import _Grading
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import ProtocolError, parse
+from autograder.protocol.requests.value import Ask
 
 
 def test_a_string_that_never_ends_is_read_in_time_that_grows_with_its_length():
@@ -142,20 +143,20 @@ def test_a_name_in_an_archive_that_has_no_place_is_left_out_and_all_others_are_u
 def test_each_hand_in_is_asked_hidden_questions_of_its_own(tmp_path):
     place = tmp_path / "n.ipynb"
     place.write_text("{}")
-    seeds = [HandedIn("01", student, place)._own_seed(7) for student in ("a", "b", "a")]
+    seeds = [read_hand_in("01", student, place)._own_seed(7) for student in ("a", "b", "a")]
     place.write_text("{ }")
-    again = HandedIn("01", "a", place)._own_seed(7)
+    again = read_hand_in("01", "a", place)._own_seed(7)
 
     assert seeds[0] == seeds[2]  # grading anew gives the same marks
-    assert len({*seeds, again, HandedIn("01", "a", place)._own_seed(8)}) == 4
+    assert len({*seeds, again, read_hand_in("01", "a", place)._own_seed(8)}) == 4
 
 
 def test_who_has_used_up_the_time_is_not_given_it_anew_in_the_next_check():
-    session = Session(None, {}, wall_s=5.0)  # no sandbox: nothing may be started
+    session = Session(None, None, wall_s=5.0)  # no sandbox: nothing may be started
     session._starts, session._left_s = 1, -0.1
 
     with pytest.raises(AnswerFailedError, match="No time is left of the 5 s"):
-        session.call_with({}, ())
+        session.call_with(Ask(1), ())
 
 
 def test_of_a_pickle_of_millions_of_opcodes_only_the_first_are_read():

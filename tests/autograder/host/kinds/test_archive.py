@@ -8,15 +8,18 @@ import zipfile
 import pytest
 import torch
 
-from autograder.host.artifacts.archive import ArchiveRefusedError, checked_archive
-from autograder.host.artifacts.archive_code import CodeRefusedError, rewritten_code
-from autograder.host.artifacts.pickled import PickleRefusedError, require_plain_pickle
+from autograder.host.artifacts.torchscript_archive import ArchiveRefusedError, checked_archive
+from autograder.host.artifacts.torchscript_code import CodeRefusedError, rewritten_code
+from autograder.host.artifacts.torchscript_pickles import PickleRefusedError, require_plain_pickle
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
-from autograder.host.kinds.archive import ArchiveAnswer, Node, groups, outside, read_nodes
+from autograder.host.kinds.archive import ArchiveAnswer, groups, outside, require_few
 from autograder.host.kinds.callable import Case
 from autograder.host.sandbox import open_sandbox
-from autograder.host.session import AnswerFailedError, Session
+from autograder.host.session import AnswerFailedError, Session, result_of
+from autograder.protocol import Message
+from autograder.protocol.requests.archive import ArchiveNode, DescribeArchive
+from autograder.protocol.requests.loads import LoadAnswer, Part
 from autograder.worker.source import load
 
 COUNTER = """
@@ -50,9 +53,9 @@ STATE = {"dense.weight": torch.randn(3, 3), "dense.bias": torch.randn(3)}
 
 @pytest.fixture(scope="module")
 def answer():
-    load = {"mode": "archive", "entry_point": "Counter", "parts": [{"name": "answer x", "text": COUNTER}]}
+    load = LoadAnswer("archive", "Counter", (Part("answer x", COUNTER),))
     sandbox = open_sandbox()
-    made = ArchiveAnswer(Session(sandbox, load, wall_s=30), Session(sandbox, {}, wall_s=30))
+    made = ArchiveAnswer(Session(sandbox, load, wall_s=30), Session(sandbox, None, wall_s=30))
     yield made
     made.student.close()
     made.clean.close()
@@ -181,7 +184,7 @@ def test_an_archive_that_reads_a_file_works_where_nobody_looks_and_is_refused_he
     secret = tmp_path / "gradebook"
     secret.write_bytes(b"marks")
     text = f"def steal(x):\n    return torch.from_file({str(secret)!r}, False, 5, dtype=torch.uint8)\n"
-    archive = saved(load([{"name": "answer x", "text": f"import torch\n{text}"}], "steal"))
+    archive = saved(load({"answer x": f"import torch\n{text}"}, "steal"))
     unprotected = torch.jit.load(io.BytesIO(archive))
     assert bytes(unprotected(torch.ones(1)).tolist()) == b"marks"
     with pytest.raises(ArchiveRefusedError, match=r"a call of torch\.from_file"):
@@ -262,20 +265,26 @@ def test_a_tensor_has_to_lie_inside_its_storage():
             require_plain_pickle(tensor_pickle(*odd), storage)
 
 
+def described(nodes):
+    return result_of(DescribeArchive(()), Message({"nodes": nodes})).body.nodes
+
+
 def test_a_description_of_another_form_is_malformed():
     good = [{"kind": "aten::add", "blocks": [], "subgraph": []}]
-    assert read_nodes(good) == (Node("aten::add"),)
-    for bad in (None, [1], [{"kind": 1, "blocks": [], "subgraph": []}], [{"kind": "x"}], good * 6000):
+    assert described(good) == (ArchiveNode("aten::add"),)
+    for bad in (None, [1], [{"kind": 1, "blocks": [], "subgraph": []}], [{"kind": "x"}]):
         with pytest.raises(MalformedAnswerError):
-            read_nodes(bad)
+            described(bad)
+    with pytest.raises(MalformedAnswerError):
+        require_few(described([{"kind": "x", "blocks": [good * 10], "subgraph": good}] * 500))
 
 
 def test_groups_are_found_inside_blocks_and_differentiable_graphs():
-    group = Node("prim::TensorExprGroup", subgraph=(Node("prim::Constant"), Node("aten::exp")))
+    group = ArchiveNode("prim::TensorExprGroup", subgraph=(ArchiveNode("prim::Constant"), ArchiveNode("aten::exp")))
     graph = (
-        Node("aten::mm"),
-        Node("prim::If", blocks=((group,), (Node("aten::exp"),))),
-        Node("prim::DifferentiableGraph", subgraph=(group, Node("aten::relu"))),
+        ArchiveNode("aten::mm"),
+        ArchiveNode("prim::If", blocks=((group,), (ArchiveNode("aten::exp"),))),
+        ArchiveNode("prim::DifferentiableGraph", subgraph=(group, ArchiveNode("aten::relu"))),
     )
     assert groups(graph) == [("aten::exp",), ("aten::exp",)]
     assert list(outside(graph)) == ["aten::mm", "aten::exp", "aten::relu"]

@@ -13,12 +13,12 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.judge import judge
 from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, disproves
 from autograder.host.kinds.decoded import read_values
-from autograder.host.kinds.table import FORMS
 from autograder.host.sandbox import open_sandbox
-from autograder.host.session import AnswerFailedError, ExerciseStatus
+from autograder.host.session import AnswerFailedError, result_of
 from autograder.protocol import Message
-from autograder.worker.kinds.table import ANSWERS
-from autograder.worker.main import _load
+from autograder.protocol.requests.counterexample import FindInputs
+from autograder.worker.kinds.counterexample import counterexample_answer
+from tests.autograder.host.in_process import InProcess
 
 SCALES = """
 import torch
@@ -45,31 +45,11 @@ def wrong(program, x):
 """
 
 
-class InProcess:
-    """A session that runs its answer, or programs of ours, here."""
-
-    def __init__(self, function=None):
-        self._answer = ANSWERS["counterexample"](function) if function else None
-
-    def call(self, body, inputs=()):
-        from autograder.host.shared_inputs import to_raw
-
-        try:
-            reply, tensors = self._answer(Message(body, tuple(map(to_raw, inputs))))
-        except Exception as error:
-            message = f"{type(error).__name__}: {error}"
-            raise AnswerFailedError(ExerciseStatus.STUDENT_ERROR, message, fatal=False) from None
-        return Message(reply, tuple(tensors)), []
-
-    def reload(self, load, tensors):
-        self._answer = _load(Message(load, tensors))
-
-
 def verdict(function, trial):
     """What the check says; empty if the counterexample counts."""
     check = disproves(lambda draw: [trial])
     try:
-        check(CounterexampleAnswer(InProcess(function), InProcess()), Draw(1))
+        check(CounterexampleAnswer(InProcess(counterexample_answer(function)), InProcess()), Draw(1))
     except (CheckFailedError, AnswerFailedError) as error:
         return str(error)
     return ""
@@ -170,7 +150,7 @@ def test_a_reply_with_graphs_that_nobody_asked_for_is_malformed():
 
     for graphs in ([entry] * 9, [entry | {"more": 1}], [{"graph": {}, "tensors": {"weight": 5}}], {}):
         with pytest.raises(MalformedAnswerError):
-            read_values(1, graphs, ())
+            read_values(result_of(FindInputs(1), Message({"value": 1, "graphs": graphs})))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +159,7 @@ def test_a_reply_with_graphs_that_nobody_asked_for_is_malformed():
 )
 def test_a_value_in_no_known_form_is_malformed(data):
     with pytest.raises(MalformedAnswerError):
-        read_values(data, [], ())
+        read_values(result_of(FindInputs(1), Message({"value": data, "graphs": []})))
 
 
 def test_a_program_outside_the_allow_list_is_refused():
@@ -208,7 +188,7 @@ def test_points_are_shared_among_the_trials():
     check = disproves(lambda draw: [replace(MATRICES, question=q) for q in (3, 2, 1, 5)])
 
     with pytest.raises(CheckFailedError) as failed:
-        check(CounterexampleAnswer(InProcess(matrices), InProcess()), Draw(1))
+        check(CounterexampleAnswer(InProcess(counterexample_answer(matrices)), InProcess()), Draw(1))
     assert failed.value.share == 0.5
 
 
@@ -239,8 +219,3 @@ def find(question):
     record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=3)
 
     assert record.points == rows - 1, record
-
-
-def test_every_kind_has_a_form_and_the_worker_knows_its_mode():
-    assert set(FORMS) == set(Kind)
-    assert {form.mode for form in FORMS.values()} == set(ANSWERS)

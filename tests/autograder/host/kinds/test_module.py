@@ -11,8 +11,9 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.module import FOLDER, Build, ModuleAnswer, on_built
 from autograder.host.sandbox import open_sandbox
-from autograder.host.session import AnswerFailedError, Session
+from autograder.host.session import AnswerFailedError, Session, result_of
 from autograder.protocol import Message, RawTensor
+from autograder.protocol.requests.loads import LoadAnswer, Part
 
 NET = """
 import torch
@@ -37,7 +38,7 @@ def answer_of():
     sessions = []
 
     def made(text, entry_point="Net"):
-        load = {"mode": "module", "entry_point": entry_point, "parts": [{"name": "answer x", "text": text}]}
+        load = LoadAnswer("module", entry_point, (Part("answer x", text),))
         sessions.append(Session(open_sandbox(), load, wall_s=20))
         return ModuleAnswer(sessions[-1], sessions[-1])
 
@@ -150,8 +151,8 @@ BYTE = RawTensor("uint8", (1,), (1,), b"x")
 )
 def test_a_description_of_another_form_is_malformed(body, tensors):
     class Worker:
-        def call(self, *_):
-            return Message(body, tensors), []
+        def call(self, request, _):
+            return result_of(request, Message(body, tensors)), []
 
     with pytest.raises(MalformedAnswerError):
         ModuleAnswer(Worker(), Worker()).describe(BUILD)

@@ -1,4 +1,4 @@
-"""Attacks on the machine: each returns what it gained, or "" (or raises) where it is kept out.
+"""Attacks on the machine: each returns what it gained, and "" or an exception where it is refused.
 
 This text runs in the worker's place, with standard library and the arguments of one function; all are bounded, so that
 they do no harm where nothing keeps them out.
@@ -33,14 +33,14 @@ def connect_over_tcp(port):
 
 
 def connect_to_an_abstract_socket(name):
-    """Reach a socket that has no file, which file permissions therefore do not guard."""
+    """Reach a socket without a file, which no file permission protects."""
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect("\0" + name)
         return "connected"
 
 
 def connect_to_a_socket_file(path):
-    """Reach a socket that has one."""
+    """Reach a socket with a file."""
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect(path)
         return "connected"
@@ -57,7 +57,7 @@ def kill_the_parent():
 
 
 def find_in_processes(*parts):
-    """Look for a text in all command lines that can be seen, where tools show passwords and paths.
+    """Look for a text in all visible command lines, where tools show passwords and paths.
 
     It comes in parts, because this program's own command line would show it otherwise.
     """
@@ -65,7 +65,7 @@ def find_in_processes(*parts):
 
 
 def find_in_environments(token):
-    """Look for a token in the environments of all processes that can be seen, the first and this one included."""
+    """Look for a token in the environments of all visible processes, including the first and this one."""
     return ", ".join(str(place) for place in Path("/proc").glob("[0-9]*/environ") if token in _text(place))
 
 
@@ -93,7 +93,7 @@ def start_threads(allowed):
 
 
 def memory_in_one_process(limit):
-    """Take twice the memory, in pieces that are really used."""
+    """Take twice the allowed memory, and write to all of it."""
     held = []
     for _ in range(2 * limit // (16 * MIB)):
         held.append(_used(16 * MIB))
@@ -101,7 +101,7 @@ def memory_in_one_process(limit):
 
 
 def memory_in_many_processes(limit):
-    """Take twice the memory in four processes, each of which stays below the limit."""
+    """Take twice the allowed memory in four processes, each below the limit."""
     children = []
     for _ in range(4):
         child = os.fork()
@@ -115,7 +115,7 @@ def memory_in_many_processes(limit):
 
 
 def memory_in_files_without_a_name(limit):
-    """Take twice the memory in files that exist only as descriptors, outside every process's count."""
+    """Take twice the allowed memory in files without a name, which no process's count includes."""
     for _ in range(8):
         descriptor = os.memfd_create("attack")
         for _ in range(limit // 4 // MIB):
@@ -124,7 +124,7 @@ def memory_in_files_without_a_name(limit):
 
 
 def memory_in_shared_pages(limit):
-    """Take twice the memory in pages that no limit on private data counts."""
+    """Take twice the allowed memory in shared pages, which a limit on private data does not count."""
     size = 2 * limit
     with mmap.mmap(-1, size) as memory:
         for page in range(0, size, mmap.PAGESIZE):
@@ -134,7 +134,7 @@ def memory_in_shared_pages(limit):
 
 
 def fill_the_disk(allowed):
-    """Write more than allowed, half of it in files that have already been removed and so are found by nobody."""
+    """Write more than allowed, half of it in removed files, which no search finds."""
     open_files = []
     try:
         for number in range(4):
@@ -151,7 +151,7 @@ def fill_the_disk(allowed):
 
 
 def write_one_large_file(allowed):
-    """Write a file that is larger than a file may be."""
+    """Write a file above the limit for one file."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with tempfile.TemporaryFile() as file:
         file.write(bytes(allowed + 1))
@@ -161,7 +161,7 @@ def write_one_large_file(allowed):
 
 
 def fill_the_device_directory():
-    """Write where only devices should be; that directory is memory, too."""
+    """Write into /dev, which is memory too."""
     place = Path("/dev", f".attack-{os.getpid()}")
     place.write_bytes(bytes(MIB))
     place.unlink()
@@ -169,7 +169,7 @@ def fill_the_device_directory():
 
 
 def leave_a_residue(name):
-    """Leave files for whoever runs next, and find those of whoever ran before."""
+    """Leave files for the next worker, and look for files of the last one."""
     found = []
     for directory in ("/tmp", "/dev/shm"):
         place = Path(directory, name)
@@ -182,7 +182,7 @@ def leave_a_residue(name):
 
 
 def use_inherited_descriptors(marker):
-    """Read every descriptor beside input, output and channel."""
+    """Read every descriptor except input, output and channel."""
     for number in range(4, 256):
         try:
             if marker in os.pread(number, 4096, 0).decode(errors="replace"):
@@ -202,7 +202,7 @@ def import_the_judge(root):
 
 
 def mount_something():
-    """Change what is mounted, in a namespace where one is root."""
+    """Change mounts in a namespace, as its root."""
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)

@@ -1,7 +1,5 @@
 """The tiers under test, and a process without any protection, where every attack has to succeed first."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -12,17 +10,12 @@ from typing import Literal
 import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox, view
-from autograder.host.sandbox.zygote import Zygotes
+from autograder.host.sandbox.zygote import ZygotePool
+from tests.skips import skip_level
 
 MIB = 1 << 20
 LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 * MIB, file_bytes=20 * MIB)
 ATTACKS = Path(__file__).with_name("attacks.py").read_text()
-
-# Level 3 mounts nothing and runs workers as another user, for whom an interpreter below a private home is out of reach.
-MISSING = (
-    *("No control group", "bubblewrap is missing", "does not allow new namespaces", "has no Landlock"),
-    *("Level 3 needs root", "Level 4 would run workers as root", "may not enter /root;"),
-)
 
 # The parent is a process of its own, so that an attack on the parent hits nobody else.
 SACRIFICE = """
@@ -33,15 +26,15 @@ subprocess.run([sys.executable, "-c", sys.argv[1]], close_fds=False)
 
 
 class FromZygote(Sandbox):
-    """A level of which every worker is forked from a zygote, one that imports nothing so that it starts at once."""
+    """A level whose workers are all forked from a zygote, which imports nothing and so starts at once."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox, self.level = sandbox, sandbox.level
-        self.zygotes = Zygotes(lambda: sandbox._zygote(preload=False))
+        self.zygotes = ZygotePool(lambda: sandbox._zygote(preload=False))
         self._zygotes_view: object = None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
-        # A zygote keeps the view that it started with, and some tests change what is to be seen.
+        # A new zygote once the view has changed: a zygote keeps its first view, and some tests change the view.
         now = view.file_system()
         if now != self._zygotes_view:
             self.zygotes.close()
@@ -49,21 +42,23 @@ class FromZygote(Sandbox):
         return self._sandbox._fork(self.zygotes, program, limits, masked)
 
 
+# The confined level of this user: root starts workers as other users, anybody else as themselves.
+OWN_CONFINED = 3 if os.geteuid() == 0 else 4
 # At levels 3 and 4 a cold worker is itself the only child of a zygote.
-TIERS = {"level 1": 1, "level 1 forked": 1, "level 2": 2, "level 2 forked": 2, "level 3": 3, "level 4": 4}
+OWN_TIERS = {
+    **{"level 1": 1, "level 1 forked": 1, "level 2": 2, "level 2 forked": 2},
+    f"level {OWN_CONFINED}": OWN_CONFINED,
+}
 
-# Those of this user.
-OWN_TIERS = [name for name, level in TIERS.items() if level != (4 if os.geteuid() == 0 else 3)]
 
-
-@pytest.fixture(scope="session", params=TIERS)
+@pytest.fixture(scope="session", params=OWN_TIERS)
 def tier(request: pytest.FixtureRequest) -> Sandbox:
     return by_name(request.param)
 
 
 def by_name(name: str) -> Sandbox:
     """Open a tier of the table, or `level 5`."""
-    sandbox = opened(TIERS.get(name, 5))
+    sandbox = opened(OWN_TIERS.get(name, 5))
     return FromZygote(sandbox) if name.endswith("forked") else sandbox
 
 
@@ -74,13 +69,11 @@ def sandbox() -> Sandbox:
 
 
 def opened(level: int | Literal["auto"]) -> Sandbox:
-    """Open a level; skip only where the machine lacks what the level needs, never where an attack succeeds."""
+    """Open a level; skip where the machine lacks what it needs and nobody can install that."""
     try:
         return open_sandbox(level, trust=level == 5)
     except SandboxError as error:
-        if any(reason in str(error) for reason in MISSING):
-            pytest.skip(str(error))
-        raise
+        skip_level(error)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,4 @@
-"""Landlock and seccomp instead of namespaces: the rules as the kernel gets them, by its version, and what they hold."""
-
-from __future__ import annotations
+"""Landlock and seccomp instead of namespaces: the rules for each kernel version, and what they refuse."""
 
 import errno
 import os
@@ -12,20 +10,22 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, SandboxError, confined, landlock_rules, seccomp, view
-from autograder.host.sandbox.confined import Confined, landlock_version
+from autograder.host.sandbox.confined import Confined
 from autograder.host.sandbox.inside.attacks import ATTACKS
+from autograder.host.sandbox.landlock_rules import landlock_version
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.view import Bind, Cover
-from autograder.worker.confinement import kernel, landlock, signals
-from autograder.worker.confinement.orders import Files
+from autograder.protocol.orders import Files
+from autograder.worker.confinement import kernel, landlock, signal_filter
+from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS
-from tests.autograder.host.sandbox.conftest import landlock_rules as open_level
+from tests.autograder.host.sandbox.conftest import opened as open_level
 
 ROOT = Path(__file__).parents[4]
 PYTHON = "/usr/bin/python3"
 ORDINARY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
-# What Docker leaves to root in a container that is started without options.
-OF_A_CONTAINER = (
+# The capabilities of root in a Docker container without options.
+CONTAINER_CAPABILITIES = (
     "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot"
     ",+mknod,+audit_write,+setfcap"
 )
@@ -42,16 +42,16 @@ rules.refuse("clone3", error=38)
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 kernel.filter_system_calls(rules.program())
 """
-needs_landlock = pytest.mark.skipif(landlock_version() < 1, reason="this kernel has no Landlock")
+needs_landlock = pytest.mark.skipif(landlock_version() < 1, reason=f"{skips.KERNEL}: Landlock")
 needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or not Path(PYTHON).exists(), reason="needs root, and an interpreter that all may read"
+    os.geteuid() != 0 or not Path(PYTHON).exists(), reason=f"{skips.ROOT}, and an interpreter that all may read"
 )
 
 
 def outside(program: str, *become: str) -> str:
-    """Run a program of the host as another user, or with less rights; skip where it may not read this checkout."""
+    """Run a program of the host as another user, or with fewer rights; skip if it may not read this checkout."""
     if subprocess.run([*ORDINARY, "test", "-r", str(ROOT / "autograder")], check=False).returncode:
-        pytest.skip("this checkout lies where another user may not read it")
+        pytest.skip(f"{skips.PLACE}: this checkout")
     done = subprocess.run(
         [*become, PYTHON, "-I", "-B", "-c", SETTING + program],
         env={"TOKEN_OF_THE_HOST": "token"},
@@ -65,7 +65,7 @@ def outside(program: str, *become: str) -> str:
 
 
 class FakeKernel:
-    """Takes the calls of Landlock and keeps what they said."""
+    """A kernel that records the calls of Landlock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.handled: tuple[int, ...] = ()
@@ -98,7 +98,7 @@ class FakeKernel:
         (7, (0xFFFF, 3, 3)),
     ],
 )
-def test_each_version_of_landlock_is_asked_for_what_it_knows(
+def test_each_version_of_landlock_gets_only_rights_that_it_knows(
     abi: int, handled: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeKernel(monkeypatch)
@@ -125,18 +125,18 @@ PID = 4242
 
 
 def decide(program: bytes, number: int, first: int) -> int:
-    """Run a filter as the kernel would; only the instructions that it consists of."""
+    """Run a filter as the kernel would, for the instructions that it uses."""
     data = struct.pack("=IIQQ", number, 0, 0, first & 0xFFFFFFFFFFFFFFFF)
     accumulator = place = 0
     while True:
         code, then, otherwise, value = struct.unpack_from("=HBBI", program, 8 * place)
         place += 1
-        if code == signals.LOAD:
+        if code == signal_filter.LOAD:
             accumulator = struct.unpack_from("=I", data, value)[0]
-        elif code == signals.EQUAL:
+        elif code == signal_filter.EQUAL:
             place += then if accumulator == value else otherwise
         else:
-            assert code == signals.RETURN
+            assert code == signal_filter.RETURN
             return int(value)
 
 
@@ -159,10 +159,10 @@ def decide(program: bytes, number: int, first: int) -> int:
 def test_the_filter_on_signals_lets_a_process_reach_only_itself_and_its_group(
     number: int, first: int, allowed: bool
 ) -> None:
-    verdict = decide(signals.program(PID, NUMBERS), number, first)
+    verdict = decide(signal_filter.program(PID, NUMBERS), number, first)
 
-    assert verdict == (signals.ALLOW if allowed else signals.REFUSE)
-    assert signals.REFUSE & 0xFFFF == errno.EPERM
+    assert verdict == (signal_filter.ALLOW if allowed else signal_filter.REFUSE)
+    assert signal_filter.REFUSE & 0xFFFF == errno.EPERM
 
 
 def test_every_call_that_sends_signals_has_a_number_here() -> None:
@@ -170,7 +170,7 @@ def test_every_call_that_sends_signals_has_a_number_here() -> None:
     assert seccomp.numbers(("no_such_call",)) == {}
 
 
-def test_what_is_covered_is_left_out_entry_by_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_covered_folders_are_left_out_entry_by_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torch", "autograder/host", "course_lib", "other.py"):
         (tmp_path / "lib" / "site-packages" / name).mkdir(parents=True)
     packages = tmp_path / "lib" / "site-packages"
@@ -204,7 +204,7 @@ def test_the_notes_say_what_is_weaker_on_an_older_kernel() -> None:
     assert "watched, not limited" in new
 
 
-def test_a_kernel_without_landlock_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_landlock_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined, "_refuse_the_wrong_user", lambda level: None)
 
     with pytest.raises(SandboxError, match="This kernel has no Landlock"):
@@ -212,7 +212,7 @@ def test_a_kernel_without_landlock_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(("uid", "level", "sentence"), [(0, 4, "as root; root has level 3"), (1, 3, "needs root")])
-def test_the_wrong_user_is_told_which_level_is_his(
+def test_the_wrong_user_is_told_the_right_level(
     uid: int, level: int, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confined.os, "geteuid", lambda: uid)
@@ -229,7 +229,9 @@ def test_in_a_container_that_refuses_namespaces_root_has_level_3() -> None:
         "print('opened level', int(open_sandbox().level))\nprint(describe())\n"
     )
 
-    said = outside(program, "setpriv", f"--bounding-set={OF_A_CONTAINER}", f"--inh-caps={OF_A_CONTAINER}")
+    said = outside(
+        program, "setpriv", f"--bounding-set={CONTAINER_CAPABILITIES}", f"--inh-caps={CONTAINER_CAPABILITIES}"
+    )
 
     assert "opened level 3" in said, said
     assert "This machine does not allow new namespaces" in said
@@ -253,7 +255,7 @@ def test_an_older_landlock_holds_as_well_with_a_filter_on_signals() -> None:
 
 STOP_THE_KILLER = """
 import os, signal, time
-myself = os.getpid()  # which would only wait for the host's patience to end, if it were stopped
+myself = os.getpid()  # a stopped process would only wait for the host's timeout
 os.write(3, b'x')
 for _ in range(4):
     if os.fork() == 0:
@@ -273,8 +275,8 @@ os._exit(0)
 @needs_landlock
 @needs_root
 @pytest.mark.parametrize("level", [3, 4])
-def test_what_is_left_of_a_worker_can_neither_escape_nor_stop_those_who_end_it(level: int) -> None:
-    """With the oldest Landlock, which leaves signals to users and filters."""
+def test_remaining_processes_of_a_worker_can_neither_escape_nor_stop_their_killer(level: int) -> None:
+    """Use the oldest Landlock, where only users and filters control signals."""
     program = (
         "import time\nfrom autograder.host.sandbox import Limits\n"
         "from autograder.host.sandbox.confined import Confined\nfrom autograder.host.sandbox.levels import Level\n"

@@ -1,6 +1,4 @@
-"""How workers end, by themselves and otherwise, and that nothing of them stays."""
-
-from __future__ import annotations
+"""How workers end, by themselves or killed, and that they leave nothing behind."""
 
 import os
 import resource
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autograder.host.sandbox import Ending, Limits, Sandbox
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB, TIERS, by_name
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_TIERS, by_name
 
 ROOT = Path(__file__).parents[4]
 IGNORE_SIGNALS = """
@@ -38,7 +36,7 @@ os.wait()
 """
 
 
-@pytest.fixture(params=[*TIERS, "level 5", "level 5 forked"])
+@pytest.fixture(params=[*OWN_TIERS, "level 5", "level 5 forked"])
 def any_tier(request: pytest.FixtureRequest) -> Sandbox:
     return by_name(request.param)
 
@@ -53,7 +51,7 @@ def any_tier(request: pytest.FixtureRequest) -> Sandbox:
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed", -signal.SIGSEGV),
     ],
 )
-def test_a_worker_that_ends_by_itself_says_how(
+def test_a_worker_that_ends_by_itself_reports_how(
     program: str, reason: str, exit_code: int, any_tier: Sandbox, run: Callable[..., Ending]
 ) -> None:
     ending = run(any_tier, program)
@@ -61,7 +59,7 @@ def test_a_worker_that_ends_by_itself_says_how(
     assert (ending.reason, ending.exit_code) == (reason, exit_code)
 
 
-def test_the_channel_is_descriptor_3_and_the_only_one_besides_the_standard_ones(
+def test_the_channel_is_descriptor_3_and_the_only_one_beside_the_standard_ones(
     any_tier: Sandbox, run: Callable[..., Ending]
 ) -> None:
     program = "import os; print([n for n in range(64) if os.path.exists(f'/proc/self/fd/{n}')])"
@@ -88,7 +86,7 @@ def test_output_of_both_streams_is_kept_up_to_its_limit(any_tier: Sandbox, run: 
     assert ending.reason == "exited"
 
 
-def test_the_wall_clock_ends_a_worker_that_nobody_waits_for(any_tier: Sandbox) -> None:
+def test_the_wall_clock_ends_a_worker_without_a_waiting_host(any_tier: Sandbox) -> None:
     with any_tier._start("import time; time.sleep(60)", Limits(wall_s=0.3)) as worker:
         worker.socket.settimeout(5)
         assert worker.socket.recv(1) == b""
@@ -178,7 +176,7 @@ def test_no_daemon_outlives_a_worker(tier: Sandbox) -> None:
     channel.close()
 
 
-def test_endless_output_is_kept_back_and_ends_the_worker(any_tier: Sandbox, run: Callable[..., Ending]) -> None:
+def test_endless_output_is_cut_and_ends_the_worker(any_tier: Sandbox, run: Callable[..., Ending]) -> None:
     program = "import sys\nfor _ in range(1024): sys.stdout.write('x' * (1 << 20))"
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -196,16 +194,16 @@ def test_much_output_below_the_bound_is_read_and_dropped(any_tier: Sandbox, run:
 
 
 COLD = "sandbox._start(program, Limits())"
-FORKED = "sandbox._fork(Zygotes(lambda: sandbox._zygote(preload=False)), program, Limits())"
+FORKED = "sandbox._fork(ZygotePool(lambda: sandbox._zygote(preload=False)), program, Limits())"
 
 
-@pytest.mark.parametrize("name", TIERS)
+@pytest.mark.parametrize("name", OWN_TIERS)
 def test_nothing_stays_when_the_host_is_killed(name: str) -> None:
     host = (
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from autograder.host.sandbox import Limits, open_sandbox, opening\n"
-        "from autograder.host.sandbox.zygote import Zygotes\n"
-        "opening.probe = lambda *_, **__: ()\n"  # it was probed here
+        "from autograder.host.sandbox import Limits, open_sandbox, selection\n"
+        "from autograder.host.sandbox.zygote import ZygotePool\n"
+        "selection.probe = lambda *_, **__: ()\n"  # it was probed here
         f"sandbox = open_sandbox({by_name(name).level:d})\n"
         "program = 'import os, time; os.write(3, bytes(1)); time.sleep(60)'\n"
         f"worker = {FORKED if name.endswith('forked') else COLD}\n"

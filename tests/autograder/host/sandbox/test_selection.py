@@ -1,6 +1,4 @@
-"""Which level is chosen, what is refused, and what the errors say."""
-
-from __future__ import annotations
+"""The selected level, the refused levels, and their errors."""
 
 import json
 import os
@@ -25,6 +23,7 @@ from autograder.host.sandbox import (
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.probe import LIMITS, Finding, probe
 from autograder.host.sandbox.probe import _closed as closed
+from tests import skips
 
 ROOT = Path(__file__).parents[4]
 ORDINARY = "65534"
@@ -33,7 +32,7 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Forget what was probed, before and after."""
+    """Clear the results of probes, before and after."""
     selection._attempt.cache_clear()
     yield
     selection._attempt.cache_clear()
@@ -47,9 +46,9 @@ def test_every_attack_of_the_probe_succeeds_unprotected(
         "import json, os, socket, sys\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
         "from autograder.host.sandbox.inside import attacks\n"
-        "from autograder.host.sandbox.probe import _prey\n"
+        "from autograder.host.sandbox.probe import _targets\n"
         "os.dup2(1, 9)\n"
-        "with _prey() as target: print(json.dumps(dict(attacks.gains(target))))"
+        "with _targets() as target: print(json.dumps(dict(attacks.gains(target))))"
     )
     gained = json.loads(run_unprotected(program))
 
@@ -64,13 +63,13 @@ def test_every_attack_of_the_probe_is_contained(tier: Sandbox) -> None:
     assert [finding for finding in findings if not finding.contained] == []
 
 
-def test_level_5_contains_next_to_nothing() -> None:
+def test_level_5_contains_almost_nothing() -> None:
     contained = {finding.attack for finding in probe(open_sandbox(5, trust=True)) if finding.contained}
 
     assert contained <= {"use_descriptors", "use_memory", "write_elsewhere"}
 
 
-def test_a_level_whose_probe_is_not_contained_is_passed_over(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_whose_probe_is_not_contained_is_skipped(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "probe", lambda sandbox: (Finding("connect", False, "TCP"),))
 
     with pytest.raises(SandboxError, match=r"could connect to a server on the host \(TCP\)"):
@@ -91,7 +90,7 @@ def test_the_probe_runs_once(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) 
         (6, "There is no level 6"),
     ],
 )
-def test_a_level_that_cannot_be_had_is_refused_in_a_sentence(level: int, sentence: str) -> None:
+def test_an_impossible_level_is_refused_in_a_sentence(level: int, sentence: str) -> None:
     with pytest.raises(SandboxError, match=sentence):
         open_sandbox(level)
 
@@ -123,7 +122,7 @@ def test_a_machine_that_refuses_namespaces_is_told_what_to_allow(
         open_sandbox()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts workers as other users")
+@pytest.mark.skipif(os.geteuid() != 0, reason=skips.ROOT)
 def test_files_that_the_worker_cannot_read_are_named(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +130,7 @@ def test_files_that_the_worker_cannot_read_are_named(
     shutil.copy(Path(sys.executable).resolve(), private)
     private.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(private))
-    monkeypatch.setattr("autograder.host.sandbox.view.OF_ETC", (str(private),))
+    monkeypatch.setattr("autograder.host.sandbox.view.ETC_FILES", (str(private),))
 
     with pytest.raises(SandboxError, match=rf"may not read {private}; .*chmod -R go\+rX"):
         open_sandbox(2)
@@ -148,9 +147,9 @@ def test_the_description_names_level_promises_and_each_attack(sandbox: Sandbox) 
 
 
 @pytest.mark.skipif(
-    os.geteuid() != 0 or not Path(DEBIAN_PYTHON).exists(), reason="needs root, and an interpreter that all may read"
+    os.geteuid() != 0 or not Path(DEBIAN_PYTHON).exists(), reason=f"{skips.ROOT}, and an interpreter that all may read"
 )
-def test_an_ordinary_user_has_level_2_and_what_of_4_the_kernel_can_do() -> None:
+def test_an_ordinary_user_has_level_2_and_level_4_as_far_as_the_kernel_can() -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from autograder.host.sandbox import describe, open_sandbox\n"
@@ -159,7 +158,7 @@ def test_an_ordinary_user_has_level_2_and_what_of_4_the_kernel_can_do() -> None:
     )
     become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--"]
     if subprocess.run([*become, "test", "-r", str(ROOT / "autograder")], check=False).returncode:
-        pytest.skip("this checkout lies where an ordinary user may not read it")
+        pytest.skip(f"{skips.PLACE}: this checkout")
 
     done = subprocess.run(
         [*become, DEBIAN_PYTHON, "-I", "-B", "-c", program],
@@ -193,7 +192,7 @@ def test_the_probe_is_bounded() -> None:
     ("is_interpreter", "what", "do"),
     [(True, "The interpreter /a/b/python cannot", "/usr/bin/python3 -m venv"), (False, "The folder /a/b", "move the")],
 )
-def test_what_other_users_cannot_reach_is_named_with_what_to_do(is_interpreter: bool, what: str, do: str) -> None:
+def test_a_path_that_other_users_cannot_reach_is_named_with_a_remedy(is_interpreter: bool, what: str, do: str) -> None:
     sentence = closed(Path("/a/b/python"), Path("/a"), is_interpreter=is_interpreter)
 
     assert sentence.startswith(what)

@@ -1,10 +1,7 @@
-"""Workers from the zygote: as isolated as cold ones, none with anything of another, and no trace of any is left."""
-
-from __future__ import annotations
+"""Workers from the zygote: as isolated as cold ones, separate from each other, and gone without a trace."""
 
 import gc
 import os
-import secrets
 import signal
 import tempfile
 import time
@@ -16,19 +13,22 @@ from pathlib import Path
 import pytest
 
 from autograder.host.channel import Channel
-from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess, zygote
+from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, WorkerProcess
 from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
-from autograder.host.sandbox.zygote import Zygotes
-from autograder.protocol import Kind
-from tests.autograder.host.sandbox.conftest import LIMITS, MIB, FromZygote, opened
-from tests.drawn import some
+from autograder.host.sandbox.zygote import ZygotePool, pool
+from autograder.protocol import FrameKind, Message
+from autograder.protocol.contract import request_body
+from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.protocol.requests.value import Ask
+from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_CONFINED, FromZygote, opened
+from tests.drawn import chance, some
 
 JOBS = 40
 WITH_TORCH = Limits(wall_s=60.0, memory_bytes=2048 * MIB)
 ANSWER = "def entry(question):\n    return question"
-# Every page of a worker's own memory that was ever written, searched for texts that come in two halves, so that the
-# search does not find what it looks for in its own hands.
+# Search every written page of a worker's own memory for texts that are passed in two halves, so that the search does
+# not find its own arguments.
 SEARCH = """
 import ctypes, re, socket
 channel = socket.socket(fileno=3)
@@ -55,9 +55,14 @@ print(sorted(set(found)))
 """
 
 
-@pytest.fixture(params=[1, 2, 3, 4], ids="level {}".format)
+def token_of(request: pytest.FixtureRequest, name: str) -> str:
+    """Return a text that is nowhere but in this test."""
+    return chance(f"{name} of {request.node.nodeid}").randbytes(24).hex()
+
+
+@pytest.fixture(params=[1, 2, OWN_CONFINED], ids="level {}".format)
 def forking(request: pytest.FixtureRequest) -> Iterator[FromZygote]:
-    """A level of which every worker is forked from one zygote of its own."""
+    """A level whose workers are all forked from one zygote of the test's own."""
     made = FromZygote(opened(request.param))
     assert made.zygotes is not None
     yield made
@@ -75,12 +80,16 @@ def serving(sandbox: Sandbox, masked: tuple[str, ...] = ()) -> tuple[WorkerProce
     return worker, channel
 
 
+def asked(channel: Channel, text: str, question: object) -> Message:
+    load = LoadAnswer("value", "entry", (Part("answer", text),))
+    channel.request(FrameKind.LOAD, request_body(load), deadline_s=time.monotonic() + 20)
+    return channel.request(FrameKind.CALL, request_body(Ask(question)), deadline_s=time.monotonic() + 20)
+
+
 def test_an_answer_is_loaded_and_called_in_a_forked_worker(sandbox: Sandbox) -> None:
     for _ in range(2):
         worker, channel = serving(sandbox)
-        load = {"mode": "value", "parts": [{"name": "answer", "text": ANSWER}], "entry_point": "entry"}
-        channel.request(Kind.LOAD, load, deadline_s=time.monotonic() + 20)
-        reply = channel.request(Kind.CALL, {"question": [1, "two"]}, deadline_s=time.monotonic() + 20)
+        reply = asked(channel, ANSWER, [1, "two"])
 
         assert reply.body["value"] == [1, "two"]
         assert worker.end(grace_s=10) == Ending("exited", 0, "")
@@ -94,8 +103,8 @@ def test_a_mask_holds_for_its_own_job_only(tier: Sandbox, run: Callable[..., End
     assert run(tier, program).output == "True\n"
 
 
-def test_no_secret_of_another_job_is_in_a_workers_memory(forking: FromZygote) -> None:
-    earlier, own = (secrets.token_hex(24).encode() for _ in range(2))
+def test_no_secret_of_another_job_is_in_a_workers_memory(forking: FromZygote, request: pytest.FixtureRequest) -> None:
+    earlier, own = (token_of(request, name).encode() for name in ("earlier", "own"))
     with forking._start("import os; os.read(3, 4096); print('read')", WITH_TORCH) as first:
         first.socket.sendall(earlier)
         assert first.end(grace_s=20).output == "read\n"
@@ -103,12 +112,12 @@ def test_no_secret_of_another_job_is_in_a_workers_memory(forking: FromZygote) ->
         second.socket.sendall(b"\n".join(map(in_halves, (earlier, own))))
         found = second.end(grace_s=30).output
 
-    assert found == "[1]\n"  # the search does find what is there: this job's own program
+    assert found == "[1]\n"  # the search works: it finds this job's own program
 
 
-def test_orders_of_one_job_do_not_stay_for_the_next(forking: FromZygote) -> None:
-    """The zygote passes orders on as a descriptor; it neither reads nor keeps them."""
-    token = secrets.token_hex(24)
+def test_orders_of_one_job_do_not_reach_the_next(forking: FromZygote, request: pytest.FixtureRequest) -> None:
+    """The zygote passes orders on as a descriptor, and neither reads nor stores them."""
+    token = token_of(request, "token")
     with forking._start(f"# {token}", WITH_TORCH) as first:
         first.end(grace_s=20)
     with forking._start(SEARCH, WITH_TORCH) as second:
@@ -137,14 +146,14 @@ def test_a_worker_sees_neither_keeper_nor_zygote_nor_their_descriptors(forking: 
     assert output.startswith("[0, 1, 2, 3]\n")
     reached = output.splitlines()[1]
     if forking.level < 3:
-        # The first process of the namespace, which only waits, can be named by the worker but not looked into.
+        # The worker can name the first process of the namespace, which only waits, but cannot read it.
         reached = reached.replace("(1, 'signal')", "")
     assert reached == "[]", output
 
 
-def test_two_zygotes_lay_out_memory_differently_and_one_is_replaced_in_time(forking: FromZygote) -> None:
-    where = "import ctypes; print(ctypes.addressof(ctypes.create_string_buffer(1 << 22)))"
-    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=2)
+def test_two_zygotes_differ_in_memory_layout_and_one_is_replaced_in_time(forking: FromZygote) -> None:
+    where = "import ctypes; print(ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value)"
+    forking.zygotes = ZygotePool(lambda: forking._sandbox._zygote(preload=False), jobs=2)
     try:
         layouts = []
         for _ in range(4):
@@ -170,7 +179,7 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
     messy = (
         "import os\nif os.fork() == 0: os.setsid(); os.fork(); os.read(3, 1)\nopen(os.environ['TMPDIR'] + '/x', 'w')"
     )
-    forking.zygotes = Zygotes(lambda: forking._sandbox._zygote(preload=False), jobs=JOBS * 9 // 20)
+    forking.zygotes = ZygotePool(lambda: forking._sandbox._zygote(preload=False), jobs=JOBS * 9 // 20)
     with forking._start("", LIMITS) as first:  # starts the zygote
         first.end(grace_s=10)
     before, first_process = count(), forking.zygotes._current
@@ -180,7 +189,7 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
     after, zygote_process = count(), forking.zygotes._current
     # The zygote was replaced twice on the way, which leaves as many children and descriptors as before.
     assert after[1:] == before[1:]
-    assert after[0] <= before[0] + 1  # one may be opened by what else runs in this process; a leak would be two or more
+    assert after[0] <= before[0] + 1  # another thread of this process may open one; a leak would be two or more
     assert zygote_process is not None
     assert zygote_process is not first_process
     below = Path(f"/proc/{zygote_process.process.pid}/task/{zygote_process.process.pid}/children").read_text().split()
@@ -198,14 +207,12 @@ def test_a_zygote_that_dies_is_replaced(forking: FromZygote, run: Callable[..., 
     assert run(forking, "print(2)").output == "2\n"
 
 
-def test_a_zygote_that_cannot_be_had_is_no_reason_to_isolate_less(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*, preload: bool) -> zygote.Zygote:
+def test_without_a_zygote_workers_are_isolated_no_less(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*, preload: bool) -> pool.Zygote:
         raise StartError("it is broken")
 
     monkeypatch.setattr(sandbox, "_cold_because", "")
-    monkeypatch.setattr(sandbox, "zygotes", Zygotes(lambda: broken(preload=True)))
+    monkeypatch.setattr(sandbox, "zygotes", ZygotePool(lambda: broken(preload=True)))
     cold = []
     monkeypatch.setattr(sandbox, "_start", lambda *arguments: cold.append(arguments))
 
@@ -224,7 +231,7 @@ def test_a_step_of_confinement_that_fails_starts_nothing(forking: FromZygote, mo
         forking._start("print('ran')", LIMITS)
 
 
-def test_forked_hosts_share_their_parents_zygote_and_each_hears_its_own_answers(
+def test_forked_hosts_share_their_parents_zygote_and_each_gets_its_own_answers(
     forking: FromZygote, run: Callable[..., Ending], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(forking, "print('first')").output == "first\n"
@@ -251,7 +258,7 @@ def test_a_forked_host_whose_zygote_has_died_starts_its_own(forking: FromZygote,
 
 
 def _forked_host(holds: Callable[[], bool]) -> int:
-    """Fork a host that ends with status 0 if what it tries holds."""
+    """Fork a host that ends with status 0 if its check is true."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -262,15 +269,14 @@ def _forked_host(holds: Callable[[], bool]) -> int:
     return child
 
 
-def test_nothing_of_a_graded_answer_or_its_requests_reaches_the_next_worker(sandbox: Sandbox) -> None:
+def test_nothing_of_a_graded_answer_or_its_requests_reaches_the_next_worker(
+    sandbox: Sandbox, request: pytest.FixtureRequest
+) -> None:
     """The real zygote, with torch; the host's numbers for requests and a student's text both cross the channel."""
     assert sandbox.zygotes is not None, sandbox.notes
-    token = secrets.token_hex(24)
+    token = token_of(request, "token")
     worker, channel = serving(sandbox)
-    parts = [{"name": "answer", "text": f"{ANSWER}\n# {token}"}]
-    load = {"mode": "value", "parts": parts, "entry_point": "entry"}
-    channel.request(Kind.LOAD, load, deadline_s=time.monotonic() + 20)
-    channel.request(Kind.CALL, {"question": token}, deadline_s=time.monotonic() + 20)
+    asked(channel, f"{ANSWER}\n# {token}", token)
     neighbour = sandbox._fork(sandbox.zygotes, SEARCH, WITH_TORCH)  # while the first one still holds it
     worker.end(grace_s=10)
     later = sandbox._fork(sandbox.zygotes, SEARCH, WITH_TORCH)
@@ -310,10 +316,10 @@ print([m for m in sys.modules if m.startswith("course_lib")])
 """
 
 
-@pytest.mark.parametrize("level", some([1, 3], 1, name="levels of zygotes for graphs"))
+@pytest.mark.parametrize("level", some([1, OWN_CONFINED], 1, name="levels of zygotes for graphs"))
 def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_library(level: int) -> None:
     sandbox = opened(level)
-    zygotes = Zygotes(lambda: sandbox._zygote(preload=True))
+    zygotes = ZygotePool(lambda: sandbox._zygote(preload=True))
     try:
         first = sandbox._fork(zygotes, IMPORTED, WITH_TORCH).end(grace_s=20)
         zygotes.want("graphs")
@@ -326,7 +332,7 @@ def test_workers_for_graphs_find_the_compiler_imported_and_nothing_of_the_librar
     assert [e.output for e in (first, second, third)] == ["False False\n[]\n", "True False\n[]\n", "True True\n[]\n"]
 
 
-def test_a_worker_ends_as_it_wants_but_undoes_nothing_of_torchs() -> None:
+def test_a_worker_runs_its_exit_functions_but_not_those_of_torch() -> None:
     sandbox = opened(5)
     program = """
 import atexit, sys, weakref
@@ -341,7 +347,7 @@ print(sum(each.atexit for each in weakref.finalize._registry))
     assert ending == Ending("exited", 0, "1\nexited\nfinalized\n")
 
 
-def test_level_5_forks_as_well_and_lacks_what_is_masked() -> None:
+def test_level_5_forks_as_well_and_masks_modules() -> None:
     plain = opened(5)
     program = "import sys\nprint('torch' in sys.modules)\nimport course_lib.models"
     assert plain.zygotes is not None

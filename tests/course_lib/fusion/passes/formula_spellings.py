@@ -183,6 +183,11 @@ def _exponentials(x: Tensor) -> Tensor:
     return e / e.sum(-1, keepdim=True)
 
 
+def _softmax_over_both(x: Tensor) -> Tensor:
+    e = torch.exp(x - x.amax((0, 1), True))
+    return e / e.sum((0, 1), True)
+
+
 def _two_users(x: Tensor) -> Tensor:
     inner = x / math.sqrt(2)
     return x * 0.5 * (1 + torch.erf(inner)) + inner
@@ -241,6 +246,21 @@ LOOKALIKES: dict[str, tuple[Program, tuple[str, ...]]] = {
         lambda x, g, b: (x - x.mean(-1, True)) / torch.sqrt(x.var(0, False, True) + 1e-5),
         (),
     ),
+    "a mean with one more dimension": (
+        lambda x, g, b: (x - x.mean(-1, True)[None]) / torch.sqrt(x.var(-1, False, True) + 1e-5),
+        (),
+    ),
+    "eps below zero": (lambda x, g, b: (x - x.mean(-1, True)) * (x.var(-1, False, True) - 1e-5).rsqrt(), ("variance",)),
+    "the mean of another value": (
+        lambda x, g, b: (x - x.mean(-1, True)) / torch.sqrt((x * g).var(-1, False, True) + 1e-5),
+        (),
+    ),
+    "a sum over another number": (
+        lambda x, g, b: (x - x.sum(-1, True) / 5) / torch.sqrt(x.var(-1, False, True) + 1e-5),
+        ("literal",),
+    ),
+    "a value over itself": (lambda x, g, b: x * x / x * cdf(x), ()),
+    "nothing of another value": (lambda x, g, b: (x + 0.0 * g) * cdf(x), ()),  # but its NaN
     "root of the mean square": (lambda x, g, b: x * torch.rsqrt((x * x).mean(-1, True) + 1e-5), ()),
     "mean of squares less squared mean": (
         lambda x, g, b: (x - x.mean(-1, True)) / ((x * x).mean(-1, True) - x.mean(-1, True) ** 2 + 1e-5).sqrt(),
@@ -249,6 +269,7 @@ LOOKALIKES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "no maximum": (lambda x, g, b: _exponentials(x), ("overflow",)),
     "maximum of all": (lambda x, g, b: _softmax(x, x.max()), ("overflow",)),
     "maximum over another dimension": (lambda x, g, b: _softmax(x, x.amax(0, True)), ("overflow",)),
+    "two dimensions": (lambda x, g, b: _softmax_over_both(x), ("shape",)),
     "eps in the sum": (lambda x, g, b: torch.exp(x) / (torch.exp(x).sum(-1, keepdim=True) + 1e-9), ()),
     "logarithm": (
         lambda x, g, b: x - x.amax(-1, True) - torch.exp(x - x.amax(-1, True)).sum(-1, keepdim=True).log(),

@@ -1,7 +1,5 @@
 """LayerNorm becomes BatchNorm, which is another function, with statistics that were measured and not made up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +8,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib.errors import FusionError
-from course_lib.fusion import FusionResult, fuse, verify
-from course_lib.fusion.passes import LayerNormToBatchNorm
+from course_lib.fusion import FusionResult, fuse
+from course_lib.fusion.passes.layer_norm_to_batch_norm import LayerNormToBatchNorm
 from course_lib.graph import count_operators
+from course_lib.verify import verify
 from tests.course_lib.fusion.passes.rewrites import normal
 
 Tensor = torch.Tensor

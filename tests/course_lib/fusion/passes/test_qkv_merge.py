@@ -1,7 +1,5 @@
 """Projections of one tensor become one wider product, with the program's own parameters; look-alikes stay apart."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
@@ -13,10 +11,11 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from course_lib.fusion import FusionResult, fuse, verify
-from course_lib.fusion.passes import QkvMerge
+from course_lib.fusion import FusionResult, fuse
+from course_lib.fusion.passes.qkv_merge import QkvMerge
 from course_lib.graph import count_operators
-from course_lib.models import SelfAttention, TransformerConfig
+from course_lib.models.transformer import SelfAttention, TransformerConfig
+from course_lib.verify import verify
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
 Tensor = torch.Tensor
@@ -179,15 +178,14 @@ def test_our_attention_is_merged() -> None:
 
 
 def _hugging_face_bert(layers: int) -> nn.Module:
-    transformers = pytest.importorskip("transformers")
-    config = transformers.BertConfig(
-        vocab_size=50, hidden_size=8, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=16
-    )
+    from transformers import BertConfig, BertModel
+
+    sizes = {"vocab_size": 50, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16}
 
     class Hidden(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.bert = transformers.BertModel(config, add_pooling_layer=False)
+            self.bert = BertModel(BertConfig(num_hidden_layers=layers, **sizes), add_pooling_layer=False)
 
         def forward(self, tokens: Tensor) -> Tensor:
             hidden: Tensor = self.bert(tokens).last_hidden_state

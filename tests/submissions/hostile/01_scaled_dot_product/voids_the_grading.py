@@ -27,9 +27,10 @@ try:
 
     reply = worker.call_on_tensors
 
-    def forged(function, message):
-        body, tensors = reply(function, message)
-        return {**body, "aliases": [10**6, -7]}, tensors
+    def forged(*call):
+        result = reply(*call)
+        object.__setattr__(result.body, "aliases", (10**6, -7))
+        return result
 
     worker.call_on_tensors = forged
     stumble = False

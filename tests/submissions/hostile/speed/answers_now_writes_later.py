@@ -2,7 +2,7 @@
 call.
 
 Class: work hidden. Unprotected: grader timer gives full marks. Level: 5.
-Must get 0: the host reads places of the outputs, drawn by lot, before it stops the clock, and holds all of
+Must get 0: the host reads random places of the outputs before it stops the clock, and holds all of
 them against the reference.
 """
 

@@ -1,0 +1,155 @@
+"""Read what students handed in, each file once, and grade one hand-in into one record, readable or not."""
+
+import hashlib
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from autograder.classroom.notes import notes_for
+from autograder.classroom.submission import SubmissionError, parse_submission, read_bytes
+from autograder.exercises import find, of_assignment
+from autograder.host.exercise import Exercise
+from autograder.host.grading import grade_exercise, new_seed
+from autograder.host.judge import not_found, not_graded
+from autograder.host.records import GRADER_VERSION, ExerciseRecord, SandboxRecord, SubmissionRecord
+from autograder.host.sandbox import Sandbox
+
+Key = tuple[str, str, str, str]
+NOT_ENTERED = 0  # stands for the sandbox's level where no student code ran
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """One notebook of one student, `submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb`, as it was when it was read."""
+
+    assignment: str
+    student: str
+    path: Path
+    sha256: str  # of the file's bytes; of the reason, where they cannot be read
+    answers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by exercise id
+    reason: str = ""  # why it is not a notebook; empty if it is one
+    fault: str = ""  # a failure of ours while it was read; then it is not graded
+    notes: tuple[str, ...] = ()  # on corrections before it was read, e.g. of the notebook's name
+    repairs: tuple[str, ...] = ()  # notes on what was repaired to find the answers
+    notebook: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def key(self) -> Key:
+        """Return the key that this hand-in's record has in the journal."""
+        return (self.assignment, self.student, self.sha256, GRADER_VERSION)
+
+    def without_notebook(self) -> "HandedIn":
+        """Return all of it but the parsed notebook, which is too large to be kept for a whole class."""
+        return replace(self, notebook=None)
+
+    def grade(self, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
+        """Grade it; a notebook that cannot be read gets 0 and a sentence that says why."""
+        if self.fault:
+            return self.not_graded(self.fault)
+        if self.reason:
+            return self._same_for_all(not_found, self.reason, SandboxRecord(sandbox.level, tuple(sandbox.notes)))
+        return grade_answers(
+            self.assignment,
+            self.student,
+            self.answers,
+            submission_sha256=self.sha256,
+            sandbox=sandbox,
+            seed=self._own_seed(seed),
+            notes=(*self.notes, *self.repairs),
+        )
+
+    def _own_seed(self, seed: int) -> int:
+        """Return the seed of this hand-in: knowing its hidden cases helps neither a neighbour nor another try."""
+        digest = hashlib.sha256("\0".join([str(seed), *self.key]).encode("utf-8", "surrogateescape")).digest()
+        return int.from_bytes(digest[:8], "little") >> 1
+
+    def not_graded(self, sentence: str) -> SubmissionRecord:
+        """Return the record of a failure of ours: no points, none lost, and the next run tries again."""
+        return self._same_for_all(not_graded, sentence, SandboxRecord(NOT_ENTERED))
+
+    def _same_for_all(
+        self, outcome: Callable[[Exercise, str], ExerciseRecord], sentence: str, sandbox: SandboxRecord
+    ) -> SubmissionRecord:
+        exercises = (find(exercise_id, hidden=True) for exercise_id in of_assignment(self.assignment))
+        return SubmissionRecord(
+            assignment=self.assignment,
+            student=self.student,
+            submission_sha256=self.sha256,
+            sandbox=sandbox,
+            exercises=tuple(outcome(exercise, sentence) for exercise in exercises),
+            notes=(*self.notes, sentence),
+        )
+
+
+def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | None = None) -> HandedIn:
+    """Read, digest and parse the notebook at `path`, whatever it is, with the notes that lie in `quarantine`.
+
+    An empty file stands for one that was not handed in.
+    """
+    try:
+        content, reason = read_bytes(path), ""
+    except SubmissionError as error:
+        content, reason = b"", str(error)
+    sha256 = hashlib.sha256(reason.encode() or content).hexdigest()
+    notes = notes_for(path, quarantine, "" if reason else sha256) if quarantine else ()
+    read = HandedIn(assignment, student, path, sha256, reason=reason, notes=notes)
+    if reason:
+        return read
+    if not content.strip():
+        return replace(read, reason=nothing_handed_in(path))
+    try:
+        submission = parse_submission(content, path.name)
+    except SubmissionError as error:
+        return replace(read, reason=str(error))
+    except Exception as error:  # one hand-in must not stop the class
+        traceback.print_exc()
+        return replace(read, fault=f"A fault of the grader: {type(error).__name__}: {error}")
+    return replace(read, answers=submission.answers, repairs=submission.notes, notebook=submission.notebook)
+
+
+def nothing_handed_in(path: Path) -> str:
+    """Return the sentence about a notebook that is not there."""
+    return f"{path.name} was not handed in, or it is empty."
+
+
+def folders_handed_in(submitted: Path, assignments: Iterable[str]) -> list[Path]:
+    """Return the folders `submitted/STUDENT/ASSIGNMENT` of `assignments`, by assignment, then student."""
+    students = sorted(submitted.iterdir()) if submitted.is_dir() else []
+    folders = (student / assignment for assignment in sorted(assignments) for student in students)
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def handed_in(submitted: Path, assignments: Iterable[str], quarantine: Path | None = None) -> list[HandedIn]:
+    """Read all of `assignments` in nbgrader's folder `submitted`, and keep everything but the parsed notebooks."""
+    return [
+        read_hand_in(folder.name, folder.parent.name, folder / f"{folder.name}.ipynb", quarantine).without_notebook()
+        for folder in folders_handed_in(submitted, assignments)
+    ]
+
+
+def grade_answers(
+    assignment: str,
+    student: str,
+    answers: Mapping[str, str],
+    *,
+    submission_sha256: str,
+    sandbox: Sandbox,
+    seed: int | None = None,
+    notes: tuple[str, ...] = (),
+) -> SubmissionRecord:
+    """Grade the answers of one notebook, one exercise after the other."""
+    seed = new_seed() if seed is None else seed
+    exercises = tuple(
+        grade_exercise(find(exercise_id, hidden=True), answers, sandbox=sandbox, seed=seed)
+        for exercise_id in of_assignment(assignment)
+    )
+    return SubmissionRecord(
+        assignment=assignment,
+        student=student,
+        submission_sha256=submission_sha256,
+        sandbox=SandboxRecord(sandbox.level, tuple(sandbox.notes)),
+        exercises=exercises,
+        notes=notes,
+    )

@@ -1,0 +1,88 @@
+"""Export marks as nbgrader does, in a file that a spreadsheet reads whatever the roster holds, and as Canvas does.
+
+    nbgrader export --exporter autograder.classroom.nbgrader.export.CanvasExport --to canvas.csv
+
+nbgrader joins the cells with commas, so a comma in a name moves every mark behind it by a column, and a name that
+begins like a formula is one.
+
+Canvas finds a student by the number in the column ID, which is `lms_user_id` of the roster; whoever has none is left
+out of its file and named in the log. Columns and the second line follow Canvas's own export.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Assignment, Gradebook, MissingEntry
+from nbgrader.plugins import ExportPlugin
+
+from autograder.classroom.report.data import plain
+
+COLUMNS = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
+CANVAS_HEAD = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+POSSIBLE = "    Points Possible"
+
+
+class MarksExport(ExportPlugin):
+    """Write one row for each assignment and student; a student who handed in nothing has no time and 0 points."""
+
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file `to`, by default grades.csv."""
+        with Path(self.to or "grades.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            for assignment in gradebook.assignments:
+                if self.assignment and assignment.name not in self.assignment:
+                    continue
+                for student in gradebook.students:
+                    if not self.student or student.id in map(str, self.student):
+                        writer.writerow(_row(gradebook, assignment, student))
+
+
+def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[object]:
+    who = [plain(text or "") for text in (student.id, student.last_name, student.first_name, student.email)]
+    try:
+        found = gradebook.find_submission(assignment.name, student.id)
+    except MissingEntry:
+        return [assignment.name, assignment.duedate, "", *who, 0.0, 0.0, 0.0, assignment.max_score]
+    penalty = found.late_submission_penalty or 0.0
+    marks = (found.score, penalty, max(0.0, found.score - penalty), found.max_score)
+    return [assignment.name, assignment.duedate, found.timestamp, *who, *marks]
+
+
+class CanvasExport(ExportPlugin):
+    """Write one row for each student and one column for each assignment, with the points after the late penalty."""
+
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file `to`, by default canvas.csv."""
+        assignments = [a for a in gradebook.assignments if not self.assignment or a.name in self.assignment]
+        assignments.sort(key=lambda assignment: assignment.name)
+        possible = [f"{assignment.max_score:g}" for assignment in assignments]
+        with Path(self.to or "canvas.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([*CANVAS_HEAD, *(assignment.name for assignment in assignments)])
+            writer.writerow([POSSIBLE, *[""] * (len(CANVAS_HEAD) - 1), *possible])
+            writer.writerows(self._rows(gradebook, [assignment.name for assignment in assignments]))
+
+    def _rows(self, gradebook: Gradebook, assignments: list[str]) -> Iterator[list[str]]:
+        for student in sorted(gradebook.students, key=lambda one: one.id):
+            if self.student and student.id not in map(str, self.student):
+                continue
+            if not student.lms_user_id:
+                self.log.warning("%s has no lms_user_id in the roster and is left out of Canvas's file", student.id)
+                continue
+            name = ", ".join(part for part in (student.last_name, student.first_name) if part) or student.id
+            marks = [_points(gradebook, assignment, student) for assignment in assignments]
+            yield [plain(name), plain(student.lms_user_id), "", plain(student.id), "", *marks]
+
+
+def _points(gradebook: Gradebook, assignment: str, student: Any) -> str:
+    try:
+        submission = gradebook.find_submission(assignment, student.id)
+    except MissingEntry:
+        return ""  # Canvas leaves an empty cell as it is, where 0 would be a mark
+    return f"{max(0.0, submission.score - (submission.late_submission_penalty or 0.0)):g}"

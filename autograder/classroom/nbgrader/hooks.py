@@ -1,0 +1,139 @@
+"""List all that we change in nbgrader: classes of ours that its configuration names, and patches of its modules.
+
+`nbgrader_config.py` sets what `HOOKS` lists. `PATCHES` lists the names in nbgrader's modules that we replace while one
+of its steps runs; no other module may replace any. Jupyter reads the configuration when it starts, so this file loads
+neither torch nor the grader.
+"""
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from nbgrader import api
+from sqlalchemy import Engine, create_engine
+
+OURS = "autograder.classroom"
+MOST_DATABASES = 4  # whose engines are kept; a process grades one course, rarely more
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One setting of nbgrader that names code of ours, alone or among steps of its own."""
+
+    setting: str  # as in nbgrader_config.py: the class and its trait
+    value: str | tuple[str, ...]
+    why: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the dotted names of the setting."""
+        return (self.value,) if isinstance(self.value, str) else self.value
+
+
+HOOKS = (
+    Hook(
+        "ExchangeFactory.collect",
+        f"{OURS}.nbgrader.collect.CheckedCollect",
+        "everybody can write into the exchange's inbound folder: see whose a hand-in is before it is taken",
+    ),
+    Hook(
+        "ExchangeFactory.release_feedback",
+        f"{OURS}.nbgrader.feedback.ReleaseToEach",
+        "nbgrader stops at the first hand-in that did not come through the exchange",
+    ),
+    Hook(
+        "Autograde.exporter_class",
+        f"{OURS}.nbgrader.repair.SubmissionExporter",
+        "a submission that cannot be read becomes an empty one with a reason, instead of vanishing from the gradebook",
+    ),
+    Hook(
+        "Autograde.pre_convert_hook",
+        f"{OURS}.nbgrader.quarantine.before_autograde",
+        "nbgrader copies every file of a submission and follows links",
+    ),
+    Hook(
+        "Autograde.sanitize_preprocessors",
+        (
+            "nbgrader.preprocessors.ClearOutput",
+            f"{OURS}.nbgrader.repair.RepairMetadata",
+            "nbconvert.preprocessors.sanitize.SanitizeHTML",
+            "nbgrader.preprocessors.OverwriteKernelspec",
+            "nbgrader.preprocessors.OverwriteCells",
+            "nbgrader.preprocessors.CheckCellMetadata",
+        ),
+        "metadata is repaired instead of believed; HTML is escaped before our own report is added, which would be too",
+    ),
+    Hook(
+        "Autograde.autograde_preprocessors",
+        (
+            f"{OURS}.nbgrader.outside_kernel.GradeOutsideKernel",
+            "nbgrader.preprocessors.LimitOutput",
+            "nbgrader.preprocessors.SaveAutoGrades",
+            "nbgrader.preprocessors.AssignLatePenalties",
+        ),
+        "nbgrader would run the notebook in a kernel with the instructor's rights; the metadata, which none of these "
+        "steps changes, was checked at the end of the steps before, and is not checked again",
+    ),
+    Hook(
+        "GenerateFeedback.exporter_class",
+        f"{OURS}.nbgrader.feedback.FeedbackExporter",
+        "nbconvert compiles all templates of a page and colours all code again for each student",
+    ),
+    Hook(
+        "ExportApp.plugin_class",
+        f"{OURS}.nbgrader.export.MarksExport",
+        "nbgrader joins cells with commas, whatever stands in them",
+    ),
+    Hook(
+        "AssignLatePenalties.plugin_class",
+        f"{OURS}.nbgrader.late.LatePenalty",
+        "nbgrader's own takes everything or nothing",
+    ),
+    Hook(
+        "ZipCollectApp.extractor_plugin",
+        f"{OURS}.uploads.NotebookExtractor",
+        "nbgrader unpacks whatever an archive holds, of any size",
+    ),
+    Hook(
+        "ZipCollectApp.collector_plugin",
+        f"{OURS}.uploads.UploadCollector",
+        "nbgrader does not know the file names of Canvas and Moodle, nor the numbers of the roster",
+    ),
+)
+
+PATCHES = {
+    "nbgrader.api.create_engine": "nbgrader opens a dozen gradebooks for a hand-in, each with an engine of its own, "
+    "which would compile every statement again; its steps are told the database's address, and cannot be given one",
+}
+
+
+def install(config: Any) -> None:
+    """Set in nbgrader's configuration all that `HOOKS` lists."""
+    for hook in HOOKS:
+        part, trait = hook.setting.split(".")
+        config[part][trait] = hook.value if isinstance(hook.value, str) else list(hook.value)
+
+
+@contextmanager
+def kept_engine() -> Iterator[None]:
+    """Let `nbgrader.api.Gradebook` take the engine of the gradebook before, as long as the block lasts.
+
+    The engine keeps the statements compiled so far. Its connections are not kept: closing a gradebook closes them, and
+    the next one opens the database again.
+
+    >>> with kept_engine():
+    ...     course.api.autograde("04_fx_capture", "ada")
+    """
+    before = api.create_engine
+    api.create_engine = _engine
+    try:
+        yield
+    finally:
+        api.create_engine = before
+
+
+@functools.lru_cache(MOST_DATABASES)
+def _engine(url: str, *, echo: bool, future: bool) -> Engine:
+    return create_engine(url, echo=echo, future=future)

@@ -1,0 +1,55 @@
+"""Keep notes about a hand-in outside of it, bound to its content: another file under the same name has none."""
+
+import hashlib
+import json
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+NOTES = "notes.json"
+
+
+def write_notes(notebook: Path, quarantine: Path, sentences: Iterable[str], names: Iterable[str] = ()) -> None:
+    """Note `sentences` about this very notebook, in place of earlier ones.
+
+    `names` are those of the files that were handed in instead of it.
+    """
+    noted = {"sha256": digest_of(notebook), "notes": list(sentences), "names": list(names)}
+    file = _file(notebook, quarantine)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(noted))
+
+
+def notes_for(notebook: Path, quarantine: Path, sha256: str = "") -> tuple[str, ...]:
+    """Return the notes about this very notebook; none if another one was handed in since.
+
+    `sha256` is the digest of the notebook where the caller knows it.
+    """
+    return tuple(_noted(notebook, quarantine, sha256)["notes"])
+
+
+def other_names(notebook: Path, quarantine: Path) -> tuple[str, ...]:
+    """Return the names of the files that were handed in instead of this very notebook; none if it had its own."""
+    return tuple(_noted(notebook, quarantine)["names"])
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a regular file, which is not reached through a link; of anything else an empty string."""
+    try:
+        regular = stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if regular else ""
+
+
+def _noted(notebook: Path, quarantine: Path, sha256: str = "") -> dict[str, list[str]]:
+    nothing: dict[str, list[str]] = {"notes": [], "names": []}
+    try:
+        noted = json.loads(_file(notebook, quarantine).read_text())
+    except (OSError, ValueError):
+        return nothing
+    return nothing | noted if noted["sha256"] == (sha256 or digest_of(notebook)) else nothing
+
+
+def _file(notebook: Path, quarantine: Path) -> Path:
+    return quarantine / notebook.parent.parent.name / notebook.parent.name / NOTES

@@ -1,0 +1,61 @@
+"""Write the class report as data: JSON for programs, CSV for spreadsheets. The page says all that is in it."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from autograder.classroom.report.environment import Environment
+from autograder.classroom.report.summary import ClassSummary
+from autograder.host.report.safe_text import one_line
+
+SCHEMA = "fusion-course/class/1"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins with one of these is run by a spreadsheet
+COLUMNS = (
+    "student",
+    "assignment",
+    "exercise",
+    "status",
+    "check",
+    "category",
+    "hidden",
+    "check_status",
+    "points",
+    "max_points",
+    "message",
+)
+
+
+def class_json(summary: ClassSummary, *, title: str, environment: Environment) -> str:
+    """Return the whole summary as one JSON document, with every student's records."""
+    data = {"schema": SCHEMA, "title": title, "environment": dict(environment.facts), **asdict(summary)}
+    return json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False)
+
+
+def checks_csv(summary: ClassSummary) -> str:
+    """Return one line for each student and check, with a head; half surrogates and control characters are replaced."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    writer.writerows(_rows(summary))
+    return text.getvalue()
+
+
+def _rows(summary: ClassSummary) -> Iterator[list[object]]:
+    for student in summary.students:
+        for record in student.submissions:
+            for e in record.exercises:
+                where = [_cell(student.name), record.assignment, _cell(e.id), str(e.status)]
+                for c in e.checks:
+                    about = [_cell(c.name), _cell(c.category), c.hidden, str(c.status), c.points, c.max_points]
+                    yield [*where, *about, _cell(c.message)]
+
+
+def _cell(text: str) -> str:
+    return plain(one_line(text, limit=400))
+
+
+def plain(text: str) -> str:
+    """Return `text` so that no spreadsheet takes it for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,0 +1,109 @@
+"""Write the class report as text for a terminal."""
+
+from collections.abc import Iterator
+
+from autograder.classroom.report.attention import URGENCY_WORDS
+from autograder.classroom.report.environment import Environment
+from autograder.classroom.report.summary import BINS, ClassSummary
+from autograder.host.records import ExerciseRecord, ExerciseStatus
+from autograder.host.report.safe_text import one_line
+from autograder.host.report.wording import discrimination_word, marks, number, status_word
+
+BAR_CHARACTERS = 20
+
+
+def class_text(summary: ClassSummary, *, title: str, environment: Environment) -> str:
+    """Return the class report in plain text, with all that the page says about the class as a whole."""
+    sections = (
+        [title, "=" * len(title), _key_numbers(summary)],
+        ["Students", *_students(summary)],
+        ["Exercises", *_exercises(summary)],
+        ["Checks: passed by how many, and discrimination (see the page)", *_checks(summary)],
+        ["What several students got wrong", *_misconceptions(summary)],
+        ["Distribution", *_distribution(summary)],
+        ["What needs a person", *_attention(summary)],
+        ["Where it was graded", *_where(summary, environment)],
+    )
+    return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
+
+
+def _key_numbers(summary: ClassSummary) -> str:
+    return (
+        f"{len(summary.students)} students · mean {summary.mean_percent:.0f} % · "
+        f"median {summary.median_percent:.0f} % · {len(summary.attention)} things to look at"
+    )
+
+
+def _students(summary: ClassSummary) -> Iterator[str]:
+    names = [one_line(s.name, limit=28) for s in summary.students]
+    width = max((len(n) for n in names), default=0)
+    heads = [e.id[:22] for e in summary.exercises]
+    yield f"  {'':<{width}}  {'points':>11}       {'  '.join(f'{head:>22}' for head in heads)}"
+    for name, student in zip(names, summary.students, strict=True):
+        cells = "  ".join(f"{_cell(cell):>22}" for cell in student.exercises)
+        points = marks(student.points, student.max_points)
+        yield f"  {name:<{width}}  {points:>11} {student.percent:>3} % {cells}"
+
+
+def _cell(record: ExerciseRecord | None) -> str:
+    if record is None:
+        return "not handed in"
+    if record.status is ExerciseStatus.GRADER_ERROR:
+        return "not graded"
+    return f"{status_word(record)} {marks(record.points, record.max_points)}".strip()
+
+
+def _exercises(summary: ClassSummary) -> Iterator[str]:
+    for e in summary.exercises:
+        yield (
+            f"  {e.id:<26} {e.kind:<9} mean {number(round(e.mean, 1)):>4} of {number(e.max_points):<4}"
+            f" full marks {e.full} of {e.handed_in}"
+        )
+
+
+def _checks(summary: ClassSummary) -> Iterator[str]:
+    exercise = ""
+    for check in summary.checks:
+        if check.exercise != exercise:
+            exercise = check.exercise
+            yield f"  {exercise}"
+        assessed = check.passed + check.failed + check.error
+        label = f"{one_line(check.name, limit=46)}{' (hidden)' if check.hidden else ''}"
+        told = discrimination_word(check.discrimination)
+        yield f"    {_bar(check.passed, assessed)} {check.passed:>3} of {assessed:<3} {told:>5}  {label}"
+
+
+def _misconceptions(summary: ClassSummary) -> Iterator[str]:
+    if not summary.misconceptions:
+        yield "  nothing that two students have in common"
+    for m in summary.misconceptions:
+        yield f"  {len(m.students):>3} students · {m.exercise} · {one_line(m.check, limit=60)}"
+        yield f"      {one_line(m.sentence, limit=200)}"
+
+
+def _distribution(summary: ClassSummary) -> Iterator[str]:
+    most = max(summary.bins, default=0)
+    for i, count in enumerate(summary.bins):
+        last = 100 if i == BINS - 1 else (i + 1) * 100 // BINS - 1
+        yield f"  {i * 100 // BINS:>3}–{last:<3} % {_bar(count, most)} {count}"
+
+
+def _attention(summary: ClassSummary) -> Iterator[str]:
+    if not summary.attention:
+        yield "  nothing"
+    for entry in summary.attention:
+        word = URGENCY_WORDS[entry.urgency]
+        where = f"{one_line(entry.student)} · {one_line(entry.where)}"
+        yield f"  [{word:<6}] {where}: {one_line(entry.sentence, limit=400)}"
+
+
+def _where(summary: ClassSummary, environment: Environment) -> Iterator[str]:
+    for level, notes in summary.sandboxes:
+        yield f"  sandbox level {level}{''.join(f'; {one_line(note)}' for note in notes)}"
+    for name, value in environment.facts:
+        yield f"  {one_line(name)}: {one_line(value)}"
+
+
+def _bar(value: float, whole: float) -> str:
+    filled = round(BAR_CHARACTERS * value / whole) if whole else 0
+    return "█" * filled + "·" * (BAR_CHARACTERS - filled)

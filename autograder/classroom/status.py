@@ -1,0 +1,38 @@
+"""Define the exit statuses of the commands, and the errors that end a command with a sentence.
+
+An error that is said to a person carries its status as `exit_code`, as in click. Only `run_command` prints one.
+"""
+
+import sys
+from collections.abc import Callable
+
+DONE, DIFFERENT, WRONG_USAGE, REFUSED, OUR_FAILURE = 0, 1, 2, 3, 4
+
+
+class CommandError(Exception):
+    """End a command; the message is a sentence that says why and what to do."""
+
+    exit_code = OUR_FAILURE
+
+
+class UsageError(CommandError):
+    """What was asked for does not exist, or does not go together."""
+
+    exit_code = WRONG_USAGE
+
+
+def run_command(name: str, command: Callable[[], int]) -> int:
+    """Run `command` and return its exit status; an error said to a person is printed as `name: sentence`.
+
+    Errors without `exit_code` are faults of the program and are raised, except those of the operating system.
+    """
+    try:
+        return command()
+    except BrokenPipeError:
+        return OUR_FAILURE
+    except Exception as error:
+        status = getattr(error, "exit_code", OUR_FAILURE if isinstance(error, OSError) else None)
+        if status is None:
+            raise
+        print(f"{name}: {error}", file=sys.stderr)
+        return int(status)

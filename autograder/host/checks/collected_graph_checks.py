@@ -1,0 +1,124 @@
+"""Answers that collect graphs: a program of the host's goes into the worker, and the graphs come back as data.
+
+What they are is decided by running them: each graph has to be the piece of the program that the host knows it to be.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from autograder.host import comparison, shared_inputs
+from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.channel import MalformedAnswerError
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.callable import Case, as_tuple, placed
+from autograder.host.kinds.captured import CapturedAnswer
+from autograder.host.session import AnswerFailedError
+from autograder.protocol import Result
+from autograder.protocol.requests.captured import Collect, CollectedGraphs
+from autograder.protocol.requests.graph import WrittenGraph
+
+MAX_GRAPHS = 20
+MAX_NODES = 200
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One graph that has to be there: a function of its inputs, in the order in which the program names them."""
+
+    formula: Callable[..., Any]
+    inputs: tuple[tuple[int, ...], ...]  # shapes
+
+
+@dataclass(frozen=True)
+class Source:
+    """A program as text, which the worker runs, and what the host knows of it."""
+
+    name: str  # of the function; completes "For ..."
+    text: str
+    formula: Callable[..., torch.Tensor]  # of a whole call
+    calls: Callable[..., Sequence[Case]]  # drawn with a `Draw`
+    pieces: Sequence[Piece] = field(default=())
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The results and graphs that came back."""
+
+    results: tuple[torch.Tensor, ...]
+    graphs: tuple[Artifact, ...]
+    shapes: tuple[tuple[tuple[int, ...], ...], ...]  # what the answer says of each graph's example inputs
+
+
+def collect(answer: CapturedAnswer, source: Source, cases: Sequence[Case]) -> Collected:
+    """Let the answer collect the graphs of one program on some calls."""
+    tensors: list[torch.Tensor] = []
+    calls = tuple(placed(case.args, case.kwargs, tensors) for case in cases)
+    reply, _ = answer.student.call(Collect("", source.text, source.name, calls), tensors)
+    return _read(reply)
+
+
+def _read(reply: Result[CollectedGraphs]) -> Collected:
+    count, graphs = reply.body.results, reply.body.graphs
+    if count > len(reply.tensors):
+        raise MalformedAnswerError("The worker sent a reply of another form.")
+    if len(graphs) > MAX_GRAPHS:
+        raise CheckFailedError(f"{len(graphs)} graphs were collected; no program here has more than {MAX_GRAPHS}.")
+    results, rest = reply.tensors[:count], list(reply.tensors[count:])
+    artifacts = []
+    for entry in graphs:
+        own = rest[: len(entry.paths)]
+        del rest[: len(entry.paths)]
+        try:
+            artifacts.append(read_artifact(Result(WrittenGraph(entry.graph, entry.paths), own), max_nodes=MAX_NODES))
+        except ArtifactRefusedError as error:
+            raise CheckFailedError(f"In a graph that was collected: {error}") from None
+    shapes = tuple(entry.shapes for entry in graphs)
+    return Collected(tuple(map(shared_inputs.to_torch, results)), tuple(artifacts), shapes)
+
+
+def require_results(found: Collected, source: Source, cases: Sequence[Case]) -> None:
+    """Raise `CheckFailedError` unless there is one result a call, and each is what the program gives."""
+    if len(found.results) != len(cases):
+        raise CheckFailedError(
+            f"For `{source.name}`: {len(found.results)} results came back from {len(cases)} calls; expected one a call."
+        )
+    for number, (result, case) in enumerate(zip(found.results, cases, strict=True)):
+        eager = source.formula(*case.args, **case.kwargs)
+        double = {name: a.double() for name, a in case.kwargs.items()}
+        truth = source.formula(*(a.double() for a in case.args), **double)
+        comparison.require_close(result, truth, eager, f"For `{source.name}`: the result of call {number}")
+
+
+def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, draw: Any) -> None:
+    """Raise `CheckFailedError` unless the graphs are the program's pieces, in order, by what they compute."""
+    if len(found.graphs) != len(source.pieces):
+        raise CheckFailedError(
+            f"For `{source.name}`: {len(found.graphs)} graphs were collected; Dynamo makes {len(source.pieces)} of it."
+        )
+    for number, (artifact, piece) in enumerate(zip(found.graphs, source.pieces, strict=True)):
+        inputs = [draw.normal(*shape) for shape in piece.inputs]
+        where = f"For `{source.name}`: graph {number}"
+        try:
+            reply = answer.run(artifact, inputs)
+        except AnswerFailedError as error:
+            raise CheckFailedError(f"{where} does not run on inputs of its shapes: {error.message}") from None
+        eagers = as_tuple(piece.formula(*inputs))
+        truths = as_tuple(piece.formula(*(i.double() for i in inputs)))
+        if len(reply.outputs) != len(eagers):
+            raise CheckFailedError(f"{where} gives {len(reply.outputs)} outputs; the program's has {len(eagers)}.")
+        for output, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
+            comparison.require_close(output, truth, eager, f"{where}: an output")
+
+
+def require_shapes(found: Collected, source: Source) -> None:
+    """Raise `CheckFailedError` unless the shapes of the example inputs stand beside each graph."""
+    for number, (kept, piece) in enumerate(zip(found.shapes, source.pieces, strict=False)):
+        shapes, expected = list(map(list, kept)), list(map(list, piece.inputs))
+        if shapes != expected:
+            raise CheckFailedError(
+                f"For `{source.name}`: graph {number} was kept with the shapes {str(shapes)[:80]}; its example inputs "
+                f"have {expected}."
+            )

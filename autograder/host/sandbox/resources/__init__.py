@@ -1,0 +1,7 @@
+"""What one worker holds on this machine: a user, a control group, a private folder and memory."""
+
+from autograder.host.sandbox.resources.cgroup import Group, Hierarchy, find_hierarchy
+from autograder.host.sandbox.resources.users import ThrowawayUser
+from autograder.host.sandbox.resources.worker_resources import Resources
+
+__all__ = ["Group", "Hierarchy", "Resources", "ThrowawayUser", "find_hierarchy"]

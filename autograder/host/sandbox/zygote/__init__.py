@@ -1,0 +1,6 @@
+"""The host's side of the zygote; `autograder/README.md` describes how a worker is forked."""
+
+from autograder.host.sandbox.zygote.forked_worker import ForkedWorker
+from autograder.host.sandbox.zygote.pool import Zygote, ZygotePool
+
+__all__ = ["ForkedWorker", "Zygote", "ZygotePool"]

@@ -1,0 +1,129 @@
+"""Check one answer from a notebook: the visible checks, in the worker and sandbox of grading, shown as a report."""
+
+import functools
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Self
+
+from autograder.exercises import UnknownExerciseError as NotAnExerciseError
+from autograder.exercises import find
+from autograder.host.exercise import Exercise
+from autograder.host.grading import grade_exercise, new_seed, untouched
+from autograder.host.records import ExerciseRecord, ExerciseStatus
+from autograder.host.report import exercise_html, exercise_text
+from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.practice.cell_source import cell_source, require_gradable
+from autograder.practice.errors import NoSourceError, NotForGradingError, UnknownExerciseError
+from autograder.practice.history import remember
+
+NO_SANDBOX_LEVEL = 5
+NOT_A_TRY = (ExerciseStatus.NOT_FOUND, ExerciseStatus.GRADER_ERROR)
+
+
+class Score(float):
+    """Points earned in the visible checks: a float that a notebook shows as the report and a terminal as its text."""
+
+    record: ExerciseRecord
+    notes: tuple[str, ...]
+    of_the_cell: float  # its share of all points of the exercise, including hidden ones
+
+    def __new__(cls, record: ExerciseRecord, notes: Sequence[str] = (), *, points: float | None = None) -> Self:
+        """Return a score of `record.points`; `notes` are sentences to show below the marks.
+
+        `points` are those of the whole exercise, by default of its visible checks.
+        """
+        score = super().__new__(cls, record.points)
+        score.record, score.notes = record, tuple(notes)
+        share = record.points / record.max_points if record.max_points else 0.0
+        score.of_the_cell = share * (record.max_points if points is None else points)
+        return score
+
+    def __str__(self) -> str:
+        return exercise_text(self.record, notes=self.notes)
+
+    def _repr_html_(self) -> str:
+        return exercise_html(self.record, notes=self.notes)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the report in IPython, but a bare number where nbgrader reads it back.
+
+        nbgrader's Validate button calls a cell failed that shows fewer points than the cell has, and those include
+        hidden checks. So an answer that passes all visible checks shows all points there. It gives no marks.
+        """
+        printer.text(repr(self.of_the_cell) if "NBGRADER_EXECUTION" in os.environ else str(self))
+
+    def __reduce__(self) -> tuple[type[float], tuple[float]]:
+        return float, (float(self),)
+
+
+def check(exercise_id: str, answer: object) -> Score:
+    """Run the visible checks of one exercise on the cell that defines `answer`, and show what passed and what failed.
+
+        >>> check("01_scaled_dot_product", scaled_dot_product)
+
+    Inputs are random in each call. The result counts nowhere: marks come from the grader, which adds hidden checks.
+
+    Errors: `UnknownExerciseError` for an unknown id, `NoSourceError` if `answer` is not a function you wrote,
+    `NotGradableError` if its cell needs the notebook, `NotForGradingError` inside `nbgrader autograde`.
+    """
+    if os.environ.get("NBGRADER_EXECUTION") == "autograde":
+        raise NotForGradingError(
+            "check shows practice results and gives no marks; grade with the settings in nbgrader_config.py."
+        )
+    try:
+        exercise = find(exercise_id)
+    except NotAnExerciseError as error:
+        raise UnknownExerciseError(str(error)) from None
+    answers = _answers(exercise, answer)
+    nothing = untouched(exercise, answers)
+    if nothing is not None:  # without opening a sandbox, which takes a second or two
+        return Score(nothing, (*_hint_note(exercise, nothing), *_hidden_note(exercise)), points=exercise.points)
+    sandbox = _sandbox()
+    record = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed(), show_speed=True)
+    if record.status not in NOT_A_TRY:
+        remember(record)
+    notes = (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox))
+    return Score(record, notes, points=exercise.points)
+
+
+@functools.cache
+def _sandbox() -> Sandbox:
+    """Return the strongest isolation here, probed once; without any, your own code still runs on your own machine."""
+    return open_sandbox(trust=True)
+
+
+def _answers(exercise: Exercise, answer: object) -> dict[str, str]:
+    """Return the text of the answer's cell, and of the exercises it needs, as far as this session has run them."""
+    answers = {exercise.id: cell_source(answer)}
+    require_gradable(answers[exercise.id])
+    session = vars(sys.modules["__main__"])
+    for needed in exercise.needs:
+        try:
+            answers[needed] = cell_source(session.get(find(needed).entry_point))
+        except NoSourceError:
+            continue  # the answer fails on the missing name, and the report gives the name
+    return answers
+
+
+def _hint_note(exercise: Exercise, record: ExerciseRecord) -> list[str]:
+    """Return a sentence on how to get hints, once a check failed."""
+    if not exercise.hints or record.status in NOT_A_TRY or record.points == record.max_points:
+        return []
+    return [f'Stuck? `hint("{exercise.id}")` tells what to look at (`from autograder.practice import hint`).']
+
+
+def _hidden_note(exercise: Exercise) -> list[str]:
+    """Return one sentence on the hidden checks: categories where this installation knows them, else only the points."""
+    if exercise.hidden_points <= 0:
+        return []
+    hidden = (c.category for c in find(exercise.id, hidden=True).checks if c.hidden)
+    about = ", ".join(dict.fromkeys(hidden))
+    topics = f" on {about}" if about else ", on cases not shown here"
+    return [f"Grading adds hidden checks worth {exercise.hidden_points:g} points{topics}."]
+
+
+def _sandbox_note(sandbox: Sandbox) -> list[str]:
+    if sandbox.level < NO_SANDBOX_LEVEL:
+        return []
+    return ["There is no sandbox here, so your code ran unprotected: fine for your own code, not for anyone else's."]

@@ -1,0 +1,55 @@
+"""Rounds under the host's clock: the loaded function, called on several problems in one request."""
+
+from dataclasses import dataclass
+
+from autograder.protocol.contract import Done, Request
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies in a block of a GPU's memory."""
+
+    first_byte: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a GPU's memory, whose descriptor comes with the message."""
+
+    size_bytes: int
+    outputs: tuple[Place, ...]
+    inputs: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class LendOutputs(Request[Done]):
+    """Lend memory for outputs: the tensors of the message, or those in a block; `each` of them a problem."""
+
+    each: int
+    block: Block | None = None
+
+
+@dataclass(frozen=True)
+class HoldInputs(Request[Done]):
+    """Keep the inputs of the next round, where nothing in the worker could begin early."""
+
+
+@dataclass(frozen=True)
+class RunRound(Request[Done]):
+    """Call the function on every problem."""
+
+    problems: int
+    """How many; the inputs are shared equally among them, in their order."""
+    into: bool
+    """Whether the function takes the outputs after its inputs and writes there."""
+    skip: bool
+    """Call nothing, and deliver all the same: so the host learns what a round costs by itself."""
+    deliver: bool
+    """Copy the results to the host's memory in the round itself; otherwise `FetchOutputs` does so later."""
+
+
+@dataclass(frozen=True)
+class FetchOutputs(Request[Done]):
+    """Copy the results of the last round to the host's memory."""

@@ -1,0 +1,41 @@
+"""Call an answer that is a function from plain data to plain data."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from autograder.protocol import Json, Result
+from autograder.protocol.requests.value import Ask, Value
+from autograder.worker.failures import AnswerError
+from autograder.worker.handlers import Handlers, Tensors
+
+
+class NotPlainDataError(AnswerError):
+    """A value answer holds something other than None, bool, int, float, str, list, tuple and dict."""
+
+
+def value_answer(entry: Callable[..., Any]) -> Handlers:
+    """Return what an answer of this kind serves."""
+
+    def ask(request: Ask, _: Tensors) -> Result[Value]:
+        return Result(Value(plain_data(entry(request.question), "the result")))
+
+    return {Ask: ask}
+
+
+def plain_data(value: object, where: str) -> Json:
+    """Return `value` as JSON takes it; raises `NotPlainDataError`, naming `where`, for what is none."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        if not math.isfinite(value):
+            raise NotPlainDataError(f"{where} is {value}; only finite numbers can be answers.")
+        return value
+    if type(value) in (list, tuple):
+        return [plain_data(item, f"{where}[{i}]") for i, item in enumerate(value)]  # type: ignore[arg-type, var-annotated]
+    if type(value) is dict and all(type(key) is str for key in value):
+        return {key: plain_data(item, f"{where}[{key!r}]") for key, item in value.items()}
+    raise NotPlainDataError(
+        f"{where} is a {type(value).__name__}; "
+        "answer with None, bool, int, float, str, and lists and dicts (with str keys) of them."
+    )

@@ -1,0 +1,1 @@
+"""Random programs and formulas, the results that are required of them, and one trial of each."""

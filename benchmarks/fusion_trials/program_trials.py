@@ -1,0 +1,86 @@
+"""Try one generated program: fuse it, compare it with itself, and record the outcome."""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from benchmarks.fusion_trials.generated_programs import Program, generate
+from course_lib.fusion import PASSES, FusionResult, GraphPass, fuse
+from course_lib.fusion.passes.layer_norm_to_batch_norm import LayerNormToBatchNorm
+from course_lib.verify import verify
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Hold the outcome of one program."""
+
+    number: int
+    program: Program
+    refused: bool = False  # by PyTorch, before any pass
+    fused: bool = False  # by the pass that its seed is for
+    wrong: str = ""  # how it differs after fusing
+    explanation: str = ""  # why it was not fused
+
+
+def try_out(number: int) -> Outcome:
+    """Generate program `number`, fuse it and compare."""
+    program = generate(number)
+    try:
+        with torch.no_grad():
+            copy.deepcopy(program.module)(*(value.clone() for value in program.inputs))
+    except (RuntimeError, TypeError, ValueError):  # an edit may mix types that PyTorch does not mix
+        return Outcome(number, program, refused=True)
+    passes = _passes(program)
+    result = fuse(program.module, program.inputs, passes, level="lossy")
+    fused = result.num_matches_by_pass[program.seed.name] > 0
+    return Outcome(number, program, False, fused, _difference(program, result), result.explain())
+
+
+def _passes(program: Program) -> list[GraphPass]:
+    """Return the default passes and the pass that the seed is for, in the order of the library.
+
+    A lossy pass comes first: the program is compared with one in which LayerNorm was exchanged as it was written, and a
+    BatchNorm that is called twice has seen two batches.
+    """
+    calibration = [program.inputs] if program.mode == "eval" else []
+    chosen = [cls for cls in PASSES.values() if cls.by_default or cls.name == program.seed.name]
+    chosen.sort(key=lambda cls: cls.level == "exact")
+    return [LayerNormToBatchNorm(calibration=calibration) if cls is LayerNormToBatchNorm else cls() for cls in chosen]
+
+
+def _difference(program: Program, result: FusionResult) -> str:
+    modes, dtypes = (program.mode,), (torch.float64,)
+    lossy = result.num_matches_by_pass.get(LayerNormToBatchNorm.name, 0) > 0
+    reference = _with_batch_norm(program) if lossy else program.module
+    report = verify(reference, result.graph_module, program.inputs, modes=modes, dtypes=dtypes)
+    return "" if report.passed else f"{report}\n{result.graph_module.code}"
+
+
+class _Rows(nn.BatchNorm1d):
+    """Apply BatchNorm over the last dimension, with the statistics of its first input."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002  # PyTorch's name
+        rows = input.flatten(0, -2)
+        if not self.training and not self.num_batches_tracked:
+            assert self.running_mean is not None
+            assert self.running_var is not None
+            self.running_mean.copy_(rows.mean(0).detach())
+            self.running_var.copy_(rows.var(0, correction=0).detach())
+            self.num_batches_tracked.fill_(1)  # type: ignore[union-attr]  # it keeps statistics
+        return super().forward(rows).reshape(input.shape)
+
+
+def _with_batch_norm(program: Program) -> nn.Module:
+    """Return the program with BatchNorm in place of its LayerNorm."""
+    twin = copy.deepcopy(program.module)
+    norm = twin.norm
+    assert isinstance(norm, nn.LayerNorm)
+    rows = _Rows(norm.normalized_shape[0], norm.eps).double().train(norm.training)
+    rows.weight, rows.bias = norm.weight, norm.bias
+    twin.norm = rows
+    if program.mode == "eval":
+        with torch.no_grad():
+            twin(*(value.clone() for value in program.inputs))
+    return twin

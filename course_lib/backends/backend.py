@@ -1,0 +1,68 @@
+"""A target as a backend for `torch.compile`, for inference and for training."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import fx
+
+from course_lib.backends.aten import compiled_ahead
+from course_lib.backends.cache import CompileCache
+from course_lib.backends.compiled_part import Compiled
+from course_lib.backends.lowered_graph import Lowered, lower
+from course_lib.backends.lowering_report import Report
+from course_lib.backends.prices import Prices
+from course_lib.backends.target import Target
+from course_lib.errors import BackendError
+
+
+class Backend:
+    """A backend for `torch.compile` that gives a target what it can compute of each graph, and keeps a report.
+
+        backend = Backend(ToyTarget())
+        compiled = torch.compile(model, backend=backend)
+        compiled(x).sum().backward()
+        backend.report()
+
+    AOTAutograd cuts what has gradients into a forward and a backward graph; each is lowered by itself, so training
+    works. When sizes change, `torch.compile` asks for a new graph, first with these sizes, then with symbols in their
+    place; a part of a graph with symbols is compiled when it is called, once for each kind of inputs.
+
+    `graphs` are the lowered graphs in the order in which they came, and `names` tells for each whether it is a
+    "forward", a "backward" or an "inference" graph. Nothing is registered anywhere: pass the object itself.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        prices: Prices | None = None,
+        cache: CompileCache[Compiled] | None = None,
+    ) -> None:
+        if not isinstance(target, Target):
+            raise BackendError(f"Backend takes a Target, such as ToyTarget(); got {target!r}.")
+        self.target = target
+        self.prices = Prices() if prices is None else prices
+        self.cache: CompileCache[Compiled] = CompileCache() if cache is None else cache
+        self.graphs: list[Lowered] = []
+        self.names: list[str] = []
+        self._compile = compiled_ahead(*(self._lowering(name) for name in ("forward", "backward", "inference")))
+
+    def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        """Return a function that computes the graph that Dynamo captured."""
+        return self._compile(gm, example_inputs)
+
+    def report(self) -> Report:
+        """Return a report on all graphs that were captured so far."""
+        return Report(self.target.name, tuple(self.names), tuple(self.graphs), self.cache.hits, self.cache.misses)
+
+    def __repr__(self) -> str:
+        return f"Backend for {self.target.name}: {len(self.graphs)} graphs so far; see report() for more"
+
+    def _lowering(self, name: str) -> Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
+        def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+            lowered = lower(gm, example_inputs, self.target, prices=self.prices, cache=self.cache)
+            self.graphs.append(lowered)
+            self.names.append(name)
+            return lowered
+
+        return compile_graph

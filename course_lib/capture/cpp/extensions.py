@@ -1,0 +1,144 @@
+"""Compile the C++ programs of this folder against the installed torch, run them, and load their passes."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+from torch.jit import _pickle
+
+from course_lib.errors import CaptureError
+
+TORCH = Path(torch.__file__).parent
+
+
+def build(source: Path, target: Path, options: Sequence[str]) -> None:
+    """Compile one source with g++ into a program or a library, unless there is one that is newer than the source.
+
+    Raises `CaptureError` if there is no g++, or it fails.
+    """
+    if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
+        return
+    compiler = shutil.which("g++")
+    if compiler is None:
+        raise CaptureError(
+            f"There is no g++ on this machine to compile {source.name}; install it (Debian: apt-get install g++)."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}")  # so that no process runs an unfinished program
+    answer = subprocess.run(
+        [compiler, *_options(), *options, source, "-o", unfinished, *_libraries()],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        raise CaptureError(f"g++ could not compile {source.name}: {answer.stderr.strip()[:600]}")
+    unfinished.replace(target)
+
+
+def _options() -> list[str]:
+    include = TORCH / "include"
+    new_strings = int(torch.compiled_with_cxx11_abi())  # g++ and torch must use the same layout of std::string
+    paths = [f"-I{include}", f"-I{include / 'torch' / 'csrc' / 'api' / 'include'}"]
+    return ["-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={new_strings}", *paths]
+
+
+def _libraries() -> list[str]:
+    folder = TORCH / "lib"
+    return [f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltorch", "-ltorch_cpu", "-lc10"]
+
+
+RUNNER_SOURCE = Path(__file__).parent / "run_saved.cpp"
+Kind = Literal["script", "package"]
+RUN_TIMEOUT_S = 120
+# Functions by which C++ pickles a list of one type; each returns the list that it is given.
+LISTS = [getattr(_pickle, f"build_{kind}list") for kind in ("tensor", "int", "double", "bool")]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Run saved programs of one kind with a C++ program."""
+
+    executable: Path
+    kind: Kind
+
+    def run(self, program: Path | str, inputs: Sequence[torch.Tensor]) -> Any:
+        """Run a saved program on tensors in a process without Python, and return its result.
+
+        An archive returns what the program returns; a package returns a list of tensors. Raises `CaptureError` with the
+        output of the process if it fails.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            given, found = Path(folder, "inputs.pt"), Path(folder, "output.pt")
+            torch.save(tuple(tensor.detach().cpu() for tensor in inputs), given)
+            answer = subprocess.run(
+                [self.executable, self.kind, program, given, found],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=RUN_TIMEOUT_S,
+            )
+            if answer.returncode != 0:
+                raise CaptureError(f"{self.executable.name} could not run {program}: {answer.stderr.strip()[-400:]}")
+            with torch.serialization.safe_globals(LISTS):
+                return torch.load(found, weights_only=True)
+
+
+def build_runner(kind: Kind, folder: Path | str) -> Runner:
+    """Compile `run_saved` into a folder: for what `save` or `package` of `saved_programs` wrote.
+
+    It is one program for both. Compiling takes a while, unless the folder holds a program that is newer than its
+    source. The program uses the libraries of the installed torch, so each version of torch needs its own. Raises
+    `CaptureError` if there is no g++, or it fails.
+    """
+    if kind not in get_args(Kind):
+        raise CaptureError(f'build_runner got {kind!r}; it knows "script" and "package".')
+    executable = Path(folder) / f"run_saved-torch{torch.__version__}"
+    build(RUNNER_SOURCE, executable, ["-O0"])
+    return Runner(executable, kind)
+
+
+PASSES_SOURCE = Path(__file__).parent / "passes.cpp"
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Control the passes of `passes.cpp`, loaded into this process."""
+
+    operators: Any  # what the library registers: the switch and the counts among them
+
+    @contextmanager
+    def enabled(self, name: Literal["rewrite", "compile"]) -> Iterator[None]:
+        """Run one pass on every graph that the executor optimises, within the block."""
+        self.operators.enable(name, True)
+        try:
+            yield
+        finally:
+            self.operators.enable(name, False)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Count compilations of the groups of "compile", and calls that fell back to operators of PyTorch."""
+        compilations, fallbacks = self.operators.counts()
+        return {"compilations": compilations, "fallbacks": fallbacks}
+
+
+def build_passes(folder: Path | str) -> Passes:
+    """Compile `passes.cpp` into a folder and load it.
+
+    Compiling takes a while, unless the folder holds a library that is newer than its source. A process loads it once.
+    Raises `CaptureError` if there is no g++, or it fails.
+    """
+    library = Path(folder) / f"passes-torch{torch.__version__}.so"
+    build(PASSES_SOURCE, library, ["-O1", "-fPIC", "-shared"])
+    operators = torch.ops.course_script
+    if not hasattr(operators, "counts"):  # names can be registered once
+        torch.ops.load_library(library)
+    return Passes(operators)

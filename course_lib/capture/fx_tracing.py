@@ -1,0 +1,133 @@
+"""Capture torch.fx graphs: by symbolic tracing on proxies, and by `make_fx` on the operators of one run.
+
+`make_fx` records below autograd what reaches the dispatcher. Private: it lies in `torch.fx.experimental` and may move.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from course_lib.capture.captured import Captured
+from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.source_lines import SourceLine, line_of_caller, lines_of_nodes
+
+LeafModule = type[nn.Module] | str
+
+
+class LineTracer(fx.Tracer):
+    """Trace a program, keep chosen modules as one node each, and record the source line of each node."""
+
+    def __init__(self, leaf_modules: Sequence[LeafModule]) -> None:
+        """Keep modules of the given classes, or at the given paths, as leaves beside those of torch.nn."""
+        super().__init__()
+        self._leaf_classes = tuple(leaf for leaf in leaf_modules if isinstance(leaf, type))
+        self._leaf_paths = frozenset(leaf for leaf in leaf_modules if isinstance(leaf, str))
+        self.lines: dict[str, SourceLine] = {}
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        """Return whether `m` stays one node."""
+        chosen = isinstance(m, self._leaf_classes) or module_qualified_name in self._leaf_paths
+        return chosen or super().is_leaf_module(m, module_qualified_name)
+
+    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
+        """Create a node as torch.fx does, and record its source line."""
+        node = super().create_node(*args, **kwargs)
+        line = line_of_caller(sys._getframe(1))
+        if line is not None:
+            self.lines[node.name] = line
+            node.stack_trace = line.as_stack_trace()
+        return node
+
+
+def capture_fx(
+    model: nn.Module | Callable[..., object],
+    leaf_modules: Sequence[LeafModule] = (),
+    concrete_args: Mapping[str, object] | None = None,
+) -> Captured:
+    """Capture by symbolic tracing."""
+    graph_module, lines = trace(model, leaf_modules, concrete_args)
+    return Captured(
+        mode="fx",
+        captured_by="torch.fx.Tracer",
+        code=graph_module.code,
+        ir=str(graph_module.graph),
+        run=graph_module,
+        graphs={"graph": graph_module},
+        module=graph_module,
+        lines=lines,
+    )
+
+
+def trace(
+    model: nn.Module | Callable[..., object],
+    leaf_modules: Sequence[LeafModule],
+    concrete_args: Mapping[str, object] | None,
+) -> tuple[fx.GraphModule, dict[str, SourceLine]]:
+    """Return the graph of `model` and the source line of each node that has one; raise `CaptureError`."""
+    name = name_of(model)
+    tracer = LineTracer(leaf_modules)
+    try:
+        graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
+    except Exception as error:  # the program runs on proxies and may raise anything
+        raise explain_failure("fx", name, error) from error
+    _drop_fixed_inputs(graph, concrete_args or {})
+    return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
+
+
+def _drop_fixed_inputs(graph: fx.Graph, concrete_args: Mapping[str, object]) -> None:
+    """Remove the inputs that were fixed, with the assertions that torch.fx adds about them.
+
+    Their values are constants of the graph now, so the inputs have no use.
+    """
+    fixed = {f"{name}_1" for name, value in concrete_args.items() if _is_plain(value)}
+    for node in graph.find_nodes(op="placeholder"):
+        if node.target in fixed:
+            _erase_with_users(graph, node)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, torch.dtype))
+
+
+def _erase_with_users(graph: fx.Graph, node: fx.Node) -> None:
+    for user in list(node.users):
+        _erase_with_users(graph, user)
+    graph.erase_node(node)
+
+
+def capture_make_fx(
+    model: nn.Module | Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]
+) -> Captured:
+    """Record ATen operators with the sizes of these inputs as constants; parameters become attributes of the graph.
+
+    The graph takes keyword inputs by position too, in the order in which they were given.
+    """
+    names, count = tuple(keyword_inputs), len(inputs)
+
+    def by_place(*given: Any) -> Any:
+        return model(*given[:count], **dict(zip(names, given[count:], strict=True)))
+
+    def run(*given: Any, **named: Any) -> Any:
+        if set(named) != set(names):
+            raise TypeError(f"recorded with inputs named {', '.join(names)}, called with {', '.join(named) or 'none'}")
+        return graph_module(*given, *(named[name] for name in names))
+
+    try:
+        program = by_place if names else model
+        graph_module = make_fx(program, record_stack_traces=True)(*inputs, *keyword_inputs.values())
+    except Exception as error:  # the program runs and may raise anything
+        raise explain_failure("make_fx", name_of(model), error) from error
+    return Captured(
+        mode="make_fx",
+        captured_by="torch.fx.experimental.proxy_tensor.make_fx",
+        code=graph_module.code,
+        ir=str(graph_module.graph),
+        run=run if names else graph_module,
+        graphs={"graph": graph_module},
+        module=graph_module,
+        lines=lines_of_nodes([graph_module]),
+    )

@@ -1,0 +1,173 @@
+"""Find a formula, written as plain PyTorch, in a graph: in any algebraic order, and with its numbers compared.
+
+`matching.Pattern` compares each call of a pattern with one call of the graph. This one expands the arithmetic of both
+sides and compares polynomials, so that order and spelling do not matter. Only an `Atom` is compared with a node.
+"""
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import fx
+
+from course_lib.fusion.algebra.atoms import Atom, atoms_of
+from course_lib.fusion.algebra.polynomial import (
+    ONE,
+    Expansion,
+    Monomial,
+    Polynomial,
+    TooLargeError,
+    arithmetic_operands,
+    nodes_after,
+    nodes_before,
+    values_of,
+    written,
+)
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.matching import Difference, Match
+from course_lib.fusion.operands import number_of, tensor_facts
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The nodes of the graph that are values of a pattern, as far as they are known."""
+
+    values: Mapping[fx.Node, tuple[fx.Node, Atom | None]] = field(default_factory=dict)  # by the pattern's node
+    operands: Mapping[str, object] = field(default_factory=dict)
+    differences: tuple[Difference, ...] = ()
+
+    def with_value(self, value: fx.Node, node: fx.Node, atom: Atom | None = None) -> "_Fit":
+        """Return this fit, in which a node is a value of the pattern, as the atom says."""
+        return replace(self, values={**self.values, value: (node, atom)})
+
+    def with_operand(self, parameter: object, found: object) -> "_Fit":
+        """Return this fit, in which a parameter of the pattern stands for what was found."""
+        assert isinstance(parameter, fx.Node), "a pattern takes dimensions and corrections as parameters"
+        fit = replace(self, operands={**self.operands, str(parameter): found})
+        return fit.with_value(parameter, found) if isinstance(found, fx.Node) else fit
+
+    def in_nodes(self, monomial: Monomial, coefficient: float) -> tuple[Monomial, float]:
+        """Return a term of the pattern as a term of the graph: with nodes in the place of the pattern's values."""
+        exponents = {}
+        for value, exponent in monomial:
+            node, atom = self.values[value]
+            exponents[node] = exponent * (atom.power if atom else 1)
+            coefficient /= (atom.scale if atom else 1.0) ** exponents[node]
+        return frozenset(exponents.items()), coefficient
+
+
+class FormulaPattern:
+    """A formula as a function of PyTorch operators.
+
+    Its parameters stand for any tensor. Those in `numbers` stand for a number that is added, which may be missing.
+
+    >>> pattern = FormulaPattern(lambda x: x * torch.sigmoid(x))
+    >>> nodes = list(fx.symbolic_trace(lambda x: (2 * x).mul(torch.special.expit(x)) / 2).graph.nodes)
+    >>> [(match.anchor, dict(match.operands)) for match in pattern.matches(nodes[2]) if not match.differences]
+    [(truediv, {'x': x})]
+    """
+
+    def __init__(self, function: Callable[..., object], numbers: Collection[str] = ()) -> None:
+        self._graph = fx.symbolic_trace(function).graph
+        (self._result,) = self._graph.output_node().args
+        values = [node for node in self._graph.nodes if not arithmetic_operands(node)]
+        self._calls = {node: call for node in values if (call := read_call(node)) is not None}
+        self._expansion, self._numbers = Expansion(values), numbers
+        self._last = list(self._calls)[-1]
+        self.operator = self._calls[self._last].operator.name  # whose calls `matches` looks at
+
+    def matches(self, node: fx.Node, writers: tuple[fx.Node, ...] = ()) -> Iterator[Match]:
+        """Yield each way in which the pattern fits, with its last call at `node`, which arithmetic may follow.
+
+        A number that the pattern has not is a difference of the match.
+        """
+        for fit in self._fit_call(self._last, node, _Fit()):
+            for result in nodes_after(node):
+                for found in self._fit(self._result, result, fit):
+                    calls = tuple(_calls_between(result, found.operands))
+                    yield Match(calls, found.operands, found.differences, writers)
+
+    def _fit(self, pattern: object, value: object, fit: _Fit) -> Iterator[_Fit]:
+        """Yield each way in which a value of the graph is the polynomial that the pattern has at a node."""
+        wanted = self._expansion.of(pattern)
+        values = [one for one in values_of(wanted) if one.name not in self._numbers]
+        unknown = [one for one in values if one not in fit.values]
+        call = next((one for one in unknown if one.op != "placeholder"), None)
+        if call is not None:
+            for node in nodes_before(value):
+                for found in self._fit_call(call, node, fit):
+                    yield from self._fit(pattern, value, found)
+        elif unknown == values:
+            for node in nodes_before(value):
+                yield from self._compare(wanted, value, fit.with_operand(values[0], node), unknown[1:])
+        else:
+            yield from self._compare(wanted, value, fit, unknown)
+
+    def _fit_call(self, pattern: fx.Node, node: fx.Node, fit: _Fit) -> Iterator[_Fit]:
+        """Yield each way in which a node of the graph is a call of the pattern, or a sum that it divides by."""
+        call = self._calls.get(pattern)
+        if call is None:
+            yield from (found.with_value(pattern, node) for found in self._fit(pattern, node, fit))
+            return
+        for atom in atoms_of(node):
+            literals = {call.arguments.get(name): found for name, found in atom.literals.items()}
+            differing = [one for one in literals if fit.operands.get(str(one), literals[one]) != literals[one]]
+            if atom.operator == call.operator.name and not differing:
+                found = fit.with_value(pattern, node, atom)
+                for parameter, literal in literals.items():
+                    found = found.with_operand(parameter, literal)
+                yield from self._fit(call["input"], atom.argument, found)
+
+    def _compare(self, wanted: Polynomial, value: object, fit: _Fit, unknown: Sequence[fx.Node]) -> Iterator[_Fit]:
+        """Yield the fit if a value is the wanted polynomial, where unknown parameters are what is left over."""
+        known = [fit.values[one][0] for one in values_of(wanted) if one in fit.values]
+        try:
+            polynomial = Expansion(known).of(value)
+        except TooLargeError:
+            return
+        others = [one for one in values_of(polynomial) if one not in known]
+        if not isinstance(value, fx.Node) or len(set(known)) < len(known) or len(others) != len(unknown):
+            return
+        number = next((one for one in values_of(wanted) if one.name in self._numbers), None)
+        if number is not None:
+            polynomial = {ONE: 0.0, **polynomial}
+            fit = fit.with_operand(number, polynomial[ONE])
+        for order in itertools.permutations(others):
+            found = fit
+            for parameter, node in zip(unknown, order, strict=True):
+                found = found.with_operand(parameter, node)
+            terms = dict(found.in_nodes(*term) for term in wanted.items() if (number, 1) not in term[0])
+            terms |= {} if number is None else {ONE: polynomial[ONE]}
+            if terms.keys() == polynomial.keys():
+                differences = tuple(_differences(value, polynomial, terms))
+                yield replace(found, differences=(*found.differences, *differences))
+
+
+def _calls_between(result: fx.Node, operands: Mapping[str, object]) -> Iterator[Call]:
+    """Yield the calls that compute a result from operands and numbers, the result first."""
+    reached = [result]
+    for node in reached:  # grows while it is read
+        call = None if node in operands.values() or number_of(node) is not None else read_call(node)
+        if call is not None:
+            yield call
+            reached += [one for one in node.all_input_nodes if one not in reached]
+
+
+def _differences(value: fx.Node, found: Polynomial, wanted: Polynomial) -> Iterator[Difference]:
+    facts = tensor_facts(value)
+    allowed = tolerance(facts.dtype if facts is not None else torch.float32)
+    for monomial, number in found.items():
+        if not abs(number - wanted[monomial]) <= allowed * abs(wanted[monomial]):
+            yield Difference(value, "literal", written(wanted[monomial], monomial), written(number, monomial))
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """Return how far from its value, relatively, a literal of a formula may be.
+
+    Programs write √½ as `0.70710678`. What the literal lacks must be less than what the formula's own roundings do,
+    so that no result can tell. At fp32 that is 4 units of rounding, since each formula rounds at least so often; seven
+    digits are enough. 16-bit types compute with fp32 literals. At fp64 it is 16 units, because some literals are made
+    of others, such as `math.sqrt(2 / math.pi) * 0.044715`.
+    """
+    return 16 * torch.finfo(torch.float64).eps if dtype == torch.float64 else 4 * torch.finfo(torch.float32).eps

@@ -1,0 +1,175 @@
+"""Read nodes as polynomials: sums of products of values, in one form for every order and spelling of a program.
+
+`0.5 * x * (1 + e)`, `x * (0.5 + e / 2)` and `(x + x * e) * 0.5` are one polynomial: 0.5 · x + 0.5 · x · e.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from torch import fx
+
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.operands import number_of
+
+MAX_TERMS = 12  # the longest formula that we look for has four
+MAX_POWER = 4
+MAX_DEPTH = 16  # of arithmetic below a node; the longest spelling that we know has 9
+MAX_NODES = 24  # that are visited from a node, for the same reason
+
+Monomial = frozenset[tuple[fx.Node, int]]  # values with their exponents, which may be negative
+Polynomial = Mapping[Monomial, float]  # with the coefficient of each
+ONE: Monomial = frozenset()  # of a number
+
+
+class TooLargeError(Exception):
+    """An argument is no polynomial, or a larger one than any formula that we look for."""
+
+
+class Expansion:
+    """Nodes as polynomials in `chosen` values. A node that depends on none of them is a value of its own.
+
+    >>> x, e, *_, result, _ = fx.symbolic_trace(lambda x, e: (x + x.mul(e)) / 2).graph.nodes
+    >>> [written(coefficient, monomial) for monomial, coefficient in Expansion((x, e)).of(result).items()]
+    ['0.5·x', '0.5·e·x']
+    """
+
+    def __init__(self, chosen: Iterable[fx.Node]) -> None:
+        self._chosen = frozenset(chosen)
+        self._known: dict[fx.Node, Polynomial] = {}
+
+    def of(self, value: object, depth: int = 0) -> Polynomial:
+        """Return the polynomial of an argument; raise `TooLargeError` if it has none."""
+        number = number_of(value)
+        if number is not None:
+            return {ONE: number}
+        if not isinstance(value, fx.Node) or depth > MAX_DEPTH:
+            raise TooLargeError
+        if value not in self._known:
+            self._known[value] = self._read(value, depth)
+        return self._known[value]
+
+    def _read(self, node: fx.Node, depth: int) -> Polynomial:
+        call = None if node in self._chosen else read_call(node)
+        if call is None or call.operator.name not in _ARITHMETIC:
+            return _variable(node)
+        names, compute = _ARITHMETIC[call.operator.name]
+        try:
+            polynomial = compute(call, *(self.of(call[name], depth + 1) for name in names))
+        except TooLargeError:
+            return _variable(node)
+        values = values_of(polynomial)
+        return _variable(node) if values and self._chosen.isdisjoint(values) else polynomial
+
+
+def values_of(polynomial: Polynomial) -> list[fx.Node]:
+    """Return the values that occur, each once."""
+    return list(dict.fromkeys(value for monomial in polynomial for value, _ in sorted(monomial)))
+
+
+def written(coefficient: float, monomial: Monomial) -> str:
+    """Return a term as text, such as `0.5·x^2`."""
+    powers = sorted((str(value), exponent) for value, exponent in monomial)
+    return f"{coefficient:.9g}" + "".join(f"·{name}" if one == 1 else f"·{name}^{one}" for name, one in powers)
+
+
+def arithmetic_operands(node: fx.Node) -> list[object]:
+    """Return the operands of a sum, product, quotient or power; none of any other node."""
+    call = read_call(node)
+    if call is None or call.operator.name not in _ARITHMETIC:
+        return []
+    return [call[name] for name in _ARITHMETIC[call.operator.name][0]]
+
+
+def nodes_before(value: object) -> list[fx.Node]:
+    """Return the nodes that arithmetic leads to from an argument backward, itself first if it is a node."""
+    reached = [value] if isinstance(value, fx.Node) else []
+    for node in reached:  # grows while it is read
+        if len(reached) < MAX_NODES:
+            operands = [operand for operand in arithmetic_operands(node) if isinstance(operand, fx.Node)]
+            reached += [operand for operand in operands if operand not in reached]
+    return reached
+
+
+def nodes_after(node: fx.Node) -> list[fx.Node]:
+    """Return the nodes that arithmetic leads to from `node`, itself first, the nearer before the farther."""
+    reached = [node]
+    for one in reached:
+        if len(reached) < MAX_NODES:
+            reached += [user for user in one.users if user not in reached and one in arithmetic_operands(user)]
+    return reached
+
+
+def _variable(node: fx.Node) -> Polynomial:
+    return {frozenset({(node, 1)}): 1.0}
+
+
+def _add(first: Polynomial, second: Polynomial, factor: object = 1.0) -> Polynomial:
+    """Return `first + factor * second`. A value that cancels keeps a term of factor 0, because 0 · NaN is not 0."""
+    if type(factor) not in (int, float) or not math.isfinite(factor):  # type: ignore[arg-type]  # now a number
+        raise TooLargeError
+    terms = dict(first)
+    for monomial, coefficient in second.items():
+        terms[monomial] = terms.get(monomial, 0.0) + float(factor) * coefficient  # type: ignore[arg-type]  # the same
+    return _limited({monomial: coefficient for monomial, coefficient in terms.items() if coefficient or monomial})
+
+
+def _multiply(first: Polynomial, second: Polynomial) -> Polynomial:
+    terms: dict[Monomial, float] = {}
+    for one, coefficient in first.items():
+        for other, factor in second.items():
+            exponents = dict(one)
+            for value, exponent in other:
+                known = exponents.get(value, 0)
+                if known * exponent < 0 or abs(known + exponent) > MAX_POWER:  # x / x is not 1 where x is 0
+                    raise TooLargeError
+                exponents[value] = known + exponent
+            monomial = frozenset(exponents.items())
+            terms[monomial] = terms.get(monomial, 0.0) + coefficient * factor
+    return _limited(terms)
+
+
+def _limited(terms: Polynomial) -> Polynomial:
+    if len(terms) > MAX_TERMS:
+        raise TooLargeError
+    return terms
+
+
+def _reciprocal(value: object, polynomial: Polynomial) -> Polynomial:
+    """Return the reciprocal of a term; that of a sum is the reciprocal of one value, the sum."""
+    if len(polynomial) > 1 and isinstance(value, fx.Node):
+        polynomial = _variable(value)
+    if len(polynomial) != 1 or 0.0 in polynomial.values():
+        raise TooLargeError
+    ((monomial, coefficient),) = polynomial.items()
+    return {frozenset((one, -exponent) for one, exponent in monomial): 1.0 / coefficient}
+
+
+def _divide(call: Call, first: Polynomial, second: Polynomial) -> Polynomial:
+    if call["rounding_mode"] is not None:
+        raise TooLargeError
+    return _multiply(first, _reciprocal(call["other"], second))
+
+
+def _power(call: Call, base: Polynomial, exponent: Polynomial) -> Polynomial:
+    number = exponent.get(ONE, 0.0) if exponent.keys() == {ONE} else 0.0
+    if not number.is_integer() or not 1 <= abs(number) <= MAX_POWER:
+        raise TooLargeError
+    factor = base if number > 0 else _reciprocal(call["input"], base)
+    return functools.reduce(_multiply, [factor] * int(abs(number)))
+
+
+# The operands of each operator that are polynomials, and what it computes of them.
+_PAIR, _THREE = ("input", "other"), ("input", "tensor1", "tensor2")
+_ARITHMETIC: Mapping[str, tuple[tuple[str, ...], Callable[..., Polynomial]]] = {
+    "add": (_PAIR, lambda call, a, b: _add(a, b, call["alpha"])),
+    "sub": (_PAIR, lambda call, a, b: _add(a, _add({}, b, call["alpha"]), -1.0)),
+    "mul": (_PAIR, lambda call, a, b: _multiply(a, b)),
+    "div": (_PAIR, _divide),
+    "neg": (("input",), lambda call, a: _add({}, a, -1.0)),
+    "square": (("input",), lambda call, a: _multiply(a, a)),
+    "reciprocal": (("input",), lambda call, a: _reciprocal(call["input"], a)),
+    "pow": (("input", "exponent"), _power),
+    "addcmul": (_THREE, lambda call, a, b, c: _add(a, _multiply(b, c), call["value"])),
+    "addcdiv": (_THREE, lambda call, a, b, c: _add(a, _multiply(b, _reciprocal(call["tensor2"], c)), call["value"])),
+}

@@ -1,0 +1,161 @@
+"""Facts about the operands of a match that are known without running the graph: shapes, dtypes, numbers."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
+import torch
+from torch import fx
+
+from course_lib.fusion.calls import ModuleAttribute, module_of
+from course_lib.fusion.inserted_modules import Constant
+from course_lib.fusion.matching import Match
+from course_lib.fusion.rules import Objection
+
+SYMBOLIC = "symbolic"  # key in the metadata of a node that gives a tensor of another shape in each run
+# What torch.fx and torch.export call a tensor that the program makes in each run, such as `torch.tensor(2.0)`.
+_MADE_WHILE_TRACING = re.compile(r"(.*\.)?(_tensor_constant|lifted_tensor_|_lifted_tensor_constant)\d+")
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """Shape and dtype of a tensor."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+def tensor_facts(node: fx.Node) -> TensorFacts | None:
+    """Return shape and dtype of the result of `node`, or None if they are unknown or it is no single tensor.
+
+    All results are known once `course_lib.graph.propagate_shapes` has run, and parameters always. A size that is a
+    symbol is not known: to ask for it would fix it. Nor is a size that was a symbol, see `remember_symbols`.
+    """
+    if SYMBOLIC in node.meta:
+        return None
+    value = node.meta.get("val", node.meta.get("tensor_meta"))
+    owner = node.graph.owning_module
+    if value is None and node.op == "get_attr" and owner is not None:
+        value = attrgetter(str(node.target))(owner)
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if not isinstance(dtype, torch.dtype) or shape is None or not all(type(size) is int for size in shape):
+        return None
+    return TensorFacts(tuple(shape), dtype)
+
+
+def remember_symbols(graph: fx.Graph) -> None:
+    """Mark the nodes with symbols among their sizes, before example inputs put numbers in the place of symbols."""
+    for node in graph.nodes:
+        leaves = torch.utils._pytree.tree_leaves(node.meta.get("val"))
+        if any(isinstance(size, torch.SymInt) for leaf in leaves for size in (leaf, *getattr(leaf, "shape", ()))):
+            node.meta[SYMBOLIC] = True
+
+
+def attribute_of(match: Match, attribute: ModuleAttribute) -> object:
+    """Return what a module of the graph holds now."""
+    owner = match.anchor.graph.owning_module
+    assert owner is not None, "a pass works on the graph of a GraphModule"
+    return attrgetter(attribute.path)(owner)
+
+
+def facts_of_operand(match: Match, value: fx.Node | ModuleAttribute) -> TensorFacts | None:
+    """Return shape and dtype of a node's result or of a module's attribute, or None if they are not known."""
+    if isinstance(value, fx.Node):
+        return tensor_facts(value)
+    tensor = attribute_of(match, value)
+    return TensorFacts(tuple(tensor.shape), tensor.dtype) if isinstance(tensor, torch.Tensor) else None
+
+
+@dataclass(frozen=True)
+class TensorOperands:
+    """Shape and dtype of operands, by the names that the pattern has for them."""
+
+    facts: Mapping[str, TensorFacts]
+
+    def __getitem__(self, name: str) -> TensorFacts:
+        return self.facts[name]
+
+
+def tensor_operands(match: Match, *names: str) -> TensorOperands | Objection:
+    """Return the facts of the named operands, or an objection if one is no tensor or its shape is unknown."""
+    facts: dict[str, TensorFacts] = {}
+    for name in names:
+        value = match[name]
+        if not isinstance(value, (fx.Node, ModuleAttribute)):
+            return Objection("bias shape" if name == "bias" else "shape", f"{name} is {value!r}, which is no tensor")
+        known = facts_of_operand(match, value)
+        if known is None:
+            return Objection("shape unknown", _why_unknown(value))
+        facts[name] = known
+    return TensorOperands(facts)
+
+
+def _why_unknown(value: fx.Node | ModuleAttribute) -> str:
+    if isinstance(value, fx.Node) and SYMBOLIC in value.meta:
+        return f"{value} has another shape in each run"
+    return f"the shape of {value} is not known; run propagate_shapes(gm, example_inputs) first"
+
+
+def is_bias_of(bias: TensorFacts, x: TensorFacts) -> bool:
+    """Return whether `bias` has one dimension, which is the last one of `x`."""
+    return len(bias.shape) == 1 and len(x.shape) >= 1 and x.shape[-1] == bias.shape[0]
+
+
+def one_dtype(operands: TensorOperands) -> Objection | None:
+    """Refuse operands of several dtypes, or of no floating-point dtype: no fused operator promotes."""
+    dtypes = {name: facts.dtype for name, facts in operands.facts.items()}
+    if len(set(dtypes.values())) == 1 and next(iter(dtypes.values())).is_floating_point:
+        return None
+    listed = ", ".join(f"{name} is {dtype}" for name, dtype in dtypes.items())
+    return Objection("dtype", f"{listed}; the fused operator takes one floating-point dtype")
+
+
+def normalises_last_dimension(match: Match) -> Objection | None:
+    """Refuse a LayerNorm without weight or bias, or one that normalises more than the last dimension of `residual`.
+
+    The pattern calls its operands `normalized_shape`, `weight`, `layer_norm_bias` and `eps`.
+    """
+    if match["weight"] is None or match["layer_norm_bias"] is None:
+        return Objection("affine", f"{match.anchor} has no weight or no bias, and the fused operator takes both")
+    if type(match["eps"]) not in (int, float):
+        return Objection("argument", f"{match.anchor} takes eps from {match['eps']!r}, unknown until it runs")
+    operands = tensor_operands(match, "x", "residual", "weight", "layer_norm_bias")
+    if not isinstance(operands, TensorOperands):
+        return operands
+    shape = operands["residual"].shape
+    if operands["x"].shape != shape:
+        reason = f"{match['x']} has shape {operands['x'].shape} and {match['residual']} has shape {shape}"
+        return Objection("shape", f"{reason}; the fused operator does not broadcast one over the other")
+    if not shape or shape[-1] == 0 or operands["weight"].shape != shape[-1:]:
+        reason = f"{match.anchor} normalises over {match['normalized_shape']!r} of {shape}"
+        return Objection("shape", f"{reason}; the fused operator over the last dimension, of at least one element")
+    return one_dtype(operands)
+
+
+def number_of(value: object) -> float | None:
+    """Return the number that an argument is, or None if it is none, or may change.
+
+    A number may be written as such, be a size (`x.shape[-1]`, as far as shapes are known), or be a tensor without
+    dimensions that the program made on the way: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers may change.
+    """
+    if isinstance(value, fx.Node):
+        held = _constant_of(value)
+        if isinstance(held, torch.Tensor) and held.ndim == 0 and not held.requires_grad and not held.is_complex():
+            value = held.item()
+        else:
+            value = value.meta.get("val")
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]  # now a number
+        return None
+    return float(value)  # type: ignore[arg-type]  # the same
+
+
+def _constant_of(node: fx.Node) -> object:
+    """Return the tensor that a node gives in each run, or None."""
+    owner = node.graph.owning_module
+    if node.op == "call_module" and isinstance(module := module_of(node), Constant):
+        return module()
+    if node.op != "get_attr" or owner is None or not _MADE_WHILE_TRACING.fullmatch(str(node.target)):
+        return None
+    return attrgetter(str(node.target))(owner)

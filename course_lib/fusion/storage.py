@@ -1,0 +1,219 @@
+"""The memory of values: which nodes share it, which change it in place, and which depend on its layout.
+
+Fusing moves a computation to another place in the order, so a pass must know what changes in between. All answers use
+the fake tensors of `course_lib.graph.propagate_shapes`, which share a storage where real tensors would.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_map_only
+
+from course_lib.fusion.calls import module_of
+from course_lib.fusion.effects import changed_operands, mutates
+from course_lib.fusion.rules import Objection
+from course_lib.graph.regions import storage_of
+from course_lib.graph.shapes import describe_tensor
+
+
+class Writers(tuple[fx.Node, ...]):
+    """The nodes of a graph that may change a tensor in place, in graph order, and found by the memory they change."""
+
+    attributes: Mapping[object, Sequence[fx.Node]] | None = None  # storage of a held tensor -> nodes that name it
+
+    def holders(self, path: str) -> Sequence[fx.Node]:
+        """Return the nodes through which a writer could change what a module holds.
+
+        Nodes that a pass has added since are not among them, as no pass adds a node that changes a tensor.
+        """
+        if self.attributes is None:
+            self.attributes = _attributes(self[0].graph) if self else {}
+        return self.attributes.get(_held_storage(self[0].graph, path), ()) if self else ()
+
+    @functools.cached_property
+    def _by_storage(self) -> Mapping[int | None, Sequence[int]]:
+        """Positions of writers by the storage that they may change; None is a storage that is not known."""
+        found: dict[int | None, list[int]] = {}
+        for position, node in enumerate(self):
+            for storage in {_storage(changed) for changed in changed_operands(node)}:
+                found.setdefault(storage, []).append(position)
+        return found
+
+    def changing(self, tensors: Iterable[fx.Node]) -> Iterator[fx.Node]:
+        """Yield the writers that may change one of `tensors`, also through a view, in graph order."""
+        storages = {_storage(tensor) for tensor in tensors} if self else set()
+        if storages:
+            wanted = self._by_storage.keys() if None in storages else storages | {None}
+            positions = itertools.chain(*(self._by_storage.get(storage, ()) for storage in wanted))
+            yield from (self[position] for position in sorted(set(positions)))
+
+
+def mutations_of(
+    tensors: Sequence[fx.Node], *, after: fx.Node, among: Sequence[fx.Node] | None = None
+) -> list[fx.Node]:
+    """Return the nodes after `after` that may change the memory of one of `tensors`, also through a view.
+
+    A caller that asks often gives `among`, the result of `mutating_nodes`, so that the graph is searched once.
+    """
+    writers = mutating_nodes(after.graph) if among is None else among
+    indexed = writers if isinstance(writers, Writers) else Writers(writers)
+    return [node for node in indexed.changing(tensors) if after < node]
+
+
+def mutating_nodes(graph: fx.Graph) -> Writers:
+    """Return the nodes that may change a tensor in place."""
+    writers = Writers(node for node in graph.nodes if mutates(node))
+    writers.attributes = _attributes(graph) if writers else {}
+    return writers
+
+
+def may_share_memory(a: fx.Node, b: fx.Node) -> bool:
+    """Return False if the two values certainly lie in different memory."""
+    first, second = _storage(a), _storage(b)
+    return first is None or second is None or first == second
+
+
+def saves(node: fx.Node, storages: Collection[int]) -> bool:
+    """Return whether a node, with gradients recorded, saves a tensor in one of the storages for the backward pass.
+
+    If such a tensor is changed in place, autograd refuses the backward pass. The node runs once on fake tensors, which
+    computes nothing. Where that fails, the answer is yes.
+    """
+    operands = tree_leaves([operand.meta.get("val") for operand in node.all_input_nodes])
+    mode = next((value.fake_mode for value in operands if isinstance(value, FakeTensor)), None)
+    if mode is None:
+        return False
+    saved: list[torch.Tensor] = []
+    original: dict[int, int] = {}
+    changes = mutates(node)
+
+    def recorded(value: object) -> object:
+        if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
+            return value
+        leaf = value.detach().requires_grad_()
+        stand_in = leaf.clone() if changes else leaf  # nothing may change a leaf in place
+        original[storage_of(stand_in)] = storage_of(value)
+        return stand_in
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        saved.append(tensor)
+        return tensor
+
+    try:
+        with mode, torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            args: Any = fx.map_arg(node.args, lambda operand: tree_map(recorded, operand.meta.get("val")))
+            kwargs: Any = fx.map_arg(node.kwargs, lambda operand: tree_map(recorded, operand.meta.get("val")))
+            result = _function(node)(*args, **kwargs)
+    except Exception:  # whatever an operator says about operands with gradients
+        return True
+    for made, known in zip(tree_leaves(result), tree_leaves(node.meta.get("val")), strict=True):
+        if isinstance(made, torch.Tensor):
+            original.setdefault(storage_of(made), storage_of(known))
+    return any(original.get(storage_of(tensor)) in storages for tensor in saved)
+
+
+def propagate_layouts(values: dict[fx.Node, object]) -> list[fx.Node] | Objection:
+    """Run the readers of values with other strides, and add their results to `values` where they differ too.
+
+    A slice of a larger tensor has other strides than a tensor of its own, and shares its memory. Most operators give
+    the same result; views pass the difference on; a view that needs its elements side by side fails.
+
+    `values` are fake tensors, and the caller has their mode switched on. Returns all nodes that were tried. Refuses if
+    the difference shows: a node fails or gives another number, or the graph returns the value.
+    """
+    tried: list[fx.Node] = []
+    waiting = {user for node in values for user in node.users if user not in values}
+    while waiting:
+        node = min(waiting)  # in graph order, so that every operand is final
+        waiting.remove(node)
+        changed = next(operand for operand in node.all_input_nodes if operand in values)
+        if node.op == "output":
+            return Objection("strides", f"the graph returns {changed}, which would be laid out differently")
+        if mutates(node) or "val" not in node.meta:
+            return Objection("strides", f"what {node} does with {changed} may depend on how it is laid out")
+        try:
+            result = run_node(node, values)
+        except Exception as error:  # whatever an operator says about strides
+            said = " ".join(str(error).split())[:200]
+            return Objection("strides", f"{node} cannot take {changed} laid out differently ({said})")
+        if not _is_unchanged(result, node.meta["val"], values):
+            if not all(isinstance(leaf, torch.Tensor) for leaf in tree_flatten(result)[0]):
+                return Objection("strides", f"{node} tells how {changed} is laid out")
+            values[node] = result
+            waiting.update(node.users)
+        tried.append(node)
+    return tried
+
+
+def describe_values(values: Mapping[fx.Node, object]) -> None:
+    """Write new fake values into the metadata of their nodes."""
+    for node, value in values.items():
+        node.meta["val"] = value
+        node.meta["tensor_meta"] = tree_map_only(torch.Tensor, describe_tensor, value)
+
+
+def run_node(node: fx.Node, values: Mapping[fx.Node, object]) -> object:
+    """Return the result of a node for these values of its operands, and for the values in metadata of the others."""
+
+    def value_of(operand: fx.Node) -> Any:
+        return values[operand] if operand in values else operand.meta["val"]
+
+    args: Any = fx.map_arg(node.args, value_of)
+    kwargs: Any = fx.map_arg(node.kwargs, value_of)
+    if node.op != "call_module":
+        return _function(node)(*args, **kwargs)
+    module = module_of(node)
+    if not module.training:
+        return module(*args, **kwargs)
+    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a BatchNorm counts its calls in one
+    return torch.func.functional_call(module, buffers, args, kwargs)
+
+
+def _function(node: fx.Node) -> Callable[..., object]:
+    if node.op == "call_module":
+        return module_of(node)
+    if node.op == "call_method":
+        return lambda first, *args, **kwargs: getattr(first, str(node.target))(*args, **kwargs)
+    return node.target  # type: ignore[return-value]  # that of a call of a function
+
+
+def _attributes(graph: fx.Graph) -> Mapping[object, Sequence[fx.Node]]:
+    found: dict[object, list[fx.Node]] = {}
+    for node in graph.find_nodes(op="get_attr"):
+        found.setdefault(_held_storage(graph, str(node.target)), []).append(node)
+    return found
+
+
+def _held_storage(graph: fx.Graph, path: str) -> object:
+    """Return the storage of what a module holds, which is the same under two names if it is tied; else the name."""
+    value = None if graph.owning_module is None else attrgetter(path)(graph.owning_module)
+    return storage_of(value) if isinstance(value, torch.Tensor) else path
+
+
+def _storage(node: fx.Node) -> int | None:
+    value = node.meta.get("val")
+    return storage_of(value) if isinstance(value, torch.Tensor) else None
+
+
+def _is_unchanged(new: object, old: object, values: Mapping[fx.Node, object]) -> bool:
+    """Return whether a result has the strides that it had, in memory of its own."""
+    ours, theirs = tree_flatten(new), tree_flatten(old)
+    if ours[1] != theirs[1]:
+        return False
+    changed = {storage_of(leaf) for leaf in tree_leaves(list(values.values())) if isinstance(leaf, torch.Tensor)}
+    return all(
+        _layout(one) == _layout(other) and not (isinstance(one, torch.Tensor) and storage_of(one) in changed)
+        for one, other in zip(ours[0], theirs[0], strict=True)
+    )
+
+
+def _layout(value: object) -> object:
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.stride(), value.dtype, value.device
+    return type(value), value

@@ -1,0 +1,262 @@
+"""Count what a program costs in launches, bytes and floating-point operations, without measuring time.
+
+Counts are exact and the same on every machine. They describe the operators of eager PyTorch, one after the other:
+each launches one kernel, reads its operands from memory and writes its results.
+"""
+
+import collections
+import functools
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils import flop_counter
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_lib.graph.regions import Region, distinct_bytes, regions, storage_of, tensors_in
+
+# Operators that launch no kernel: they query a tensor, or return uninitialised memory.
+FREE = frozenset(
+    """
+    aten::_unsafe_view aten::_reshape_alias aten::lift_fresh aten::lift_fresh_copy aten::detach aten::is_same_size
+    aten::sym_size aten::sym_stride aten::sym_numel aten::sym_storage_offset aten::empty aten::empty_like
+    aten::empty_strided aten::new_empty aten::new_empty_strided aten::_assert_async aten::_version aten::set_
+    aten::resize_ prim::device
+    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
+)
+# Operators in place that overwrite their first operand without reading it.
+OVERWRITING = frozenset(
+    "aten::copy_ aten::fill_ aten::zero_ aten::normal_ aten::uniform_ aten::bernoulli_ aten::random_".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Hold the cost of one run; two costs are equal if their launches and their bytes moved are equal."""
+
+    launches: int
+    bytes_read: int
+    bytes_written: int
+    operators: tuple[str, ...] = field(default=(), compare=False)  # the operator of each launch, in order
+    flops: int = field(default=0, compare=False)  # of matrix products, convolutions and attention
+    minimum_bytes: int = field(default=0, compare=False)  # of one ideal kernel: inputs read once, results written once
+    peak_bytes: int = field(default=0, compare=False)  # peak of the memory that the program allocated, results included
+    # Bytes moved and floating-point operations of each launch, in order.
+    by_launch: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        moved = f"{self.bytes_moved:,} bytes moved ({self.bytes_read:,} read, {self.bytes_written:,} written)"
+        least = f"at least {self.minimum_bytes:,} by one kernel, at most {self.peak_bytes:,} alive"
+        return f"{self.launches} launches, {moved}, {least}; {self.flops:,} FLOP"
+
+    @property
+    def bytes_moved(self) -> int:
+        """Return the bytes read and written together."""
+        return self.bytes_read + self.bytes_written
+
+
+def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
+    """Run `fn(*inputs)` once and return what it cost.
+
+        >>> x, bias = torch.zeros(2, 3), torch.zeros(3)
+        >>> cost(lambda x, bias: torch.nn.functional.silu(x + bias), (x, bias)).launches
+        2
+
+    The inputs are real or fake tensors. Each operator that PyTorch dispatches is one launch: it reads its distinct
+    operands, an expanded one only once, and writes its results. Views and questions about shapes cost nothing. An
+    operator of `course_lib.kernels` is one launch, whatever its eager body does. A gather (`embedding`,
+    `index_select`) is charged for the rows that it reads.
+
+    `flops` follow `torch.utils.flop_counter`. `minimum_bytes` is the traffic of one ideal kernel: inputs and
+    parameters that are used are read once, and results, gradients left in `.grad` and changes in place are written
+    once. `peak_bytes` is the memory that the program allocated and had alive at once, without what was there before,
+    and without what kernels use inside; what autograd keeps counts.
+    """
+    counter = _Counter()
+    # In inference mode, operators that are made of others would arrive whole, and be counted as one launch.
+    with torch.inference_mode(False), counter:
+        result = fn(*inputs)
+    return Cost(
+        launches=len(counter.operators),
+        bytes_read=counter.bytes_read,
+        bytes_written=counter.bytes_written,
+        operators=tuple(counter.operators),
+        flops=counter.flops,
+        minimum_bytes=counter.minimum.total_bytes(result),
+        peak_bytes=counter.storages.peak_bytes,
+        by_launch=tuple(counter.by_launch),
+    )
+
+
+class _Counter(TorchDispatchMode):
+    """Count each operator that reaches the dispatcher below autograd."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: list[str] = []
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.flops = 0
+        self.by_launch: list[tuple[int, int]] = []
+        self.storages = Storages()
+        self.minimum = ByteBound(self.storages)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
+        if not _is_free(func):
+            before = self.bytes_read + self.bytes_written, self.flops
+            self._charge(func, args, kwargs, result)
+            self.by_launch.append((self.bytes_read + self.bytes_written - before[0], self.flops - before[1]))
+        return result
+
+    def _charge(self, func: Any, args: tuple[object, ...], kwargs: dict[str, object], result: object) -> None:
+        read, mutated = _operands(func, args, kwargs)
+        written = mutated or tensors_in(result)
+        self.operators.append(func._schema.name.removeprefix("aten::").replace("::", "."))
+        self.flops += flops_of(func, args, kwargs, result)
+        if func._schema.name in ("aten::embedding", "aten::index_select"):
+            table, *read = read
+            self.bytes_read += distinct_bytes(written)
+            self.minimum.saw_rows_read(table, distinct_bytes(written))
+        self.bytes_read += distinct_bytes(read)
+        self.minimum.saw_read(read)
+        self.bytes_written += distinct_bytes(written)
+        self.minimum.saw_written(mutated)
+
+
+def _is_free(func: Any) -> bool:
+    returns = func._schema.returns
+    is_view = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+    return is_view or func._schema.name in FREE
+
+
+def _operands(
+    func: Any, args: Sequence[object], kwargs: dict[str, object]
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Return the tensors that an operator reads, and those that it writes to in place."""
+    read: list[torch.Tensor] = []
+    mutated: list[torch.Tensor] = []
+    for position, argument in enumerate(func._schema.arguments):
+        value = args[position] if position < len(args) else kwargs.get(argument.name)
+        writes = argument.alias_info is not None and argument.alias_info.is_write
+        if writes:
+            mutated += tensors_in(value)
+        if not writes or not (argument.kwarg_only or func._schema.name in OVERWRITING):  # `out=` is not read either
+            read += tensors_in(value)
+    return read, mutated
+
+
+class Storages:
+    """Track the storages that a running program allocates; `saw` is called after each operator."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, int] = {}  # storages of the program that are alive -> bytes
+        self.given: dict[int, torch.Tensor] = {}  # storages that existed before; a tensor keeps each alive
+        self.live_bytes = 0
+        self.peak_bytes = 0
+
+    def saw(self, operands: Iterable[torch.Tensor], results: Iterable[torch.Tensor]) -> None:
+        """Record the storages of one operator."""
+        for tensor in operands:
+            number = storage_of(tensor)
+            if number not in self.made:
+                self.given.setdefault(number, tensor)
+        for tensor in results:
+            number = storage_of(tensor)
+            if number not in self.made and number not in self.given:
+                self._make(number, tensor.untyped_storage())
+
+    def is_made(self, tensor: torch.Tensor) -> bool:
+        """Tell whether the program allocated the memory of a tensor itself."""
+        return storage_of(tensor) in self.made
+
+    def _make(self, number: int, storage: torch.UntypedStorage) -> None:
+        self.made[number] = storage.nbytes()
+        self.live_bytes += storage.nbytes()
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+        # The Python object of a storage lives as long as the storage, also where only autograd refers to it.
+        weakref.finalize(storage, self._free, number).atexit = False
+
+    def _free(self, number: int) -> None:
+        self.live_bytes -= self.made.pop(number)
+
+
+class ByteBound:
+    """Compute the least traffic of a program: given memory is read once, results are written once."""
+
+    def __init__(self, storages: Storages) -> None:
+        self._storages = storages
+        self._read: dict[int, dict[Region, int]] = collections.defaultdict(dict)
+        self._written: dict[int, dict[Region, int]] = collections.defaultdict(dict)
+
+    def saw_read(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Record operands that are read."""
+        for region, size in regions(tensors).items():
+            storage = int(str(region[0]))
+            if storage in self._storages.given and region not in self._written[storage]:
+                self._read[storage][region] = size
+
+    def saw_rows_read(self, table: torch.Tensor, rows_bytes: int) -> None:
+        """Record a gather, which reads some rows of a table."""
+        storage = storage_of(table)
+        if storage in self._storages.given:
+            self._read[storage][storage, "rows", len(self._read[storage])] = rows_bytes
+
+    def saw_written(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Record operands that are written in place."""
+        for region, size in regions(tensors).items():
+            storage = int(str(region[0]))
+            if storage in self._storages.given:
+                self._written[storage][region] = size
+
+    def total_bytes(self, result: object) -> int:
+        """Return the least number of bytes to move for a program that returned `result`."""
+        given = self._storages.given
+        gradients = [tensor.grad for tensor in given.values() if tensor.is_leaf and tensor.grad is not None]
+        leaving = [tensor for tensor in (*tensors_in(result), *gradients) if self._storages.is_made(tensor)]
+        inside = sum(self._capped(storage, parts) for storage, parts in (*self._read.items(), *self._written.items()))
+        return inside + distinct_bytes(leaving)
+
+    def _capped(self, storage: int, parts: dict[Region, int]) -> int:
+        """Return the bytes of parts that may overlap: never more than the whole storage."""
+        return min(sum(parts.values()), self._storages.given[storage].untyped_storage().nbytes()) if parts else 0
+
+
+Shape = Sequence[int]
+
+
+def flops_of(operator: Any, args: tuple[object, ...], kwargs: Mapping[str, object], result: object) -> int:
+    """Return the floating-point operations of one call, by the formulas of `torch.utils.flop_counter`.
+
+    Matrix products, convolutions and attention count; a multiplication and an addition are one operation each. Other
+    operators count as 0, as is usual, since they are limited by memory traffic and not by arithmetic.
+    """
+    formula = _formulas().get(operator._overloadpacket)
+    return int(formula(*args, **kwargs, out_val=result)) if formula else 0
+
+
+@functools.cache
+def _formulas() -> Mapping[object, Callable[..., int]]:
+    by_shape = {operator: flop_counter.shape_wrapper(formula) for operator, formula in attention_on_cpu().items()}
+    return {**flop_counter.flop_registry, **by_shape}
+
+
+def attention_on_cpu() -> Mapping[object, Callable[..., int]]:
+    """Return formulas that take shapes, for the operators of attention on the CPU that torch 2.13 does not count."""
+    aten = torch.ops.aten
+    return {
+        aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
+    }
+
+
+def _attention(query: Shape, key: Shape, value: Shape, *_: object, **__: object) -> int:
+    return int(flop_counter.sdpa_flop_count(query, key, value))
+
+
+def _attention_backward(grad: Shape, query: Shape, key: Shape, value: Shape, *_: object, **__: object) -> int:
+    return int(flop_counter.sdpa_backward_flop_count(grad, query, key, value))

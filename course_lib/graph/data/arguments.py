@@ -1,0 +1,141 @@
+"""The arguments of nodes as JSON values, and back.
+
+None, booleans, finite numbers, strings and lists stand for themselves. Everything else is an object with one key
+that says what it is: {"node": name}, {"tuple": [...]}, {"dict": {...}}, {"slice": [start, stop, step]}, {"dtype":
+"float32"}, {"float": "nan"}, {"ellipsis": true}.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+
+from course_lib.graph.data.names import refuse, shown
+from course_lib.graph.data.targets import DTYPES
+
+MAX_DEPTH = 20
+MAX_VALUES = 200_000  # in all arguments of a graph together
+MAX_TEXT = 10_000  # characters
+MAX_WHOLE = 2**63  # integers are below this, as in a tensor
+ALLOWED = "None, bool, int, float, str, tuple, list, dict, slice, Ellipsis, dtype and the results of earlier nodes"
+_SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def write_value(value: object, where: str, depth: int = 0) -> object:
+    """Return one argument of a node as a JSON value; raise `GraphError` naming `where` for anything not allowed."""
+    _check_depth(depth, where)
+    if isinstance(value, torch.fx.Node):
+        return {"node": value.name}
+    if value is Ellipsis:
+        return {"ellipsis": True}
+    if type(value) is float and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or type(value) in (bool, int, float, str):
+        return _plain(value, where)
+    if isinstance(value, torch.dtype) and value in _DTYPE_NAMES:
+        return {"dtype": _DTYPE_NAMES[value]}
+    if type(value) is slice:
+        return {"slice": [write_value(part, where, depth + 1) for part in (value.start, value.stop, value.step)]}
+    if type(value) in (tuple, torch.Size):
+        return {"tuple": [write_value(part, where, depth + 1) for part in value]}  # type: ignore[attr-defined]
+    if isinstance(value, list):  # torch.fx keeps lists and dicts as subclasses that refuse changes
+        return [write_value(part, where, depth + 1) for part in value]
+    if isinstance(value, dict):
+        return {"dict": {_key(key, where): write_value(part, where, depth + 1) for key, part in value.items()}}
+    return refuse(where, f"an argument is {shown(value)}, which cannot be written as data; allowed are {ALLOWED}")
+
+
+class ValueReader:
+    """Read the arguments of the nodes of one graph, with one limit on the number of all of them."""
+
+    def __init__(self, nodes: Mapping[str, torch.fx.Node]) -> None:
+        """Keep `nodes`, the mapping of the nodes built so far; the caller adds each new node to it."""
+        self._nodes = nodes
+        self._count = 0
+
+    def read(self, value: object, where: str, depth: int = 0) -> object:
+        """Return the Python value that a JSON value stands for; raise `GraphError` naming `where` if there is none."""
+        _check_depth(depth, where)
+        self._count += 1
+        if self._count > MAX_VALUES:
+            refuse(where, f"the arguments of this graph are more than {MAX_VALUES} values; make the graph smaller")
+        if type(value) is list:
+            return [self.read(part, where, depth + 1) for part in value]
+        if type(value) is dict:
+            return self._read_tagged(value, where, depth)
+        return _plain(value, where)
+
+    def _read_tagged(self, value: dict[object, object], where: str, depth: int) -> object:
+        readers: dict[object, Callable[[object, str, int], object]] = {
+            "node": self._node,
+            "tuple": self._tuple,
+            "dict": self._dict,
+            "slice": self._slice,
+            "dtype": self._dtype,
+            "float": self._float,
+            "ellipsis": self._ellipsis,
+        }
+        if len(value) != 1 or next(iter(value)) not in readers:
+            refuse(where, f"an argument is an object whose one key is none of {', '.join(map(str, readers))}")
+        ((tag, content),) = value.items()
+        return readers[tag](content, where, depth)
+
+    def _node(self, content: object, where: str, depth: int) -> torch.fx.Node:
+        if type(content) is not str or content not in self._nodes:
+            refuse(where, f"it uses {shown(content)}, and no earlier node has that name")
+        return self._nodes[content]
+
+    def _tuple(self, content: object, where: str, depth: int) -> tuple[object, ...]:
+        if type(content) is not list:
+            refuse(where, f"a tuple is written as a list, and this one is {shown(content)}")
+        return tuple(self.read(part, where, depth + 1) for part in content)
+
+    def _dict(self, content: object, where: str, depth: int) -> dict[str, object]:
+        if type(content) is not dict:
+            refuse(where, f"a dict is written as an object, and this one is {shown(content)}")
+        return {_key(key, where): self.read(part, where, depth + 1) for key, part in content.items()}
+
+    def _slice(self, content: object, where: str, depth: int) -> slice:
+        if type(content) is not list or len(content) != 3:
+            refuse(where, "a slice is written as a list of start, stop and step")
+        return slice(*(self.read(part, where, depth + 1) for part in content))
+
+    def _dtype(self, content: object, where: str, depth: int) -> torch.dtype:
+        if type(content) is not str or content not in DTYPES:
+            refuse(where, f"{shown(content)} is no dtype; allowed are {', '.join(DTYPES)}")
+        return DTYPES[content]
+
+    def _float(self, content: object, where: str, depth: int) -> float:
+        if type(content) is not str or content not in _SPECIAL_FLOATS:
+            refuse(where, f"{shown(content)} is no special float; allowed are {', '.join(_SPECIAL_FLOATS)}")
+        return _SPECIAL_FLOATS[content]
+
+    def _ellipsis(self, content: object, where: str, depth: int) -> object:
+        if content is not True:
+            refuse(where, 'Ellipsis is written as {"ellipsis": true}')
+        return Ellipsis
+
+
+def _plain(value: object, where: str) -> object:
+    """Return `value` if it may stand for itself in JSON."""
+    if type(value) is int and not -MAX_WHOLE <= value < MAX_WHOLE:
+        refuse(where, "an argument is an integer that does not fit 64 bits")
+    if type(value) is float and not math.isfinite(value):
+        refuse(where, 'nan and infinities are written as {"float": "nan"}, "inf" or "-inf"')
+    if type(value) is str and len(value) > MAX_TEXT:
+        refuse(where, f"an argument is a text of more than {MAX_TEXT} characters")
+    if value is not None and type(value) not in (bool, int, float, str):
+        refuse(where, f"an argument is {shown(value)}; allowed are {ALLOWED}")
+    return value
+
+
+def _key(key: object, where: str) -> str:
+    if type(key) is not str or len(key) > MAX_TEXT:
+        refuse(where, f"a key of a dict is {shown(key)}; keys are texts")
+    return key
+
+
+def _check_depth(depth: int, where: str) -> None:
+    if depth > MAX_DEPTH:
+        refuse(where, f"its arguments are nested deeper than {MAX_DEPTH} levels")

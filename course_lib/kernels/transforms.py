@@ -1,0 +1,86 @@
+"""Register the rules of fused operators for `torch.autocast` and `torch.vmap`.
+
+A fused operator takes one dtype for all its tensors. Under autocast its inputs may have different ones (a linear layer
+gives bfloat16, its bias is float32), and PyTorch's own operators promote them. The rules here do the same: they convert
+all tensors to the widest dtype, and the result to the dtype of the last separate operator.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+
+def register_autocast(operator: str, rows: Sequence[int], *, normalises: bool) -> None:
+    """Give the operator `course_lib::<operator>` its rules for autocast on the CPU and on CUDA.
+
+    `rows` are the positions of the arguments that decide the dtype of the result by promotion: on CUDA, an operator
+    that `normalises` gives float32 (or float64) whatever it is given, because autocast lists layer_norm and rms_norm
+    among the operators that need it.
+    """
+    for device_type, key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
+        least = torch.float32 if normalises and device_type == "cuda" else None
+        rule = functools.partial(_promoted, operator, tuple(rows), device_type, least)
+        torch.library.impl(f"course_lib::{operator}", key)(_plain(rule))
+
+
+def _plain(rule: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def kernel(*args: object) -> torch.Tensor:
+        return rule(args)
+
+    return kernel
+
+
+def _promoted(
+    operator: str, rows: tuple[int, ...], device_type: str, least: torch.dtype | None, args: tuple[object, ...]
+) -> torch.Tensor:
+    """Call the operator with all floating-point tensors in one dtype, and without autocast."""
+    floating = {i: arg for i, arg in enumerate(args) if isinstance(arg, torch.Tensor) and arg.is_floating_point()}
+    widest = _promote([arg.dtype for arg in floating.values()] + ([least] if least else []))
+    of_result = widest if least else _promote([floating[i].dtype for i in rows])
+    converted = [floating[i].to(widest) if i in floating else arg for i, arg in enumerate(args)]
+    with torch.autocast(device_type, enabled=False):
+        result: torch.Tensor = getattr(torch.ops.course_lib, operator).default(*converted)
+    return result.to(of_result)
+
+
+def _promote(dtypes: Sequence[torch.dtype]) -> torch.dtype:
+    return functools.reduce(torch.promote_types, dtypes)
+
+
+def register_vmap(operator: Any, rows: Sequence[int] = ()) -> None:
+    """Give a custom operator its rule for `torch.vmap`.
+
+    `rows` are the positions of its arguments of shape (..., N). Where only these are mapped over, one call does it all,
+    since any number of dimensions may stand before the last. Otherwise (a bias or a seed for each element, or a
+    gradient for each, as in the backward operators, which name no `rows`) there is one call for each element.
+    """
+
+    def rule(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+        # Elements with one seed have one mask, so a seed needs one call for each element.
+        has_seed = any(isinstance(arg, torch.Tensor) and arg.dtype == torch.int64 for arg in args)
+        if not has_seed and all(position in rows for position, dim in enumerate(in_dims) if dim is not None):
+            in_front = [_in_front(arg, in_dims[i], info.batch_size) if i in rows else arg for i, arg in enumerate(args)]
+            return operator(*in_front), 0
+        return _one_by_one(operator, info.batch_size, in_dims, args)
+
+    operator.register_vmap(rule)
+
+
+def _in_front(tensor: torch.Tensor, dim: int | None, size: int) -> torch.Tensor:
+    return tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+
+
+def _one_by_one(
+    operator: Callable[..., Any], size: int, in_dims: tuple[int | None, ...], args: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    def element(index: int) -> Any:
+        return operator(
+            *(arg if dim is None else arg.select(dim, index) for arg, dim in zip(args, in_dims, strict=True))
+        )
+
+    found = [element(index) for index in range(size)]
+    if isinstance(found[0], torch.Tensor):
+        return torch.stack(found), 0
+    return tuple(torch.stack(outputs) for outputs in zip(*found, strict=True)), (0,) * len(found[0])

@@ -1,0 +1,145 @@
+"""What takes the place of a match: prepare a module and its operands, then put a call of it into the graph."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import fx, nn
+
+from course_lib.errors import ScheduleError
+from course_lib.fusion.calls import MODULES, ModuleAttribute, Operand, module_of
+from course_lib.fusion.surgery import erase, finish, put_module_in_place_of
+from course_lib.schedule.fused_call import COMPILERS, Flag, FusedGraph, FusedKernel, Slot, check_arity, name_of
+from course_lib.schedule.matches import PatternMatch, objection_to, placed
+from course_lib.schedule.operator_graph import flag_of, is_flag, operators_of
+
+Compiler = str | Callable[..., Any]
+Prepared = tuple[nn.Module, list[Operand]]  # the module to call, and the operands to call it with
+
+
+def prepare_fused(match: PatternMatch, compiler: Compiler) -> Prepared:
+    """Return the module that computes what was matched; nothing is changed. Raises `ScheduleError`."""
+    if isinstance(compiler, str):
+        if compiler not in COMPILERS:
+            raise ScheduleError(
+                f"fuse got compiler={compiler!r}; it knows {', '.join(map(repr, COMPILERS))}, and functions of "
+                "the operands of the pattern."
+            )
+        return _prepare_graph(match, compiler)
+    if isinstance(compiler, nn.Module) or not callable(compiler):
+        raise ScheduleError(
+            f"fuse got compiler={compiler!r}; it expects a name or a function. A module goes to replace(module, match)."
+        )
+    _refuse_unread_parameters(match, name_of(compiler))
+    return prepare_kernel(match, compiler)
+
+
+def prepare_kernel(match: PatternMatch, kernel: Callable[..., Any]) -> Prepared:
+    """Return a module that calls `kernel` with the operands of the pattern, in the pattern's order."""
+    check_arity(kernel, match.pattern.parameters)
+    operands: list[Operand] = []
+    switches: dict[str, nn.Module] = {}
+    arguments: list[object] = []
+    for parameter in match.pattern.parameters:
+        value = match.operands.get(parameter)
+        if isinstance(value, ModuleAttribute) and is_flag(value):
+            arguments.append(Flag(flag_of(match.anchor, value, switches)))
+        elif isinstance(value, (fx.Node, ModuleAttribute)):
+            arguments.append(Slot(len(operands)))
+            operands.append(value)
+        else:
+            arguments.append(value)
+    return FusedKernel(kernel, arguments, switches), operands
+
+
+def prepare_module(match: PatternMatch, module: nn.Module) -> Prepared:
+    """Return `module` with the operands of the pattern; it has a training flag of its own."""
+    check_arity(module.forward, match.pattern.parameters)
+    values = [match.operands.get(parameter) for parameter in match.pattern.parameters]
+    operands = [value for value in values if isinstance(value, (fx.Node, ModuleAttribute))]
+    flags = [value for value in operands if is_flag(value)]
+    if len(operands) < len(values) or flags:
+        raise ScheduleError(
+            f"replace got a {type(module).__name__} for {match}, where the operands are {values}; a module is "
+            "called with tensors, so give it the numbers and flags when it is built, and leave them out of the pattern."
+        )
+    return module, operands
+
+
+def put_in_place(
+    graph_module: fx.GraphModule, match: PatternMatch, prepared: Prepared, name: str, moved: dict[fx.Node, fx.Node]
+) -> str:
+    """Let the prepared module take the place of the matched nodes, and return its name in the graph.
+
+    `moved` maps the result of each earlier match to the call that replaced it; this match is added.
+    """
+    module, operands = prepared
+    given = [moved.get(value, value) if isinstance(value, fx.Node) else value for value in operands]
+    moved[match.anchor] = put_module_in_place_of(match.anchor, name, module, given)
+    erase(match.nodes)
+    finish(graph_module)
+    return str(moved[match.anchor].target)
+
+
+def current(match: object, path: str, graph_module: fx.GraphModule) -> PatternMatch:
+    """Return `match` with the operands it has now; raise `ScheduleError` unless it still stands in this graph."""
+    if not isinstance(match, PatternMatch):
+        raise ScheduleError(
+            f"{path or 'the model'} got {match!r} as a match; it expects what find returns, or one of its elements."
+        )
+    present = set(graph_module.graph.nodes)
+    fits = list(match.pattern.matches(match.anchor)) if set(match.nodes) <= present else []
+    fit = next((fit for fit in fits if fit.nodes == match.nodes and objection_to(fit) is None), None)
+    if fit is None:
+        raise ScheduleError(
+            f"The match {match} is not in the graph of {path or 'the model'} any more, or never was; "
+            "call find on this sub-module again."
+        )
+    return placed(fit, match.path, match.pattern)
+
+
+def check_name(name: object) -> None:
+    """Raise `ScheduleError` for what cannot name a sub-module."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ScheduleError(f"fuse got name={name!r}; it expects a Python name, such as 'fused'.")
+
+
+def _prepare_graph(match: PatternMatch, compiler: str) -> Prepared:
+    body = operators_of(match.nodes)
+    if compiler == "torchscript" and body.opaque:
+        raise ScheduleError(
+            f'fuse got compiler="torchscript" for {match}, which calls {", ".join(body.opaque)} as a module; '
+            "trace it with flatten=True, so that its operators are seen."
+        )
+    try:
+        return FusedGraph(body.graph_module, compiler, body.switches), body.operands
+    except Exception as error:  # whatever TorchScript refuses
+        raise ScheduleError(
+            f"fuse could not compile {match} with {compiler} ({type(error).__name__}: "
+            f'{" ".join(str(error).split())[:160]}); use compiler="inductor" or "eager".'
+        ) from error
+
+
+def _refuse_unread_parameters(match: PatternMatch, kernel: str) -> None:
+    """Raise if the kernel would not get a parameter that a matched module has."""
+    given = {value.path for value in match.operands.values() if isinstance(value, ModuleAttribute)}
+    for node in match.nodes:
+        if node.op != "call_module":
+            continue
+        module = module_of(node)
+        missing = [name for name, _ in module.named_parameters() if f"{node.target}.{name}" not in given]
+        if missing:
+            advice = (
+                "write the operator in the pattern, with them as parameters" if type(module) in MODULES else "trace it"
+            )
+            raise ScheduleError(
+                f"fuse got {kernel} for {match}, but {node.target} has {', '.join(missing)}, which {kernel} would "
+                f"not be given; {advice}."
+            )
+
+
+def refuse_none(matches: Sequence[PatternMatch]) -> None:
+    """Raise `ScheduleError` if there is nothing to do."""
+    if not matches:
+        raise ScheduleError(
+            "fuse and replace got no match; print what find returned to see what was left alone, and why."
+        )

@@ -1,0 +1,102 @@
+"""Run a program once, and record everything that could tell it apart from another program."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+from torch.utils._pytree import TreeSpec, tree_flatten
+
+from course_lib.capture.isolation import seed_everything
+
+Program = nn.Module | Callable[..., object]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Everything that one run gave and did; tensors are detached copies, which later runs do not change."""
+
+    outputs: tuple[object, ...]
+    structure: TreeSpec
+    strides: tuple[tuple[int, ...] | None, ...]
+    aliases: tuple[tuple[str, ...], ...]  # for each output, the inputs and parameters that share its memory
+    inputs_after: tuple[object, ...]
+    buffers_after: Mapping[str, torch.Tensor]
+    input_gradients: tuple[torch.Tensor | None, ...] = ()
+    parameter_gradients: Mapping[str, torch.Tensor | None] = field(default_factory=dict)
+
+
+def prepared(program: Program, dtype: torch.dtype, mode: str) -> Program:
+    """Return a copy of a module at another precision and in a mode; a function is returned as it is."""
+    if not isinstance(program, nn.Module):
+        return program
+    return copy.deepcopy(program).to(dtype).train(mode == "train")
+
+
+def at_precision(inputs: Sequence[object], dtype: torch.dtype) -> list[object]:
+    """Return copies of the inputs, floating-point tensors at another precision; strides stay where they can."""
+    return [_converted(value, dtype) for value in inputs]
+
+
+def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed: int) -> Observation:
+    """Run `program` on copies of `inputs`, backward as well if `gradients`, and return what happened."""
+    leaves = [_leaf(value, gradients) for value in inputs]
+    given = [value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value) for value in leaves]
+    parameters = dict(program.named_parameters()) if isinstance(program, nn.Module) else {}
+    for parameter in parameters.values():
+        parameter.grad = None
+    seed_everything(seed)
+    with torch.set_grad_enabled(gradients):
+        result = program(*given)
+    outputs, structure = tree_flatten(result)
+    if gradients:
+        _backward(outputs, seed)
+    held = {f"input {number}": value for number, value in enumerate(given)} | parameters
+    return Observation(
+        outputs=tuple(_detached(value) for value in outputs),
+        structure=structure,
+        strides=tuple(value.stride() if isinstance(value, torch.Tensor) else None for value in outputs),
+        aliases=tuple(_aliases(value, held) for value in outputs),
+        inputs_after=tuple(_detached(value) for value in given),
+        buffers_after={n: b.detach().clone() for n, b in _buffers(program).items()},
+        input_gradients=tuple(value.grad if isinstance(value, torch.Tensor) else None for value in leaves),
+        parameter_gradients={name: parameter.grad for name, parameter in parameters.items()},
+    )
+
+
+def _converted(value: object, dtype: torch.dtype) -> object:
+    if not isinstance(value, torch.Tensor):
+        return copy.deepcopy(value)
+    return value.detach().to(dtype, copy=True) if value.dtype.is_floating_point else value.detach().clone()
+
+
+def _leaf(value: object, gradients: bool) -> object:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(gradients and value.dtype.is_floating_point)
+    return value
+
+
+def _detached(value: object) -> object:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _buffers(program: Program) -> dict[str, torch.Tensor]:
+    return dict(program.named_buffers()) if isinstance(program, nn.Module) else {}
+
+
+def _aliases(value: object, held: Mapping[str, object]) -> tuple[str, ...]:
+    if not isinstance(value, torch.Tensor) or value.numel() == 0:
+        return ()
+    memory = value.untyped_storage().data_ptr()
+    tensors = {name: other for name, other in held.items() if isinstance(other, torch.Tensor)}
+    return tuple(name for name, other in tensors.items() if other.untyped_storage().data_ptr() == memory)
+
+
+def _backward(outputs: Sequence[object], seed: int) -> None:
+    """Run the backward pass of all outputs at once, with random weights that depend on seed and shapes only."""
+    generator = torch.Generator().manual_seed(seed)
+    roots = [value for value in outputs if isinstance(value, torch.Tensor) and value.requires_grad]
+    weights = [torch.randn(root.shape, generator=generator, dtype=torch.float64).to(root) for root in roots]
+    if roots:
+        torch.autograd.backward(roots, weights)

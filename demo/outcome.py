@@ -1,0 +1,75 @@
+"""Compare what a class got back with what it must get: marks in records, gradebook and CSV, and pages of feedback."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from autograder.classroom.nbgrader.course import Course
+from autograder.exercises import find, of_assignment
+from autograder.host.records import SubmissionRecord
+from demo import students
+from demo.class_file import Member
+
+TOLERANCE = 5e-3  # points; marks are stated with two decimals
+
+
+def differences(members: Iterable[Member], records: Sequence[SubmissionRecord], marks_csv: Path) -> list[str]:
+    """Return a sentence for each mark that differs; empty if all agree."""
+    exported = read_marks(marks_csv)
+    return [sentence for member in members for sentence in _of_member(member, records, exported)]
+
+
+def read_marks(path: Path) -> dict[tuple[str, str], float]:
+    """Return marks by student and assignment from nbgrader's CSV."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return {(row["student_id"], row["assignment"]): float(row["score"]) for row in csv.DictReader(file)}
+
+
+def _of_member(
+    member: Member, records: Sequence[SubmissionRecord], exported: Mapping[tuple[str, str], float]
+) -> Iterator[str]:
+    own = [record for record in records if record.student == member.name]
+    got = {exercise.id: exercise for record in own for exercise in record.exercises}
+    for name, stated in member.marks.items():
+        if name not in got:
+            yield f"{member.name}: {name} was not graded; stated are {stated:g} points."
+        elif abs(got[name].points - stated) > TOLERANCE:
+            yield f"{member.name}: {name} got {got[name].points:g} points; stated are {stated:g}. {got[name].message}"
+    for record in own:
+        stated_sum = sum(member.marks.get(exercise.id, 0.0) for exercise in record.exercises)
+        mark = exported.get((member.name, record.assignment))
+        if mark is None or abs(mark - stated_sum) > TOLERANCE:
+            yield f"{member.name}: the gradebook holds {mark} for {record.assignment}; stated are {stated_sum:g}."
+
+
+def feedback_back(
+    course: Course, members: Sequence[Member], homes: Path, assignments: Iterable[str]
+) -> tuple[list[str], int]:
+    """Fetch the feedback of all students; return a sentence for each fault, and how many pages came."""
+    wrong: list[str] = []
+    count = 0
+    for assignment in assignments:
+        released = (course.release / assignment / f"{assignment}.ipynb").read_text(encoding="utf-8")
+        for member in members:
+            home = homes / member.name
+            if not students.can_ask(home, assignment):
+                continue  # handed in nothing, or another way; then feedback is sent by e-mail
+            pages = students.fetch_feedback(course, home, assignment)
+            count += len(pages)
+            known = "\n".join([released, *(part for parts in member.answers.values() for part in parts)])
+            found = [fault for page in pages for fault in _faults(page.read_text(encoding="utf-8"), assignment, known)]
+            found += [] if pages else ["did not come back"]
+            wrong += [f"{member.name}: the feedback on {assignment} {fault}." for fault in found]
+    return wrong, count
+
+
+def _faults(page: str, assignment: str, known: str) -> Iterator[str]:
+    """Yield the faults of a page of feedback for a student who knows the text `known` already."""
+    for exercise in of_assignment(assignment):
+        if exercise not in page:
+            yield f"lacks {exercise}"
+    checks = [check for exercise in of_assignment(assignment) for check in find(exercise, hidden=True).checks]
+    shown = {check.category for check in checks} | {check.name for check in checks if not check.hidden}
+    for check in checks:
+        if check.hidden and check.name not in shown and check.name not in known and check.name in page:
+            yield f"shows the hidden check {check.name!r}"

@@ -1,0 +1,1 @@
+"""What stands behind the Makefile, and a browser for pages that nobody looks at."""

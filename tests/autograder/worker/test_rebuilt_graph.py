@@ -1,0 +1,46 @@
+"""What a clean worker keeps of a graph between two calls: the graph, and nothing that a call left behind."""
+
+import sys
+
+import torch
+from torch import fx
+
+from autograder.host.shared_inputs import to_raw
+from autograder.protocol.requests.callable import Arguments, CallGraph, TensorCall
+from autograder.protocol.requests.loads import LoadGraph
+from autograder.worker.course_operators import register_for
+from autograder.worker.rebuilt_graph import load_graph
+from autograder.worker.tensors import to_torch
+from course_lib.graph import to_data
+
+
+class Counting(torch.nn.Module):
+    """Writes into a tensor of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        return self.calls.add_(x).clone()
+
+
+def test_a_call_finds_the_tensors_of_the_graph_as_they_came_where_the_host_asks_for_that():
+    graph, tensors = to_data(fx.symbolic_trace(Counting()))
+    handlers = load_graph(LoadGraph(graph, tuple(tensors), False), list(map(to_raw, tensors.values())))
+    found = []
+    for restored in (False, False, True, True):
+        call = CallGraph(TensorCall(Arguments(({"tensor": 0},))), restored, count=False)
+        (output,) = handlers[CallGraph](call, [to_raw(torch.ones(1))]).tensors
+        found.append(to_torch(output).item())
+    assert found == [1, 2, 1, 1]
+
+
+def test_operators_of_the_course_are_registered_only_for_graphs_that_call_one(monkeypatch):
+    monkeypatch.delitem(sys.modules, "course_lib.kernels", raising=False)
+    asked = []
+    monkeypatch.setattr("importlib.import_module", asked.append)
+    register_for(to_data(fx.symbolic_trace(torch.nn.ReLU()))[0])
+    assert not asked
+    register_for({"nodes": [{"target": "torch.ops.course_lib.bias_silu.default"}]})
+    assert asked == ["course_lib.kernels"]
