@@ -34,7 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--class", dest="members", type=Path, default=SUBMISSIONS, metavar="FOLDER")
     parser.add_argument("--report", type=Path, default=ROOT / "work" / "report", help="folder of the class report")
     parser.set_defaults(run=_demo)
-    afternoon = parser.add_subparsers(metavar="afternoon").add_parser("afternoon", help="a class of any size")
+    made_up = "A made-up class of any size, through one notebook and every step of the guide for instructors."
+    commands = parser.add_subparsers(title="another class", metavar="afternoon")
+    afternoon = commands.add_parser("afternoon", help="a made-up class of any size", description=made_up)
     afternoon.add_argument("--students", type=int, default=60)
     afternoon.add_argument("--assignment", default="00_start_here")
     afternoon.add_argument("--work", type=Path, default=ROOT / "work" / "afternoon", help="folder for all that is made")

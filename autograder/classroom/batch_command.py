@@ -81,7 +81,7 @@ def _run(options: argparse.Namespace) -> int:
     from autograder.classroom.nbgrader.grade import grade_course
 
     course = open_course(submitted=options.submitted)
-    _require_sense(options, course)
+    _check_usage(options, course)
     try:
         with _engine(options, course) as engine:
             graded = grade_course(course, options.assignment, engine=engine, report=course.journal.parent / "report")
@@ -107,7 +107,7 @@ def _where(graded: "Graded") -> str:
     )
 
 
-def _require_sense(options: argparse.Namespace, course: "Course") -> None:
+def _check_usage(options: argparse.Namespace, course: "Course") -> None:
     """Raise `UsageError` unless there is something to grade, and the options go together."""
     if hidden_folder() is None:
         raise UsageError(

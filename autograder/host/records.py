@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
 SCHEMA = "fusion-course/submission/1"
 GRADER_VERSION = "0.1.0"
@@ -156,7 +156,7 @@ class SubmissionRecord:
         """Return the record's identity: a second record with the same key is the same grading."""
         return (self.assignment, self.student, self.submission_sha256, self.grader_version)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the record as plain data, points included."""
         return {**asdict(self), "points": self.points, "max_points": self.max_points}
 

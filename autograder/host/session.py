@@ -1,8 +1,8 @@
 """A session: one answer, loaded in a worker, called as often as the checks ask.
 
-The worker is started when first needed, and again when it has died, as long as the exercise's time lasts. Every way
-in which a call can end badly leaves here as `AnswerFailedError`, which says whose checks it costs. Whoever waits here
-for a worker lets other threads compute; that wait is not the answer's time.
+The worker is started when first needed, and again when it has died, as long as the exercise's time lasts. Every bad
+end of a call is raised as `AnswerFailedError`, or as `MalformedAnswerError` for a reply of another form. A thread that
+waits here for a worker lets other threads compute; that wait is not the answer's time.
 """
 
 import contextlib
@@ -169,7 +169,7 @@ class Session:
     def _started(self) -> Channel:
         if not self._starts:
             self._left_s = self.wall_s
-        elif self._left_s <= 0:  # a graph that used up the time must not get it anew for the next check
+        elif self._left_s <= 0:  # a graph that used up the time gets no more for the next check
             message = f"No time is left of the {self.wall_s:g} s allowed for this exercise."
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True)
         self._starts += 1

@@ -1,7 +1,7 @@
 """Messages: a JSON body and raw tensors, packed into the payload of one frame.
 
 Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u32), their records, their bytes. A
-body refers to tensor number ``i`` as ``{"tensor": i}``. `parse` refuses duplicate keys, bodies nested too deeply or
+body refers to tensor number `i` as `{"tensor": i}`. `parse` refuses duplicate keys, bodies nested too deeply or
 too long, numbers that are not finite, and bytes left over, so that one payload has exactly one reading. What a body
 may hold is said in `autograder.protocol.contract`.
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from autograder.protocol.device_memory import SharedBlock
-from autograder.protocol.requests.rounds import Block, Place
+from autograder.protocol.requests.timed_rounds import Block, Place
 
 
 def cuda_bytes(descriptor: int, size_bytes: int) -> torch.Tensor:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from autograder.protocol import Done, Result
-from autograder.protocol.requests.rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
+from autograder.protocol.requests.timed_rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
 from autograder.worker import shared_memory
 from autograder.worker.devices import device_tensors
 from autograder.worker.handlers import Handlers, Tensors

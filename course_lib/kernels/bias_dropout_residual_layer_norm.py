@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from course_lib.kernels.dispatch import runs_as_kernel
 from course_lib.kernels.dropout import DropoutOperator, add_dropped
-from course_lib.kernels.operands import sum_to_bias
+from course_lib.kernels.operand_checks import sum_to_bias
 from course_lib.kernels.residual_layer_norm import layer_norm_gradients
 
 _OPERATOR = DropoutOperator(

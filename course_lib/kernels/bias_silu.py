@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.operands import check_bias, sum_to_bias
+from course_lib.kernels.operand_checks import check_bias, sum_to_bias
 from course_lib.kernels.transforms import register_autocast, register_vmap
 
 

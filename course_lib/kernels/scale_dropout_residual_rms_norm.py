@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from course_lib.kernels.dispatch import runs_as_kernel
 from course_lib.kernels.dropout import DropoutOperator, add_dropped
-from course_lib.kernels.operands import sum_to_bias
+from course_lib.kernels.operand_checks import sum_to_bias
 
 _OPERATOR = DropoutOperator("scale_dropout_residual_rms_norm", ("x", "scale", "residual", "weight"))
 

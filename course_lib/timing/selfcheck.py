@@ -1,41 +1,16 @@
 """Check whether the timer can be trusted on this machine, by measuring times and ratios that are known beforehand."""
 
 import dataclasses
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from course_lib.timing.clocks import Clock
 from course_lib.timing.environment import Environment, environment
+from course_lib.timing.known_results import SLEEP_TOLERANCE, Check, slope
 from course_lib.timing.measurement import empty_call_us, open_clock
 from course_lib.timing.paired_runs import compare
-
-SLEEP_TOLERANCE = 0.05  # by which the measured growth of a sleep may differ from the growth that was asked for
-
-
-@dataclass(frozen=True)
-class Check:
-    """Hold one measurement whose result was known beforehand."""
-
-    name: str
-    passed: bool
-    measured: float
-    unit: str
-    told: str  # what was expected, in words
-
-
-def slope(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Return by how much y grows where x grows by 1: the least-squares line.
-
-    >>> slope((1.0, 2.0, 3.0), [5.0, 7.0, 9.0])
-    2.0
-    """
-    middle_x, middle_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
-    covariance = math.fsum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True))
-    return covariance / math.fsum((x - middle_x) ** 2 for x in xs)
-
 
 EMPTY_LIMIT_US = 4.0  # 2 % of the shortest sample that `time_callable` takes by default
 SLEEPS_S = (0.004, 0.008, 0.016, 0.032)

@@ -54,7 +54,8 @@ def host_modules(modules: list[str]) -> list[str]:
 
 def importable_modules() -> list[str]:
     """Return the names of all our modules that must start without Jupyter, and without an extra that is not here."""
-    names = [module_name(path) for path in python_files("course_lib", "autograder")]
+    files = python_files("course_lib", "autograder")
+    names = [module_name(path) for path in files if "answers" not in path.parts]  # these are read as text
     excepted = NEEDS_NBGRADER if importlib.util.find_spec("triton") else (*NEEDS_NBGRADER, NEEDS_TRITON)
     return [name for name in names if not name.startswith(excepted) and not name.endswith("__main__")]
 

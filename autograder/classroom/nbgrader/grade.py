@@ -161,7 +161,7 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
 def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> Path:
     """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers.
 
-    Assignments that nobody has handed in, and that are not among `assignments`, are left out: all their marks would be 0.
+    Assignments that nobody has handed in, and that are not among `assignments`, are left out: their marks would be 0.
     """
     with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
         known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})

@@ -24,7 +24,7 @@ MOST_CALLS = 36  # autograd's own graph of these formulas has more
 
 
 def truth(grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor) -> Sequence[Tensor]:
-    """What autograd gives; ``kept`` is the mask of dropout divided by the share that is kept."""
+    """Return what autograd gives; `kept` is the mask of dropout divided by the share that is kept."""
     leaves = [t.detach().clone().requires_grad_() for t in (x, bias, residual, weight, torch.zeros_like(weight))]
     with torch.enable_grad():
         h = (leaves[0] + leaves[1]) * kept + leaves[2]
@@ -71,7 +71,7 @@ KNOWN: tuple[tuple[Formula, str], ...] = (
 
 
 def inputs(draw: Draw, rows: int, width: int, *, share: float = 0.7, dtype: torch.dtype = torch.float64) -> Case:
-    """Gradient of the output, x, bias, residual, kept, weight."""
+    """Return gradient of the output, x, bias, residual, kept, weight."""
     kept = draw.keep(rows, width, probability=share).to(dtype) / share
     return Case(
         (
@@ -89,7 +89,7 @@ def inputs(draw: Draw, rows: int, width: int, *, share: float = 0.7, dtype: torc
 def gradient_right(
     numbers: Sequence[int], cases: Callable[[Draw], Iterator[Case]]
 ) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that the given outputs of the captured backward are autograd's."""
+    """Return a check that the given outputs of the captured backward are autograd's."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for case in cases(draw):
@@ -109,7 +109,7 @@ def gradient_right(
 
 
 def _captured(answer: CapturedAnswer, case: Case) -> Artifact:
-    """The graph, of few allowed operators."""
+    """Return the graph, of few allowed operators."""
     artifact = answer.capture(case.args, how="dispatch")
     if other := outside(artifact, ALLOWED):
         raise CheckFailedError(

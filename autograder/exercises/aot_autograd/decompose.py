@@ -20,12 +20,12 @@ PRIMITIVES = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The original, over the last dimension, with eps 1e-5."""
+    """Return the original LayerNorm, over the last dimension, with eps 1e-5."""
     return F.layer_norm(x, x.shape[-1:], weight, bias)
 
 
 def gelu(x: Tensor) -> Tensor:
-    """The original, exact."""
+    """Return the original GELU, exact."""
     return F.gelu(x)
 
 
@@ -88,7 +88,7 @@ ORIGINALS = {
 def wanted(
     name: str, sizes: Iterable[tuple[int, int]], dtype: torch.dtype = torch.float32, shift: float = 0.0
 ) -> list[Captured]:
-    """How one function is captured, once for each size (rows, width), since a dispatch fixes sizes."""
+    """Return how one function is captured, once for each size (rows, width), since a dispatch fixes sizes."""
     original = ORIGINALS[name]
 
     def made(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
@@ -111,7 +111,7 @@ def wanted(
 
 
 def in_primitives(*several: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that every graph holds primitives only and gives what the original gives."""
+    """Return a check that every graph holds primitives only and gives what the original gives."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for each in several:
@@ -126,7 +126,7 @@ def in_primitives(*several: Captured, gradients: bool = False) -> Callable[[Capt
 
 
 def rounds_once(*several: Captured) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check on 16-bit inputs: on average the graph is off by hardly more than one rounding, as the original is."""
+    """Return a check that 16-bit graphs are off by hardly more than one rounding on average, as the originals are."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         in_primitives(*several)(answer, draw)

@@ -34,14 +34,14 @@ def through_a_view(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def input_changed(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The program writes into its input; the functional one returns the new input first."""
+    """Write into the input; the functional program returns the new input first."""
     x = x.clone()
     x.clamp_(min=0)
     return x, x + 1
 
 
 def accumulated(x: Tensor) -> Tensor:
-    """Running sums of the columns."""
+    """Return running sums of the columns."""
     y = x.clone()
     for i in range(1, WIDTH):
         y[:, i] += y[:, i - 1]
@@ -120,7 +120,7 @@ PROGRAMS = {
 
 
 def cases_at(*rows: int) -> Callable[[Draw], Iterator[Case]]:
-    """One case for each number of rows."""
+    """Return a function that yields one case for each number of rows."""
 
     def cases(draw: Draw) -> Iterator[Case]:
         for count in rows:
@@ -130,7 +130,7 @@ def cases_at(*rows: int) -> Callable[[Draw], Iterator[Case]]:
 
 
 def functional(*names: str, rows: tuple[int, ...] = (4,), gradients: bool = False) -> Callable[..., None]:
-    """A check that each program's graph writes nowhere and gives the same; its points are shared equally."""
+    """Return a check that each program's graph writes nowhere and gives the same; its points are shared equally."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         share_among(names, lambda name: _require_functional(answer, name, rows, draw, gradients))

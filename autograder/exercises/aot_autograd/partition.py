@@ -21,7 +21,7 @@ Cut = Callable[[Question], list[str]]  # what an answer is: from rows and price 
 
 
 def required(rows: Sequence[Row], saved: Collection[str]) -> dict[str, str]:
-    """What of forward is read in backward or computed again there, inputs aside, each with its first reader."""
+    """Return what of forward backward reads or computes again, inputs aside, each with its first reader."""
     ahead = {r["name"]: r for r in _values(rows)}
     readers: dict[str, str] = {}
 
@@ -40,7 +40,7 @@ def required(rows: Sequence[Row], saved: Collection[str]) -> dict[str, str]:
 
 
 def spent(rows: Sequence[Row], saved: Collection[str]) -> tuple[int, int] | None:
-    """Bytes saved and FLOPs computed again; None if something is needed that may not be computed again."""
+    """Return bytes saved and FLOPs computed again; None if something is needed that may not be computed again."""
     by_name = {r["name"]: r for r in rows}
     again = [by_name[n] for n in required(rows, saved) if n not in saved]
     if any(r["tag"] not in AGAIN for r in again):
@@ -49,20 +49,20 @@ def spent(rows: Sequence[Row], saved: Collection[str]) -> tuple[int, int] | None
 
 
 def cost(question: Question, saved: Collection[str]) -> int | None:
-    """What a cut costs; None if backward cannot be computed from it."""
+    """Return what a cut costs; None if backward cannot be computed from it."""
     found = spent(question["rows"], saved)
     return None if found is None else found[0] + int(question["price"]) * found[1]
 
 
 def by_trying_all(question: Question) -> list[str]:
-    """The cheapest cut of a graph so small that both fates of every value can be tried: saved, or computed again."""
+    """Return the cheapest cut of a small graph by trying both options for every value: saved, or computed again."""
     rows, price = question["rows"], int(question["price"])
     values = {r["name"]: r for r in reversed(_values(rows))}
 
     def cheapest(
         left: Sequence[str], needed: frozenset[str], saved: Sequence[str], so_far: int
     ) -> tuple[int, list[str]]:
-        """The lowest cost and its cut, with what is left, from the last value to the first, still to be decided."""
+        """Return the lowest cost and its cut; `left` are the values still to be decided, from the last to the first."""
         while left and left[0] not in needed:
             left = left[1:]
         if not left:
@@ -83,24 +83,24 @@ def _values(rows: Sequence[Row]) -> list[Row]:
 
 
 def all_of_forward(question: Question) -> list[str]:
-    """Whatever forward computes."""
+    """Return whatever forward computes."""
     return sorted(r["name"] for r in _values(question["rows"]))
 
 
 def read_by_backward(question: Question) -> list[str]:
-    """What backward reads directly, so that nothing is computed again."""
+    """Return what backward reads directly, so that nothing is computed again."""
     read = {a for r in question["rows"] if r["part"] == "backward" for a in r["args"]}
     return [n for n in all_of_forward(question) if n in read]
 
 
 def never_again(question: Question) -> list[str]:
-    """Only what may not be computed again; everything else is."""
+    """Return only what may not be computed again; everything else is."""
     fixed = {r["name"] for r in _values(question["rows"]) if r["tag"] not in AGAIN}
     return sorted(fixed & required(question["rows"], fixed).keys())
 
 
 def one_by_one(question: Question) -> list[str]:
-    """What backward reads, without those that can be dropped one after the other."""
+    """Return what backward reads, without those that can be dropped one after the other."""
     saved = read_by_backward(question)
     for name in tuple(saved):
         fewer, before = [n for n in saved if n != name], cost(question, saved)
@@ -131,13 +131,13 @@ KNOWN = (
 
 
 def as_if_free(cheapest: Cut) -> Cut:
-    """The cut with the fewest bytes, whatever FLOPs cost."""
+    """Return the cut with the fewest bytes, whatever FLOPs cost."""
     return lambda question: sorted(cheapest({**question, "price": 0}))
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A random graph to be drawn; ``against`` is a wrong idea that must cost too much in it."""
+    """A random graph that is still to be drawn; the cut by the wrong idea `against` must cost too much in it."""
 
     price: int  # bytes that one FLOP counts as
     steps: int
@@ -145,7 +145,7 @@ class Drawn:
     against: Cut = read_by_backward
 
     def graph(self, draw: Draw, cheapest: Cut) -> tuple[JointGraph, int]:
-        """The graph, and the cost of its cheapest cut."""
+        """Return the graph, and the cost of its cheapest cut."""
         while True:
             graph = random_joint(draw, self.steps, masks=self.masks)
             question = {"rows": graph.rows, "price": self.price}
@@ -159,7 +159,7 @@ class Drawn:
 
 
 def chosen(answer: ValueAnswer, question: Question) -> list[str]:
-    """The names that an answer saves, each of them once a row of forward and no input."""
+    """Return the names that an answer saves, each of them once a row of forward and no input."""
     found = answer.ask(question)
     if not isinstance(found, list) or not all(isinstance(n, str) for n in found):
         raise CheckFailedError("partition returns a list of names of rows.")
@@ -175,7 +175,7 @@ def chosen(answer: ValueAnswer, question: Question) -> list[str]:
 
 
 def require_possible(question: Question, saved: Collection[str]) -> int:
-    """The cost of a cut; raises `CheckFailedError` if a row would be computed again that may not be."""
+    """Return the cost of a cut; raise `CheckFailedError` if a row would be computed again that may not be."""
     tags = {r["name"]: r["tag"] for r in question["rows"]}
     for name, reader in required(question["rows"], saved).items():
         if name not in saved and tags[name] not in AGAIN:
@@ -193,7 +193,7 @@ Run = Callable[[ValueAnswer, Draw], None]
 
 
 def possible(*several: Drawn) -> Run:
-    """A check that backward can be computed from what is saved, and costs no more than saving all that it reads."""
+    """Return a check that backward can be computed from what is saved, and costs no more than saving all it reads."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for drawn in several:
@@ -208,7 +208,7 @@ def possible(*several: Drawn) -> Run:
 
 
 def cheap(cheapest: Cut, *several: Drawn) -> Run:
-    """A check that cuts are possible, and cost hardly more than the cheapest."""
+    """Return a check that cuts are possible, and cost hardly more than the cheapest."""
     free = Misconception(
         as_if_free(cheapest), "Those are the fewest bytes, as if FLOPs were free; some values are cheaper to keep."
     )
@@ -233,7 +233,7 @@ def _too_much(question: Question, saved: list[str], enough: int, known: Sequence
 
 
 def gradients_equal(*several: Drawn) -> Run:
-    """A check that really runs forward, forgets what is not saved, runs backward, and compares the gradients."""
+    """Return a check that runs forward, keeps only what is saved, runs backward, and compares the gradients."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for drawn in several:

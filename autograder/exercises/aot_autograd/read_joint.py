@@ -15,7 +15,7 @@ OTHER = ("mm", "sum", "native_dropout")
 
 
 def random_joint(draw: Draw, forward: int, backward: int) -> list[Row]:
-    """A joint graph as rows: inputs, forward, the gradient of the output, backward."""
+    """Return a joint graph as rows: inputs, forward, the gradient of the output, backward."""
     rows = [
         _row(f"primals_{i + 1}", "input", [], "forward", draw.integer(1, 9) * 64) for i in range(draw.integer(2, 3))
     ]
@@ -46,7 +46,7 @@ def _saved(rows: Sequence[Row]) -> list[str]:
 
 
 def truth(rows: Sequence[Row]) -> dict[str, Any]:
-    """The host's own answer."""
+    """Return the host's own answer."""
     by_name = {r["name"]: r for r in rows}
     saved = _saved(rows)
     return {
@@ -58,7 +58,7 @@ def truth(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _cheap(by_name: dict[str, Row], name: str, saved: Sequence[str]) -> bool:
-    """Whether a value is one pointwise operator away from what is there in backward anyway."""
+    """Return whether a value is one pointwise operator away from what is there in backward anyway."""
     row = by_name[name]
     there = [n for n in saved if n != name] + [n for n, r in by_name.items() if r["op"] == "input"]
     return row["op"] in POINTWISE and all(a in there for a in row["args"])
@@ -111,7 +111,7 @@ MISCONCEPTIONS = {
 
 
 def joint_right(part: str, sizes: Sequence[tuple[int, int]]) -> Callable[[ValueAnswer, Draw], None]:
-    """A check of one part of the answer on joint graphs of the given sizes (forward, backward)."""
+    """Return a check of one part of the answer on joint graphs of the given sizes (forward, backward)."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for rows in [random_joint(draw, *size) for size in sizes] + [_telling(part, draw)]:
@@ -129,7 +129,7 @@ def joint_right(part: str, sizes: Sequence[tuple[int, int]]) -> Callable[[ValueA
 
 
 def _telling(part: str, draw: Draw) -> list[Row]:
-    """A graph in which every known mistake about a part gives something else than the truth."""
+    """Return a graph in which every known mistake about a part gives something else than the truth."""
     graphs = (random_joint(draw, 9, 9) for _ in range(10_000))
     return next(g for g in graphs if all(m.formula(g) != truth(g)[part] for m in MISCONCEPTIONS[part]))
 

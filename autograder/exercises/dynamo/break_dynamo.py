@@ -35,7 +35,7 @@ class Limited:
 
     @property
     def graph_of_wrong(self) -> Artifact:
-        """The captured graph, as data."""
+        """Return the captured graph, as data."""
         traced = Program(self.name, lambda: self.wrong, (TensorSpec((3, WIDTH)),), 0).trace()
         graph, tensors = to_data(traced)
         return Artifact(graph, tensors)
@@ -91,7 +91,7 @@ PROGRAMS = {
 
 
 def proves(name: str) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that the answer's input makes the captured graph differ from the program, and nothing else."""
+    """Return a check that the answer's input makes the captured graph differ from the program, and nothing else."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         program = PROGRAMS[name]
@@ -116,7 +116,7 @@ def proves(name: str) -> Callable[[CapturedAnswer, Draw], None]:
 
 
 def given_input(answer: CapturedAnswer, name: str) -> Tensor:
-    """The input that the answer gives for a program, checked."""
+    """Return the input that the answer gives for a program, checked."""
     outputs = answer.call(Case(()), member=f"{name}_input").outputs
     if len(outputs) != 1:
         raise CheckFailedError(f"`{name}_input` returned {len(outputs)} tensors; return one.")
@@ -132,7 +132,7 @@ def given_input(answer: CapturedAnswer, name: str) -> Tensor:
 
 
 def repaired(name: str, cases: Callable[[Draw], Iterator[Case]]) -> Captured:
-    """How a repaired program is captured: from three rows that sum to more than zero, the number of rows open."""
+    """Return how a repaired program is captured: from three rows with a sum above zero, with any number of rows."""
     program = PROGRAMS[name]
     return Captured(
         program.right,
@@ -145,13 +145,13 @@ def repaired(name: str, cases: Callable[[Draw], Iterator[Case]]) -> Captured:
 
 
 def large(draw: Draw, rows: int) -> Tensor:
-    """Rows of numbers beyond 100, for which exp overflows, and beyond -100, in turn."""
+    """Return rows of numbers beyond 100, for which exp overflows, and beyond -100, in turn."""
     signs = 1 - 2 * (torch.arange(rows) % 2)
     return (100 + 100 * draw.normal(rows, WIDTH).abs()) * signs[:, None]
 
 
 def plain(draw: Draw) -> Iterator[Case]:
-    """Three rows as in the example, five rows, and rows that sum to less than zero."""
+    """Yield three rows as in the example, five rows, and rows that sum to less than zero."""
     yield Case((draw.normal(3, WIDTH).abs(),), label="for three positive rows")
     yield Case((draw.normal(5, WIDTH),), label="for five rows")
     yield Case((-draw.normal(3, WIDTH).abs(),), label="for three negative rows")

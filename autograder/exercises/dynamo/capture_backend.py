@@ -52,7 +52,7 @@ UNASKED = "The backend was not asked: Dynamo keeps what it compiled for a functi
 
 
 def collects(*sources: Source, shapes: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that the graphs of the programs, one after the other, are theirs, with right results."""
+    """Return a check that the graphs of the programs, one after the other, are theirs, with right results."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for source in sources:

@@ -53,7 +53,7 @@ MISCONCEPTIONS = (
 
 
 def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's entry ``part`` is right for every program; ``part`` is "graphs" or "sizes"."""
+    """Return a check that the answer's entry `part` is right for every program; `part` is "graphs" or "sizes"."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for steps in programs(draw):
@@ -73,7 +73,7 @@ def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], Non
 
 
 def written(steps: list[Step]) -> str:
-    """The steps in one line."""
+    """Return the steps in one line."""
     parts = []
     for step in steps:
         inner = f"({written(step['body'])})" if "body" in step else ""
@@ -87,7 +87,7 @@ def _short(value: Any) -> str:
 
 
 def _straight(draw: Draw) -> list[list[Step]]:
-    """Programs without calls and loops; all kinds of steps occur."""
+    """Return programs without calls and loops; all kinds of steps occur."""
     every = [{"do": do} for do in ("compute", "print", "log", "value_if", "item", "append", "size_if")]
     followed = [{"do": do} for do in ("compute", "append", "compute", "size_if", "compute", "print")]
     some = [random_steps(draw, n) for n in (2, 3, 4, 5, 6, 7, 8, 9)]
@@ -95,14 +95,14 @@ def _straight(draw: Draw) -> list[list[Step]]:
 
 
 def _with_calls(draw: Draw) -> list[list[Step]]:
-    """Programs with a call that breaks, one that does not, and random ones."""
+    """Return programs with a call that breaks, one that does not, and random ones."""
     whole: list[Step] = [{"do": "compute"}, {"do": "call", "body": [{"do": "size_if"}]}, {"do": "compute"}]
     broken: list[Step] = [{"do": "compute"}, {"do": "call", "body": [{"do": "log"}, {"do": "compute"}]}]
     return [whole, broken, *(random_steps(draw, n, calls=True) for n in (3, 4, 5, 6, 7))]
 
 
 def with_loops(draw: Draw) -> list[list[Step]]:
-    """Programs with loops, some of which break, beside calls."""
+    """Return programs with loops, some of which break, beside calls."""
     times = draw.integer(2, 4)
     broken: Step = {"do": "repeat", "times": times, "body": [{"do": "compute"}, {"do": "print"}]}
     call: Step = {"do": "call", "body": [{"do": "compute"}, {"do": "log"}, {"do": "item"}]}
@@ -111,7 +111,7 @@ def with_loops(draw: Draw) -> list[list[Step]]:
 
 
 def long(draw: Draw) -> list[list[Step]]:
-    """Longer programs of everything but loops."""
+    """Return longer programs of everything but loops."""
     found = [random_steps(draw, draw.integer(10, 16), calls=True) for _ in range(8)]
     return [*found, [{"do": "append"}], [{"do": "print"}], [s for s in found[0] if not breaks([s])]]
 

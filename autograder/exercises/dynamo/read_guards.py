@@ -1,4 +1,4 @@
-"""Exercise 07.4: read guards, and say which call is compiled anew and why."""
+"""Exercise 07.4: read guards, and say which call recompiles and why."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ COMPARE: dict[str, Callable[[int, int], bool]] = {
 
 
 def holds(guard: Guard, call: Call) -> bool:
-    """Whether one guard is true of a call."""
+    """Return whether one guard holds for a call."""
     if guard["kind"] == "TYPE_MATCH":
         return type(call[guard["name"]]).__name__ == guard["type"]
     if guard["kind"] == "EQUALS_MATCH":
@@ -46,7 +46,7 @@ def _size(side: Any, call: Call) -> int:
 
 
 def truth(question: Question) -> dict[str, Any]:
-    """The host's own answer."""
+    """Return the host's own answer."""
     failed: list[int] = []
     for number, guards in enumerate(question["entries"]):
         wrong = [i for i, guard in enumerate(guards) if not holds(guard, question["call"])]
@@ -57,7 +57,7 @@ def truth(question: Question) -> dict[str, Any]:
 
 
 def _opened(question: Question) -> list[list[Any]]:
-    """Dimensions that differ between the newest entry and a call of the same rank; they become symbols."""
+    """Return dimensions that differ between the newest entry and a call of the same rank; they become symbols."""
     opened = []
     for guard in question["entries"][-1]:
         if guard["kind"] == "TENSOR_MATCH":
@@ -69,7 +69,7 @@ def _opened(question: Question) -> list[list[Any]]:
 
 
 def random_question(draw: Draw, entries: int) -> Question:
-    """A cache of ``entries`` and a call that is made to fit one of them or to miss it by a little."""
+    """Return a cache of `entries` and a call that fits one of them or misses it by a little."""
     call = _random_call(draw)
     cache = [_guards_of(draw, _changed(draw, call, draw.integer(0, 2))) for _ in range(entries)]
     return {"entries": cache, "call": call}
@@ -87,7 +87,7 @@ def _random_call(draw: Draw) -> Call:
 
 
 def _changed(draw: Draw, call: Call, changes: int) -> Call:
-    """The call that an entry was compiled for: this one, or nearly."""
+    """Return the call that an entry was compiled for: this one, or nearly."""
     x, y, made = dict(call["x"]), dict(call["y"]), dict(call)
     for _ in range(changes):
         what = draw.choice(("dtype", "grad", "rank", "x size", "y size", "n", "flag", "kind of n"))
@@ -105,7 +105,7 @@ def _changed(draw: Draw, call: Call, changes: int) -> Call:
 
 
 def _guards_of(draw: Draw, call: Call) -> list[Guard]:
-    """Guards as Dynamo would write them for a call, some sizes open."""
+    """Return guards as Dynamo would write them for a call, some sizes open."""
     guards: list[Guard] = []
     relations: list[Guard] = []
     for name in ("x", "y"):
@@ -175,7 +175,7 @@ MISCONCEPTIONS = {
 
 
 def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[ValueAnswer, Draw], None]:
-    """A check of one part of the answer on random caches of the given numbers of ``entries``."""
+    """Return a check of one part of the answer on random caches of the given numbers of `entries`."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         asked = [random_question(draw, draw.choice(entries)) for _ in range(questions)]
@@ -197,7 +197,7 @@ def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[V
 
 
 def _with_every_outcome(asked: list[Question], entries: tuple[int, ...], draw: Draw) -> list[Question]:
-    """Some more questions, so that a call that is compiled anew and one that opens a size are among them."""
+    """Return these and more questions; in one a call recompiles, and in one it makes a size dynamic."""
     wanted = [
         lambda q: truth(q)["entry"] is None,
         lambda q: truth(q)["entry"] is not None and len(truth(q)["failed"]) >= min(1, max(entries) - 1),

@@ -17,7 +17,7 @@ WIDTH, LIMIT = 6, 1.5
 
 
 def report(x: Tensor) -> tuple[Tensor, Tensor]:
-    """What was printed, the mean of the rectified x, is a second output."""
+    """Return twice the rectified x, and its mean, which was printed before."""
     h = x.relu()
     return h * 2, h.mean()
 
@@ -38,12 +38,12 @@ def normalise(x: Tensor) -> Tensor:
 
 
 def area(x: Tensor) -> Tensor:
-    """The trapezoid rule along each row, with steps of 1."""
+    """Return the area under each row by the trapezoid rule, with steps of 1."""
     return torch.trapezoid(x, dim=-1)
 
 
 def limit(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Limit to a range; what was logged, the share of elements outside, is a second output."""
+    """Return x limited to a range, and the share of elements outside, which was logged before."""
     return x.clamp(-LIMIT, LIMIT), (x.abs() > LIMIT).to(x.dtype).mean()
 
 
@@ -57,7 +57,7 @@ class Broken:
 
     @property
     def name(self) -> str:
-        """The function's name in the answer."""
+        """Return the function's name in the answer."""
         return self.reference.__name__
 
 
@@ -133,7 +133,7 @@ PROGRAMS = {
 
 
 def of(name: str, cases: Callable[[Draw], Iterator[Case]], *, dtype: torch.dtype = torch.float32) -> Captured:
-    """How one program is captured: from four rows, with the number of rows open."""
+    """Return how one program is captured: from four rows, with any number of rows."""
     program = PROGRAMS[name]
     return Captured(
         program.reference,
@@ -147,7 +147,7 @@ def of(name: str, cases: Callable[[Draw], Iterator[Case]], *, dtype: torch.dtype
 
 
 def four_rows(draw: Draw) -> Iterator[Case]:
-    """Rows that sum to more than zero, to less, and that are large."""
+    """Yield rows that sum to more than zero, to less, and that are large."""
     x = draw.normal(4, WIDTH)
     yield Case((x - x.mean() + 0.5,), label="for an x with a positive sum")
     yield Case((x - x.mean() - 0.5,), label="for an x with a negative sum")

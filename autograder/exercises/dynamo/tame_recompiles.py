@@ -1,4 +1,4 @@
-"""Exercise 07.3: programs that are compiled anew for every length, rewritten so that one graph serves all lengths."""
+"""Exercise 07.3: programs that recompile for every length, rewritten so that one graph serves all lengths."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ WIDTH = 4
 
 
 def pair_means(x: Tensor) -> Tensor:
-    """Means of neighbouring rows of x (length, 4); an odd last row is averaged with zeros."""
+    """Return the means of neighbouring rows of x (length, 4); an odd last row is averaged with zeros."""
     if x.shape[0] % 2:
         x = F.pad(x, (0, 0, 0, 1))
     return x.reshape(-1, 2, WIDTH).mean(1)
@@ -72,7 +72,7 @@ MISCONCEPTIONS = {
 
 
 def at_lengths(name: str, lengths: Sequence[int], *, dtype: torch.dtype = torch.float32) -> Captured:
-    """How one program is captured: from five rows, with the length open, and run at other lengths."""
+    """Return how one program is captured: from five rows, with any length, and run at other lengths."""
     example, cases = _of(name, lengths, dtype=dtype)
     return Captured(
         REFERENCES[name],
@@ -85,7 +85,7 @@ def at_lengths(name: str, lengths: Sequence[int], *, dtype: torch.dtype = torch.
 
 
 def random_sweep(draw: Draw, calls: int) -> dict[str, Any]:
-    """Shapes of the inputs of some calls, and dimensions that the program loops over, which no graph can leave open."""
+    """Return shapes of the inputs of some calls, and dimensions that the program loops over, which stay fixed."""
     ranks = [draw.integer(1, 3) for _ in range(draw.integer(1, 3))]
     places = [[i, d] for i, rank in enumerate(ranks) for d in range(rank)]
     varied = [p for p in places if draw.chance(0.6)] or places[:1]
@@ -98,7 +98,7 @@ def random_sweep(draw: Draw, calls: int) -> dict[str, Any]:
 
 
 def plan_truth(question: dict[str, Any]) -> dict[str, Any]:
-    """What to leave open, and how many graphs the sweep then needs."""
+    """Return the sizes to make dynamic, and how many graphs the sweep then needs."""
     calls, looped = question["calls"], question["looped"]
     places = [[i, d] for i, sizes in enumerate(calls[0]) for d in range(len(sizes))]
     varies = [p for p in places if len({call[p[0]][p[1]] for call in calls}) > 1]
@@ -127,7 +127,7 @@ PLAN_MISCONCEPTIONS = (
 
 
 def plans(part: str, calls: Sequence[int]) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check of one part of what `plan` says, on sweeps of the given numbers of calls."""
+    """Return a check of one part of what `plan` says, on sweeps of the given numbers of calls."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for question in [random_sweep(draw, n) for n in calls]:

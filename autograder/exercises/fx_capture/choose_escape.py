@@ -13,7 +13,7 @@ Obstacle = dict[str, Any]
 """What stops torch.fx: {"needs": "a value of a tensor" | "the length of a tensor" | "the value of an argument",
 "module": class name or None, "function": function name or None, "argument": name or None, "values": list}.
 
-``module`` or ``function`` is where the line stands, if not in the model's own forward; ``values`` are all that the
+`module` or `function` is where the line stands, if not in the model's own forward; `values` are all that the
 argument is ever given.
 """
 
@@ -23,7 +23,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {"mode": ("fast", "exact"), "steps": (1,
 
 
 def escape(obstacle: Obstacle) -> dict[str, Any]:
-    """The smallest escape after which the graph is right for every call."""
+    """Return the smallest escape after which the graph is right for every call."""
     if obstacle["module"]:
         return {"leaf": obstacle["module"]}
     if obstacle["function"]:
@@ -34,7 +34,7 @@ def escape(obstacle: Obstacle) -> dict[str, Any]:
 
 
 def obstacle(draw: Draw, where: str, needs: str, *, several: bool = False) -> Obstacle:
-    """An obstacle in a module, a function or the forward itself; an argument has one value, or ``several``."""
+    """Return an obstacle in a module, a function or the forward; an argument has one value, or `several`."""
     name = draw.choice(tuple(ARGUMENTS))
     by_argument = needs == "the value of an argument"
     values = list(ARGUMENTS[name]) if several else [draw.choice(ARGUMENTS[name])]
@@ -60,7 +60,7 @@ MISCONCEPTIONS = (
 
 
 def chosen(obstacles: Callable[[Draw], list[Obstacle]]) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer chooses right for every obstacle; there are points only if all are right."""
+    """Return a check that the answer chooses right for every obstacle; there are points only if all are right."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for each in obstacles(draw):

@@ -16,7 +16,7 @@ VIEWS = {"transpose", "chunk", "getitem"}
 
 
 def costs(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
-    """FLOPs and bytes by node, and the peak of live memory, in bytes, by the rules of the exercise's text."""
+    """Return FLOPs and bytes by node, and the peak of live memory in bytes, by the rules of the exercise's text."""
     return _costs(module, inputs)
 
 
@@ -105,13 +105,13 @@ BELIEFS = (
 
 
 def products(draw: Draw) -> list[Asked]:
-    """Graphs without views."""
+    """Return graphs without views."""
     graphs = [mixed(draw, views=False) for _ in range(3)]
     return [g.asked(At(len(g.steps) - 1), "products and pointwise steps") for g in graphs]
 
 
 def residuals(draw: Draw) -> list[Asked]:
-    """A value that waits for a long chain to end."""
+    """Return a graph in which a value waits for a long chain to end."""
     asked = []
     for _ in range(3):
         graph = RandomGraph(draw)

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 
 def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
-    """The nodes of the graph in which modules of the classes ``leaves`` are one node each, besides those of torch.nn.
+    """Return the nodes of the graph in which modules of the classes `leaves` are one node each.
 
     Each as its name, op, target, and the names of the nodes it reads.
     """
@@ -48,7 +48,7 @@ BELIEFS = (
 
 
 def models(*options: dict[str, Any]) -> Callable[[Draw], list[Asked]]:
-    """One program for each; widths are drawn."""
+    """Return one question for each program; widths are drawn."""
 
     def made(draw: Draw) -> list[Asked]:
         full = [{"shared": False, "routed": False, "blocks": 1, "name": "attention", **o} for o in options]

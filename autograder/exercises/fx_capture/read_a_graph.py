@@ -20,9 +20,9 @@ MODULES = ("dense", "norm", "dropout", "block.0", "block.1")
 
 
 def random_graph(draw: Draw, nodes: int, *, dead: bool = True, repeats: bool = True) -> list[Row]:
-    """A random graph of ``nodes`` nodes between its one to three inputs and its output.
+    """Return a random graph of `nodes` nodes between its one to three inputs and its output.
 
-    With ``dead`` some nodes influence nothing; with ``repeats`` a node may read another twice.
+    With `dead` some nodes influence nothing; with `repeats` a node may read another twice.
     """
     rows: list[Row] = [
         _row(f"x{i}" if i else "x", "placeholder", f"x{i}" if i else "x") for i in range(draw.integer(1, 3))
@@ -52,7 +52,7 @@ def _readers(rows: list[Row], name: str) -> list[str]:
 
 
 def _truth(rows: list[Row], part: str) -> Any:
-    """The host's own answer to one question, computed from the readers of each node."""
+    """Return the host's own answer to one question, computed from the readers of each node."""
     if part == "inputs":
         return [r["name"] for r in rows if r["op"] == "placeholder"]
     if part == "leaf_modules":
@@ -76,7 +76,7 @@ def _dead(rows: list[Row]) -> list[str]:
 
 
 def _longest(rows: list[Row]) -> int:
-    """Nodes on the longest chain from an input to the output, both counted; 0 if none reaches it."""
+    """Return how many nodes are on the longest chain from an input to the output; 0 if none reaches it."""
     length: dict[str, int] = {}
     for row in rows:
         below = max((length[a] for a in row["args"]), default=0)
@@ -118,7 +118,7 @@ MISCONCEPTIONS = {
 
 
 def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's entry ``part`` is right for every one of ``graphs``."""
+    """Return a check that the answer's entry `part` is right for every one of `graphs`."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for rows in graphs(draw):
@@ -144,7 +144,7 @@ def _short(value: Any) -> str:
 
 
 def small_graphs(draw: Draw) -> list[list[Row]]:
-    """Graphs of a size to check by eye; for each question some graph has an answer that is not empty."""
+    """Return small graphs; for each question some graph has an answer that is not empty."""
     while True:
         graphs = [random_graph(draw, n, repeats=False) for n in (4, 6, 8, 9)]
         if all(any(_truth(rows, part) for rows in graphs) for part in HINTS):

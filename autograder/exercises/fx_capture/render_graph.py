@@ -13,7 +13,7 @@ from autograder.host.kinds.analysis import Asked, Belief, sees
 
 
 def rendered(module: fx.GraphModule, *inputs: object) -> str:
-    """One line a node, numbered in order: ``%0 = input``, ``%1 = relu(%0)``, ``%2 = .size(%1, 0)``, ``return %2``."""
+    """Return one line a node, numbered in order: `%0 = input`, `%1 = relu(%0)`, `%2 = .size(%1, 0)`, `return %2`."""
     return _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True)
 
 
@@ -56,13 +56,13 @@ BELIEFS = (
 
 
 def simple(draw: Draw) -> list[Asked]:
-    """Graphs whose calls have nodes as their only arguments, or numbers behind them."""
+    """Return graphs whose calls have nodes as their only arguments, or numbers behind them."""
     graphs = [mixed(draw) for _ in range(2)]
     return [g.asked(At(len(g.steps) - 1), "a small graph") for g in graphs]
 
 
 def keywords(draw: Draw) -> list[Asked]:
-    """Calls with keywords in both orders, and a method."""
+    """Return graphs of calls with keywords in both orders, and a method."""
     asked = []
     for given in ({"dim": 0, "keepdim": True}, {"keepdim": True, "dim": 0}):
         graph = RandomGraph(draw)

@@ -15,14 +15,14 @@ from autograder.host.kinds.analysis import Asked, Belief, sees
 
 
 def described(value: Any) -> Any:
-    """A tensor as its shape and dtype, tuples and lists item by item, everything else as it is."""
+    """Return a tensor as its shape and dtype, tuples and lists item by item, everything else as it is."""
     if isinstance(value, torch.Tensor):
         return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
     return [described(v) for v in value] if isinstance(value, tuple | list) else value
 
 
 def shapes(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
-    """What each node gives, by its name."""
+    """Return what each node gives, by its name."""
     return _seen(module, inputs, described)
 
 
@@ -55,13 +55,13 @@ BELIEFS = (
 
 
 def plain(draw: Draw) -> list[Asked]:
-    """Two graphs in which every node gives one tensor."""
+    """Return two graphs in which every node gives one tensor."""
     graphs = [mixed(draw) for _ in range(2)]
     return [g.asked(At(len(g.steps) - 1), "a graph of tensors") for g in graphs]
 
 
 def several(draw: Draw) -> list[Asked]:
-    """A graph with a tuple, its items, a size and a number made of it, and a node that gives None."""
+    """Return a graph with a tuple, its items, a size and a number made of it, and a node that gives None."""
     graph = RandomGraph(draw)
     x = graph.input(draw.integer(2, 5), 2 * draw.integer(1, 4))
     graph.call("assert", True, "always true")

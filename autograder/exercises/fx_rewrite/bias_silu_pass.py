@@ -27,13 +27,13 @@ def of(
     inputs: Sequence[TensorSpec] = (ROWS, BIAS),
     at_most: int | None = None,
 ) -> Program:
-    """A program that is a function of x (4, 8) and b (8,), unless ``inputs`` says otherwise."""
+    """Return a program that is a function of x (4, 8) and b (8,), unless `inputs` says otherwise."""
     others = OTHERS if tuple(inputs) == (ROWS, BIAS) else ()
     return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most)
 
 
 def literal(x: Tensor, b: Tensor) -> Tensor:
-    """The pattern as the exercise's text writes it."""
+    """Return the pattern as the exercise's text writes it."""
     return F.silu(x + b)
 
 

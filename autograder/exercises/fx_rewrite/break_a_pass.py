@@ -44,7 +44,7 @@ def _accepts(inputs: Inputs) -> str:
 
 
 def trial(name: str, explain: Callable[[fx.GraphModule, dict[str, Any]], str], options: dict[str, Any]) -> Trial:
-    """A pass with a mistake, told to the student in the question."""
+    """Return a question about a pass with a mistake, which the question states."""
     return Trial(
         f"{name} with {', '.join(f'{k}={v!r}' for k, v in options.items())}",
         TEXT.format(name=name, options=options),
@@ -83,7 +83,7 @@ def _why_folding_is_right(program: fx.GraphModule, options: dict[str, Any]) -> s
 
 
 def dead_code(count: int) -> Callable[[Draw], Sequence[Trial]]:
-    """Passes that know all writes but one; which one is drawn."""
+    """Return trials of passes that know all writes but one; which one is drawn."""
     return lambda draw: [
         trial("drop_dead_code", _why_dead_code_is_right, {"overlooks": method})
         for method in draw.sample(METHODS, count)
@@ -91,12 +91,12 @@ def dead_code(count: int) -> Callable[[Draw], Sequence[Trial]]:
 
 
 def sharing(*oversights: str) -> Callable[[Draw], Sequence[Trial]]:
-    """Passes that overlook something when they compare calls."""
+    """Return trials of passes that overlook something when they compare calls."""
     return lambda draw: [trial("share_equal", _why_sharing_is_right, {"overlooks": o}) for o in oversights]
 
 
 def folding(*lapses: str) -> Callable[[Draw], Sequence[Trial]]:
-    """Passes that forget something when they fold a factor above a number that is drawn."""
+    """Return trials of passes that forget something when they fold a factor above a number that is drawn."""
     return lambda draw: [
         trial("fold_factor", _why_folding_is_right, {"forgets": lapse, "above": draw.integer(2, 50)})
         for lapse in lapses

@@ -31,7 +31,7 @@ def shared(
     inputs: Sequence[TensorSpec] = (ROWS, OTHER),
     at_least: int | None = None,
 ) -> Rewriting:
-    """A program of x and y, both (4, 6), and the calls that are left of it."""
+    """Return a program of x and y, both (4, 6), and the calls that are left of it."""
     build = program if isinstance(program, type) else lambda: program
     return Rewriting(
         Program(f"`{name}`", build, tuple(inputs), 0, reason=reason, buffers=True),

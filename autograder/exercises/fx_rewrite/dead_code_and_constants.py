@@ -1,4 +1,4 @@
-"""Exercise 05.2: erase what nobody needs, and compute beforehand what never changes."""
+"""Exercise 05.2: erase dead code, and compute constants beforehand."""
 
 from collections.abc import Callable, Mapping
 
@@ -29,7 +29,7 @@ def tidied(
     counts: Mapping[str, int] | None = None,
     reason: str = "",
 ) -> Rewriting:
-    """A program of x (4, 8), and the calls that are left of it."""
+    """Return a program of x (4, 8), and the calls that are left of it."""
     build = program if isinstance(program, type) else lambda: program
     made = Program(f"`{name}`", build, (ROWS,), 0, ((TensorSpec((1, WIDTH)),),), reason, buffers=True)
     return Rewriting(made, calls, counts or {}, wrong_turns=turns)

@@ -35,7 +35,7 @@ def inserting(
     replaced: Callable[..., object] | None = None,
     inputs: Sequence[TensorSpec] = (ROWS,),
 ) -> Rewriting:
-    """A program, and the same with a tanh behind each relu; ``calls`` and ``count`` are the calls and tanhs then."""
+    """Return a program, and the same with a tanh after each relu; `calls` and `count` are the calls and tanhs then."""
     turns = [CYCLE, WrongTurn("nobody reads the new node: send relu's readers to it.", computes=program)]
     if first_only:
         turns.append(WrongTurn("only one relu got its tanh; go through all nodes.", computes=first_only))

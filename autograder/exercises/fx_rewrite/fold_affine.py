@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 
 def batch_norm(width: int = WIDTH, **options: bool) -> nn.BatchNorm1d:
-    """A BatchNorm that has seen data: its statistics are those of no fresh one."""
+    """Return a BatchNorm that has seen data: its statistics are not those of a new one."""
     norm = nn.BatchNorm1d(width, eps=1e-3, **options)
     if norm.running_mean is not None and norm.running_var is not None:
         norm.running_mean.copy_(torch.linspace(-1, 2, width))
@@ -40,7 +40,7 @@ def folded(
     training: bool = False,
     rows: TensorSpec = ROWS,
 ) -> Rewriting:
-    """A module on rows (5, 6), and the calls, parameters and buffers that are left of it."""
+    """Return a module on rows (5, 6), and the calls, parameters and buffers that are left of it."""
     other = TensorSpec((7, *rows.shape[1:]), rows.dtype)
     program = Program(f"`{name}`", build, (rows,), 0, ((other,),), reason, folds=True, training=training)
     return Rewriting(program, calls, wrong_turns=turns, tensors=tensors)

@@ -32,28 +32,28 @@ def of(
     at_most: int | None = None,
     training: bool = False,
 ) -> Program:
-    """A program of x (4, 8), scale (8,), residual (4, 8) and weight (8,), unless ``inputs`` says otherwise."""
+    """Return a program of x (4, 8), scale (8,), residual (4, 8) and weight (8,), unless `inputs` says otherwise."""
     others = OTHERS if tuple(inputs) == USUAL else ()
     return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most, training=training)
 
 
 def norm(h: Tensor, weight: Tensor, eps: float | None = 1e-5) -> Tensor:
-    """RMSNorm over the last dimension, which is 8 long."""
+    """Return RMSNorm over the last dimension, which is 8 long."""
     return F.rms_norm(h, (WIDTH,), weight, eps)
 
 
 def without_chance(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
-    """The formula as the exercise's text writes it, in training with p=0."""
+    """Return the formula as the exercise's text writes it, in training with p=0."""
     return norm(residual + F.dropout(x * scale, 0.0, True), weight)
 
 
 def evaluated(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
-    """The same in evaluation, where p plays no part."""
+    """Return the formula in evaluation, where p has no effect."""
     return norm(residual + F.dropout(x * scale, 0.3, False), weight)
 
 
 def trained(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
-    """The same in training."""
+    """Return the formula in training."""
     return norm(residual + F.dropout(x * scale, 0.25, True), weight)
 
 
@@ -76,13 +76,13 @@ BRANCH = Program("`Branch`", Branch, PAIR, 1, PAIRS)
 
 
 def sum_escapes(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """As pre-norm layers have it: the sum goes on, too."""
+    """Return what two norms give, and the sum before them, as pre-norm layers do."""
     h = residual + F.dropout(x * scale, 0.1, False)
     return norm(h, weight) + evaluated(x, scale, residual, weight), h
 
 
 def revealing(draw: Draw, rows: int = 512) -> tuple[Tensor, Tensor]:
-    """x and residual for which a zero behind the first column tells that x fell out there."""
+    """Return x and residual for which a zero after the first column shows that x was dropped there."""
     x, residual = draw.normal(rows, WIDTH), torch.zeros(rows, WIDTH)
     x = x + 0.1 * torch.where(x < 0, -1.0, 1.0)
     x[:, 0], residual[:, 0] = 0.0, 1 + draw.normal(rows).abs()
@@ -95,19 +95,19 @@ def _columns(draw: Draw) -> Tensor:
 
 
 def four(draw: Draw) -> tuple[Tensor, ...]:
-    """The four inputs of the written-out formula."""
+    """Return the four inputs of the written-out formula."""
     x, residual = revealing(draw)
     return x, _columns(draw), residual, _columns(draw)
 
 
 def formula(module: fx.GraphModule, inputs: Sequence[Tensor], factors: Tensor) -> Tensor:
-    """The written-out formula with given factors."""
+    """Return the written-out formula with given factors."""
     x, scale, residual, weight = inputs
     return norm(residual + x * scale * factors, weight)
 
 
 def formula_of_branch(module: Any, inputs: Sequence[Tensor], factors: Tensor) -> Tensor:
-    """The same with the parameters of `Branch`."""
+    """Return the formula with the parameters of `Branch`."""
     x, residual = inputs
     return F.rms_norm(residual + x * module.scale * factors, (WIDTH,), module.norm.weight, module.norm.eps)
 

@@ -79,7 +79,7 @@ def _difference(named: dict[tuple[str, str], str], listing: Listing) -> str:
 
 
 def names(listings: Callable[[Draw], Sequence[Listing]]) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that `blockers` is right for every listing; its points are shared equally."""
+    """Return a check that `blockers` is right for every listing; its points are shared equally."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         share_among(listings(draw), lambda listing: require_named(answer, listing), noun="listings")
@@ -89,7 +89,7 @@ def names(listings: Callable[[Draw], Sequence[Listing]]) -> Callable[[CapturedAn
 
 @dataclass(frozen=True)
 class Blocked:
-    """One of the five programs, as it is to be repaired."""
+    """One of the five programs, and what its repair must reach."""
 
     reference: Reference
     advice: str  # to whom too many kernels are left
@@ -99,11 +99,11 @@ class Blocked:
 
     @property
     def name(self) -> str:
-        """The function's name in the answer."""
+        """Return the function's name in the answer."""
         return self.reference.__name__
 
     def inputs(self, draw: Draw, rows: int, columns: int, dtype: torch.dtype, shift: float) -> tuple[Tensor, ...]:
-        """What the program is called with."""
+        """Return what the program is called with."""
         x = draw.normal(rows, columns, dtype=dtype) + shift
         x[0] = x[0].abs() + 1  # a row of which the smallest element is not zero when it is rectified
         return (x, draw.normal(rows, dtype=dtype)) if self.reference is programs.appended else (x,)
@@ -191,7 +191,7 @@ BLOCKED = {
 def sized(
     name: str, *sizes: tuple[int, int], dtype: torch.dtype = torch.float32, shift: float = 0.0
 ) -> Iterator[Captured]:
-    """How one program is captured, once for each of the sizes."""
+    """Yield how one program is captured, once for each of the sizes."""
     blocked = BLOCKED[name]
     for rows, columns in sizes:
 
@@ -212,7 +212,7 @@ def sized(
 
 
 def fuses(*wanted: Captured) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check that each graph gives the right values, and that Inductor leaves no more kernels of it than must be."""
+    """Return a check that each graph gives the right values, in as few kernels as possible."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         share_among(
@@ -245,12 +245,12 @@ def _counted(kernels: int) -> str:
 
 
 def five(draw: Draw) -> list[Listing]:
-    """What the scheduler makes of the five programs, at sizes drawn anew."""
+    """Return what the scheduler makes of the five programs, at random sizes."""
     return list(programs.known_listings(draw.integer(3, 90), draw.integer(3, 90)).values())
 
 
 def short(draw: Draw) -> list[Listing]:
-    """Listings with two or three edges."""
+    """Return listings with two or three edges."""
     return [drawn(draw, draw.sample((EXTERN, MUTATION, VIEW, SIZES, SIZES), n)) for n in (2, 2, 2, 3, 3)]
 
 

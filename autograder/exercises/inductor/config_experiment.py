@@ -48,7 +48,7 @@ class Plan:
 
 
 def plan_of(record: Any, programs: Programs) -> Plan:
-    """The plan in a record; raises `CheckFailedError` for what is missing, not allowed, or the notebook's own."""
+    """Return the plan in a record; raise `CheckFailedError` for what is missing, not allowed, or the notebook's own."""
     if not isinstance(record, dict):
         raise CheckFailedError(f"experiment returned a {type(record).__name__}; expected the record, a dict.")
     missing = [part for part in PARTS if part not in record]
@@ -102,17 +102,17 @@ class Repeated:
 
     @property
     def kernels(self) -> list[int]:
-        """At both settings."""
+        """Return the number of kernels at both settings."""
         return [cost.fused_loops for cost in self.costs]
 
     @property
     def bytes(self) -> list[int]:
-        """At both settings."""
+        """Return the bytes moved at both settings."""
         return [cost.bytes_moved for cost in self.costs]
 
     @property
     def c4(self) -> list[float]:
-        """At both settings."""
+        """Return the ratio of bytes to the least possible at both settings."""
         return [cost.bytes_moved / self.least for cost in self.costs]
 
 
@@ -137,7 +137,7 @@ def require_numbers(record: Record, found: Repeated) -> None:
 
 
 def _why(part: str, told: Any, found: Repeated) -> str:
-    """What was likely thought, for numbers that are wrong in a known way."""
+    """Return what was likely thought, for numbers that are wrong in a known way."""
     first, second = found.costs
     said: dict[str, list[tuple[list[float], str]]] = {
         "kernels": [
@@ -207,7 +207,7 @@ def _direction(numbers: list[int]) -> str:
 
 
 def drawn(draw: Draw, smallest: int, largest: int) -> Programs:
-    """The notebook's programs in fresh sizes."""
+    """Return the notebook's programs in fresh sizes."""
     return option_programs(draw.integer(smallest, largest), draw.integer(smallest, largest))
 
 
@@ -218,7 +218,7 @@ def asked(answer: ValueAnswer, programs: Programs) -> tuple[Record, Plan]:
 
 
 def recorded(answer: ValueAnswer, draw: Draw) -> None:
-    """A check that the record is complete, its numbers repeat and differ, and the verdict follows: a third of it."""
+    """Check that the record is complete, its numbers repeat and differ, and the verdict follows: a third of it."""
     programs = drawn(draw, 20, 48)
     record, plan = asked(answer, programs)
     found = repeat(answer, plan, programs)

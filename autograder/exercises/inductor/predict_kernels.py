@@ -24,7 +24,7 @@ def _runs(
     work: tuple[str, ...] = ("sine", "bias", "residual", "in_place", "share"),
     splits: tuple[str, ...] = (*CALLS, "break"),
 ) -> int:
-    """Runs of generated work between what splits them; ``later``: a sum is free after a kept or turned product too."""
+    """Return runs of generated work between what splits them; with `later` a sum is free after any product."""
     kernels, pending, after, turned = 0, False, False, False
     for step in (s for s in steps if s in work or s in splits or s in FREE):
         if step in splits:
@@ -73,13 +73,13 @@ MISCONCEPTIONS = (
 
 
 def _thought(found: dict[str, Any], steps: Chain) -> str:
-    """What explains the number of kernels; whoever took a reduction for a call has counted that call, too."""
+    """Return what explains the number of kernels, or of calls if a reduction was taken for one."""
     called = found.get("calls") != counted(steps)["calls"]
     return explained_value(found["kernels"], steps, (REDUCTION_CALLED,) * called + MISCONCEPTIONS)
 
 
 def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's entry ``part``, "kernels" or "calls", is what Inductor says, for every program."""
+    """Return a check that the answer's entry `part`, "kernels" or "calls", is what Inductor says, for every program."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for steps in programs(draw):
@@ -97,12 +97,12 @@ def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], Non
 
 
 def few(draw: Draw) -> list[Chain]:
-    """Programs of one graph with one call, with two, and with as many as come."""
+    """Return programs of one graph with one call, with two, and with as many as come."""
     return [["product", "bias", "sine"], ["sort", "sine", "sort"], *straight(draw)[:5]]
 
 
 def straight(draw: Draw) -> list[Chain]:
-    """Programs of one graph without dead code; products, sums after them, and views occur."""
+    """Return programs of one graph without dead code; products, sums after them, and views occur."""
     draw = draw.shared("one graph")  # each program takes Inductor a while
     some = ("sine", "bias", "residual", "in_place", "share", "transpose", "product", "sort")
     telling = [
@@ -116,14 +116,14 @@ def straight(draw: Draw) -> list[Chain]:
 
 
 def with_breaks(draw: Draw) -> list[Chain]:
-    """Programs of several graphs."""
+    """Return programs of several graphs."""
     some = ("sine", "bias", "share", "in_place", "transpose", "product", "break", "sort")
     telling = [["sine", "break", "sine", "product"], ["product", "break", "bias", "sine", "sort"]]
     return [*telling, *(random_chain(draw, n, some) for n in (4, 6, 8))]
 
 
 def of_everything(draw: Draw) -> list[Chain]:
-    """Long programs of all steps, among them values that nobody reads and values that are returned as well."""
+    """Return long programs of all steps, with values that nothing reads and values that are returned as well."""
     draw = draw.shared("everything")
     telling = [
         ["sine", "product", "keep", draw.choice(SUMS)],

@@ -23,7 +23,7 @@ COLDEST = 0.1
 
 
 def soften(x: Tensor, temperature: Tensor) -> Tensor:
-    """The original, whose branch breaks the graph: h is written for the second graph to read."""
+    """Return the original result, whose branch breaks the graph: h is written for the second graph to read."""
     h = x * torch.sigmoid(x)
     if temperature < COLDEST:
         temperature = torch.full_like(temperature, COLDEST)
@@ -31,17 +31,17 @@ def soften(x: Tensor, temperature: Tensor) -> Tensor:
 
 
 def mix(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
-    """The original, which copies both inputs side by side."""
+    """Return the original result, which copies both inputs side by side."""
     return torch.cat([a, b], dim=1) @ weight
 
 
 def shares(x: Tensor) -> Tensor:
-    """The original, which reads x for its total, and then once more."""
+    """Return the original result, which reads x for its total, and then once more."""
     return (x / x.sum()).sum(0)
 
 
 def scores(q: Tensor, k: Tensor) -> Tensor:
-    """The original, which writes both operands of the product in float32."""
+    """Return the original result, which writes both operands of the product in float32."""
     scaled = q.float() * q.shape[1] ** -0.5
     return (scaled @ k.float().t()).to(q.dtype)
 
@@ -169,13 +169,13 @@ FUNCTIONS = {
 
 
 def _cold(name: str, inputs: Sequence[Tensor]) -> Iterator[Case]:
-    """What only values can tell apart: a temperature below the limit."""
+    """Yield what only values can tell apart: a temperature below the limit."""
     if name == "soften":
         yield Case((inputs[0], torch.tensor(0.03)), label="for a temperature below the limit")
 
 
 def at(name: str, *several: Sizes) -> Callable[[CapturedAnswer, Draw], None]:
-    """A check on one function, captured anew for each of ``several`` sizes."""
+    """Return a check on one function, captured once for each of `several` sizes."""
     function = FUNCTIONS[name]
 
     def wanted(sizes: Sizes) -> Captured:

@@ -77,7 +77,7 @@ def _paired(text: str) -> list[tuple[dict[str, Any], str]]:
 
 
 def reads_right(parts: Sequence[str], texts: Texts) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's entries ``parts`` are right for every block of every text."""
+    """Return a check that the answer's entries `parts` are right for every block of every text."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for text in texts(draw):
@@ -108,27 +108,27 @@ REDUCING = ("row_sum", "column_max", "row_min", "row_product")
 
 
 def _some(draw: Draw) -> list[str]:
-    """Kernels of several blocks, pointwise and reducing."""
+    """Return kernels of several blocks, pointwise and reducing."""
     return [random_text(draw, (*POINTWISE, *REDUCING), n) for n in (2, 3, 4)]
 
 
 def _reducing(draw: Draw) -> list[str]:
-    """Kernels with reductions of every kind."""
+    """Return kernels with reductions of every kind."""
     return [random_text(draw, REDUCING, 4), random_text(draw, ("share", *REDUCING), 4)]
 
 
 def _reused(draw: Draw) -> list[str]:
-    """Kernels in which a loop reads what an earlier one has written."""
+    """Return kernels in which a loop reads what an earlier one has written."""
     return [random_text(draw, ("share",), 2), random_text(draw, ("share", *POINTWISE), 4)]
 
 
 def _masks(draw: Draw) -> list[str]:
-    """Kernels with masks, and with choices that are none."""
+    """Return kernels with masks, and with choices that are no masks."""
     return [random_text(draw, ("pad",), 2), random_text(draw, ("choose",), 2), random_text(draw, ("pad", "choose"), 5)]
 
 
 def long(draw: Draw) -> list[str]:
-    """Kernels of everything."""
+    """Return kernels of everything."""
     draw = draw.shared("everything")
     return [random_text(draw, tuple(ENDS), n) for n in (6, 7, 8)]
 

@@ -1,7 +1,7 @@
 """Exercise 02.5: give the parts of a program names in its timeline, and close each range whatever happens.
 
 The program is data: parts with bodies, operations, and operations that fail. The answer returns the log of a run with
-ranges, and the log itself is what is judged; a program drawn afresh leaves nothing to remember.
+ranges, and the log is checked; the program is random in each call, so no log can be remembered.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ OPERATIONS = ("matmul", "softmax", "add", "gelu", "mul", "mean", "view", "copy")
 
 
 def program(draw: Draw, depth: int, *, failing: bool = False, catching: bool = False) -> Part:
-    """A random program whose parts nest ``depth`` deep; with ``failing`` one operation in its middle raises.
+    """Return a random program whose parts nest `depth` deep; with `failing` one operation in its middle raises.
 
-    With ``catching`` some part around it catches that, so that the program goes on after it.
+    With `catching` some part around it catches that, so that the program goes on after it.
     """
     names = iter(draw.sample(NAMES, len(NAMES)))
     failed = [failing]
@@ -55,12 +55,12 @@ def _path_to_failure(part: Part) -> list[Part]:
 
 
 def expected_log(part: Part, *, close: bool = True, swallow: bool = False) -> list[str]:
-    """What a run logs. Without ``close`` ranges stay open after a failure; with ``swallow`` every part goes on."""
+    """Return what a run logs; without `close` ranges stay open after a failure, with `swallow` every part goes on."""
     return _run(part, close, swallow)[0]
 
 
 def _run(part: Part, close: bool, swallow: bool) -> tuple[list[str], bool]:
-    """The log, and whether a failure leaves the part."""
+    """Return the log, and whether a failure leaves the part."""
     log = [f"begin {part['name']}"]
     for item in part["body"]:
         inner, failed = (
@@ -78,7 +78,7 @@ def _without_ranges(part: Part) -> list[str]:
 
 
 def _flat(part: Part) -> list[str]:
-    """Begin and end of a part around its own operations alone, inner parts before or after."""
+    """Return begin and end of a part around its own operations alone, inner parts before or after."""
     own = [item.rstrip("!") for item in part["body"] if isinstance(item, str)]
     inner = [line for item in part["body"] if isinstance(item, dict) for line in _flat(item)]
     return [f"begin {part['name']}", *own, f"end {part['name']}", *inner]
@@ -109,7 +109,7 @@ Programs = Callable[[Draw], list[Part]]
 
 
 def logs(programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's log of fresh programs is what a run with ranges gives."""
+    """Return a check that the answer's log of fresh programs is what a run with ranges gives."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for part in programs(draw):
@@ -131,12 +131,12 @@ def _difference(found: Any, expected: list[str]) -> str:
 
 
 def whole(draw: Draw) -> list[Part]:
-    """Programs in which nothing fails."""
+    """Return programs in which nothing fails."""
     return [program(draw, depth) for depth in (2, 3, 4)]
 
 
 def failing(draw: Draw) -> list[Part]:
-    """Programs in which one operation raises, and nobody catches it."""
+    """Return programs in which one operation raises, and nothing catches it."""
     return [program(draw, depth, failing=True) for depth in (2, 3)]
 
 

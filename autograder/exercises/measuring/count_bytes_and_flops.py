@@ -1,7 +1,7 @@
 """Exercise 02.3: count the bytes that a program moves, and its floating-point operations, operator by operator.
 
-Questions are programs as data, with fresh shapes. What they cost is written here as a formula of the shapes, case by
-case; a counter that watches a program run is the answer's business.
+Questions are programs as data, with random shapes. Their cost is written here as a formula of the shapes, case by case;
+the answer has to count while a program runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ Steps = tuple[tuple[Any, ...], ...]
 
 @dataclass(frozen=True)
 class Question:
-    """A program, what it costs, and what one gets who thinks otherwise."""
+    """A program, its cost, and the wrong totals of known mistakes."""
 
     name: str
     inputs: tuple[tuple[int, ...], ...]
@@ -31,13 +31,13 @@ class Question:
 
     @property
     def data(self) -> dict[str, Any]:
-        """As `course_lib.models.program_from_steps` takes it."""
+        """Return the question as `course_lib.models.program_from_steps` takes it."""
         inputs = [{"shape": list(shape), "dtype": self.dtype} for shape in self.inputs]
         return {"inputs": inputs, "steps": [list(step) for step in self.steps]}
 
 
 def sizes(draw: Draw, count: int) -> list[int]:
-    """Different sizes from 3 to 40, so that no two formulas agree by chance."""
+    """Return different sizes from 3 to 40, so that no two formulas agree by chance."""
     return draw.sample(range(3, 41), count)
 
 
@@ -46,7 +46,7 @@ ONCE = "A tensor that an operator gets twice is read once."
 
 
 def views(draw: Draw) -> Iterator[Question]:
-    """A chain of views, and one operator that pays."""
+    """Yield a chain of views, and one operator that moves bytes."""
     m, n = sizes(draw, 2)
     paid = 2 * 4 * m * n
     steps: Steps = (("t", "%0"), ("unsqueeze", "%1", 0), ("squeeze", "%2", 0), ("relu", "%3"))
@@ -62,7 +62,7 @@ def views(draw: Draw) -> Iterator[Question]:
 
 
 def products(draw: Draw) -> Iterator[Question]:
-    """Matrix products, alone, in a batch, with a bias, and one that PyTorch takes apart."""
+    """Yield matrix products: alone, in a batch, with a bias, and one that PyTorch decomposes."""
     m, k, n, b = sizes(draw, 4)
     flops = 2 * m * k * n
     yield Question("mm", ((m, k), (k, n)), (("mm", "%0", "%1"),), 4 * (m * k + k * n + m * n), flops)
@@ -75,7 +75,7 @@ def products(draw: Draw) -> Iterator[Question]:
 
 
 def five_operators(draw: Draw) -> Iterator[Question]:
-    """Five operators, one program each."""
+    """Yield five operators, one program each."""
     m, n = sizes(draw, 2)
     one = 4 * m * n
     wrong = ((one, "Only what is written was counted; what is read moves, too."), (2 * one, "Both inputs are read."))
@@ -88,7 +88,7 @@ def five_operators(draw: Draw) -> Iterator[Question]:
 
 
 def chains(draw: Draw) -> Iterator[Question]:
-    """Whole programs: a linear layer with an activation and a mask."""
+    """Yield whole programs: a linear layer with an activation and a mask."""
     for _ in range(2):
         m, k, n = sizes(draw, 3)
         steps = (("mm", "%0", "%1"), ("add", "%4", "%2"), ("gelu", "%5"), ("mul", "%6", "%3"), ("t", "%7"))
@@ -100,7 +100,7 @@ Questions = Callable[[Draw], Iterator[Question]]
 
 
 def counts(questions: Questions, *keys: str) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's counts called ``keys`` are exact for all questions."""
+    """Return a check that the answer's counts called `keys` are exact for all questions."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for question in questions(draw):
@@ -124,7 +124,7 @@ def _require(found: Any, key: str, question: Question) -> None:
 
 
 def _thought(found: int, key: str, question: Question) -> str:
-    """What was probably thought, if the number shows it."""
+    """Return what was probably thought, if the number shows it."""
     if key == "flops":
         half = "A multiplication and an addition are two operations."
         return half if found * 2 == question.flops else "Multiply the sizes m, k, n, the batch, and 2."

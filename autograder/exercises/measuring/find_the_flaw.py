@@ -1,4 +1,4 @@
-"""Exercise 02.1: mend benchmark scripts for a device that works on its own.
+"""Exercise 02.1: repair benchmark scripts for a device that works asynchronously.
 
 The answer gets a script and returns a script; the host runs it on a simulated device whose delays only it knows. What
 an answer claims to have measured does not matter: the host reads the clock.
@@ -35,7 +35,7 @@ SAYS = {
 
 
 def device(draw: Draw) -> SimulatedDevice:
-    """A device with delays of its own; everything that is not to be measured is large enough to be noticed."""
+    """Return a device with delays of its own, all large enough to be noticed."""
     programs = {name: float(draw.integer(500, 1500)) for name in PROGRAMS}
     return SimulatedDevice(
         programs,
@@ -48,7 +48,7 @@ def device(draw: Draw) -> SimulatedDevice:
 
 
 def script(windows: Sequence[Sequence[str]], flaws: frozenset[Flaw] = frozenset()) -> list[str]:
-    """A script that measures these programs, window by window, with the given flaws in every window."""
+    """Return a script that measures these programs, window by window, with the given flaws in every window."""
     steps = ["draw"]
     if Flaw.COMPILED not in flaws:
         for name in dict.fromkeys(name for window in windows for name in window):
@@ -66,7 +66,7 @@ def script(windows: Sequence[Sequence[str]], flaws: frozenset[Flaw] = frozenset(
 
 
 def mended(flaws: Sequence[Flaw], *, sizes: tuple[int, ...] = (1, 1, 1)) -> Callable[[ValueAnswer, Draw], None]:
-    """A check on two scripts with these flaws; ``sizes`` says how many programs the windows have."""
+    """Return a check on two scripts with these flaws; `sizes` says how many programs the windows have."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for _ in range(2):
@@ -78,7 +78,7 @@ def mended(flaws: Sequence[Flaw], *, sizes: tuple[int, ...] = (1, 1, 1)) -> Call
 
 
 def require_sound(found: Any, broken: list[str], windows: Sequence[Sequence[str]], on: SimulatedDevice) -> None:
-    """Check that the script ``found`` measures what ``broken`` was meant to measure."""
+    """Check that the script `found` measures what `broken` was meant to measure."""
     if not isinstance(found, list) or not all(isinstance(step, str) for step in found):
         raise CheckFailedError(f"mend returned {type(found).__name__}; return a list of steps, each a text.")
     if len(found) > MAX_STEPS:

@@ -1,4 +1,4 @@
-"""Exercise 02.2: measure two programs on a machine that does not hold still.
+"""Exercise 02.2: measure two programs on a machine whose speed varies.
 
 The host asks twice: for the order in which to run, and, with the times of that order, for a report. Programs and noise
 are the host's, so the only way to a right ratio is an order in which the noise hits both alike.
@@ -50,13 +50,13 @@ def _programs(draw: Draw) -> list[str]:
 
 
 def gives_turns(answer: ValueAnswer, draw: Draw) -> None:
-    """A check on the order alone, for fresh names and numbers."""
+    """Check the order alone, for fresh names and numbers."""
     for _ in range(3):
         order_from(answer, _programs(draw), draw.integer(5, 30))
 
 
 def _uneven_times(draw: Draw, programs: list[str]) -> list[list[Any]]:
-    """Times in which the programs have different numbers of samples, some far off, and one program may not vary."""
+    """Return times with different numbers of samples, some far off; one program may not vary."""
     first, second = programs
     times: list[list[Any]] = [[first, draw.integer(900, 1100) / 10] for _ in range(draw.integer(5, 12))]
     times += [[first, float(draw.integer(400, 900))] for _ in range(2)]
@@ -66,7 +66,7 @@ def _uneven_times(draw: Draw, programs: list[str]) -> list[list[Any]]:
 
 
 def summarises(answer: ValueAnswer, draw: Draw) -> None:
-    """A check that median, spread and n are those of the given times."""
+    """Check that median, spread and n are those of the given times."""
     for _ in range(4):
         programs = _programs(draw)
         times = _uneven_times(draw, programs)
@@ -110,7 +110,7 @@ def _is_number(value: Any) -> bool:
 
 
 def says_where(answer: ValueAnswer, draw: Draw) -> None:
-    """A check that the report holds the environment of the machine on which the answer ran."""
+    """Check that the report holds the environment of the machine on which the answer ran."""
     programs = _programs(draw)
     found = report_from(answer, programs, [[name, float(draw.integer(50, 90))] for name in programs])["environment"]
     expected = {"python": platform.python_version(), "torch": metadata.version("torch")}
@@ -119,17 +119,17 @@ def says_where(answer: ValueAnswer, draw: Draw) -> None:
 
 
 def quiet(draw: Draw) -> dict[str, float]:
-    """Nothing but jitter."""
+    """Return noise that is jitter alone."""
     return {}
 
 
 def slowing(draw: Draw) -> dict[str, float]:
-    """A machine that gets hot, and slower."""
+    """Return the noise of a machine that gets hot, and slower."""
     return {"drift": draw.integer(50, 70) / 100}
 
 
 def right_ratio(noise: Noise, tolerance: float, says: str) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the ratio of three pairs of programs is right within ``tolerance`` on a machine with this noise."""
+    """Return a check that the ratio of three pairs of programs is right within `tolerance` under this noise."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for _ in range(3):

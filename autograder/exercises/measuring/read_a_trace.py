@@ -22,9 +22,9 @@ PARTS = ("top_kernel", "longest_gap_us", "launch_bound")
 
 
 def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> Trace:
-    """A trace with so many ranges on the device; every second one, from a random start, is launch-bound.
+    """Return a trace with so many ranges on the device; every second one, from a random start, is launch-bound.
 
-    No two kernels share the most time. With two ``streams`` kernels overlap. With ``noise`` there are events that are
+    No two kernels share the most time. With two `streams` kernels overlap. With `noise` there are events that are
     no kernels: marks of one moment, counters, names of threads, and memory copies.
     """
     events: list[Event] = []
@@ -57,7 +57,7 @@ def _event(name: str, category: str, start: int, duration: int, thread: int) -> 
 
 
 def _host_events(draw: Draw, events: list[Event]) -> list[Event]:
-    """What the host did: an operator for each kernel, some of them long."""
+    """Return what the host did: an operator for each kernel, some of them long."""
     kernels = [event for event in events if event["cat"] == "kernel"]
     return [_event(f"aten::{draw.choice(KERNELS)}", "cpu_op", e["ts"] - 400, draw.integer(5, 900), 1) for e in kernels]
 
@@ -70,7 +70,7 @@ def _other_events(draw: Draw, end: int) -> list[Event]:
 
 
 def kernels_of(rows: Trace) -> list[Event]:
-    """The events that are kernels: complete ones, in the order of their start."""
+    """Return the events that are kernels: complete ones, in the order of their start."""
     found = [e for e in rows["traceEvents"] if e.get("cat") == "kernel" and e["ph"] == "X"]
     return sorted(found, key=lambda e: int(e["ts"]))
 
@@ -87,7 +87,7 @@ def _first_of(totals: dict[str, int]) -> str:
 
 
 def busy_us(events: list[Event], start: int, end: int) -> int:
-    """For how long at least one kernel runs between ``start`` and ``end``."""
+    """Return for how long at least one kernel runs between `start` and `end`."""
     busy, reached = 0, start
     for event in events:
         begin, stop = max(event["ts"], reached), min(event["ts"] + event["dur"], end)
@@ -97,7 +97,7 @@ def busy_us(events: list[Event], start: int, end: int) -> int:
 
 
 def longest_gap_us(events: list[Event]) -> int:
-    """The longest time without a kernel between the first and the last."""
+    """Return the longest time without a kernel between the first and the last."""
     longest, reached = 0, events[0]["ts"]
     for event in events:
         longest = max(longest, event["ts"] - reached)
@@ -106,7 +106,7 @@ def longest_gap_us(events: list[Event]) -> int:
 
 
 def truth(rows: Trace, part: str) -> Any:
-    """The host's answer to one question."""
+    """Return the host's answer to one question."""
     events = kernels_of(rows)
     if part == "top_kernel":
         return _first_of(_totals(events))
@@ -175,7 +175,7 @@ Traces = Callable[[Draw], list[Trace]]
 
 
 def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's entry ``part`` is right for fresh traces."""
+    """Return a check that the answer's entry `part` is right for fresh traces."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for rows in _varied(part, traces, draw):
@@ -193,7 +193,7 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
 
 
 def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
-    """Traces with different answers, so that none is right for two of them."""
+    """Return traces with different answers, so that no answer is right for two of them."""
     while True:
         drawn = traces(draw)
         answers = [truth(rows, part) for rows in drawn]
@@ -202,7 +202,7 @@ def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
 
 
 def plain(draw: Draw) -> list[Trace]:
-    """Traces of one stream."""
+    """Return traces of one stream."""
     return [trace(draw, ranges) for ranges in (3, 4, 5)]
 
 

@@ -14,7 +14,7 @@ Formula = Callable[..., torch.Tensor]
 
 
 def attention_shapes(hidden_size: int) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every parameter of attention."""
+    """Return name and shape of every parameter of attention."""
     return {
         f"{layer}.{part}": shape
         for layer in LAYERS
@@ -23,12 +23,12 @@ def attention_shapes(hidden_size: int) -> dict[str, tuple[int, ...]]:
 
 
 def split(part: torch.Tensor, heads: int) -> torch.Tensor:
-    """(batch, sequence, hidden) to (batch, heads, sequence, head size)."""
+    """Reshape (batch, sequence, hidden) to (batch, heads, sequence, head size)."""
     return part.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
 def merge(context: torch.Tensor) -> torch.Tensor:
-    """(batch, heads, sequence, head size) to (batch, sequence, hidden)."""
+    """Reshape (batch, heads, sequence, head size) to (batch, sequence, hidden)."""
     return context.transpose(1, 2).flatten(2)
 
 
@@ -42,7 +42,7 @@ def attention(
     last: bool = True,
     roles: tuple[str, str, str] = ("query", "key", "value"),
 ) -> Formula:
-    """The formula on (batch, sequence, hidden) with these weights; the options make the wrong ones."""
+    """Return attention on (batch, sequence, hidden) with these weights; the options make the wrong versions."""
 
     def linear(layer: str, x: torch.Tensor) -> torch.Tensor:
         return F.linear(x, state[f"{layer}.weight"].to(x.dtype), state[f"{layer}.bias"].to(x.dtype))
@@ -59,7 +59,7 @@ def attention(
 
 
 def linear(own: State, name: str, x: torch.Tensor) -> torch.Tensor:
-    """The linear map of that name."""
+    """Return the linear map of that name."""
     return F.linear(x, own[f"{name}.weight"], own[f"{name}.bias"])
 
 
@@ -73,7 +73,7 @@ def bert_layer(
     from_norm: bool = False,
     eps: float = 1e-12,
 ) -> Formula:
-    """One layer on (batch, sequence, hidden); the options after ``norm_first`` make wrong ones."""
+    """Return one layer on (batch, sequence, hidden); the options after `norm_first` make the wrong versions."""
 
     def norm(name: str, x: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(x, x.shape[-1:], own[f"{name}.weight"], own[f"{name}.bias"], eps)

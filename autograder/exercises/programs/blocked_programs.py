@@ -21,24 +21,24 @@ def reported(x: Tensor) -> Tensor:
 
 
 def appended(cache: Tensor, k: Tensor) -> Tensor:
-    """Write k into the last column of the cache; the hyperbolic tangent of all of it."""
+    """Write k into the last column of the cache; return the hyperbolic tangent of all of it."""
     return torch.cat([cache[:, :-1], k[:, None]], 1).tanh()
 
 
 def turned(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The exponential, and its transpose plus one."""
+    """Return the exponential, and its transpose plus one."""
     y = x.exp()
     return y, y.T.contiguous() + 1
 
 
 def spread(x: Tensor) -> Tensor:
-    """The largest rectified element of each row minus the smallest."""
+    """Return the largest rectified element of each row minus the smallest."""
     ranked = x.relu().sort(-1).values
     return ranked[:, -1] - ranked[:, 0]
 
 
 def standardised(x: Tensor) -> Tensor:
-    """Take the mean of all elements away, and divide by the standard deviation of all."""
+    """Subtract the mean of all elements, and divide by the standard deviation of all."""
     centred = x - x.mean()
     return centred / (centred.pow(2).mean() + TINY).sqrt()
 
@@ -67,7 +67,7 @@ def _loop(
 
 
 def known_listings(rows: int, columns: int) -> dict[str, Listing]:
-    """What the scheduler makes of the five programs as they are given, for x of ``rows`` x ``columns``."""
+    """Return what the scheduler makes of the five programs as they are given, for x of `rows` x `columns`."""
     points, x = rows * columns, ("arg0_1", "c0")
     first = _loop(0, "op0", [points], [x], "buf0")
     listings = {

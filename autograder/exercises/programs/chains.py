@@ -14,13 +14,13 @@ EITHER = ("sort", "transpose")  # a sort copies what lies transposed; that rule 
 
 
 def random_chain(draw: Draw, count: int, also: tuple[str, ...] = tuple(LINES)) -> Chain:
-    """``count`` random steps of ``also``, never both a sort and a transpose."""
+    """Return `count` random steps of `also`, never both a sort and a transpose."""
     left_out = draw.choice(EITHER)
     return [draw.choice([step for step in also if step != left_out]) for _ in range(count)]
 
 
 def counted(steps: Chain) -> dict[str, int]:
-    """How many generated kernels run for the program, and how many library calls are left."""
+    """Return how many generated kernels run for the program, and how many library calls are left."""
     found = _lowered(tuple(steps))
     return {"kernels": found.launches, "calls": found.library_calls}
 

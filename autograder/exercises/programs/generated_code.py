@@ -38,7 +38,7 @@ REDUCTIONS = {"+": "sum", "*": "product", "max_propagate_nan": "max", "min_propa
 
 
 def random_text(draw: Draw, ends: tuple[str, ...], parts: int) -> str:
-    """The text of one kernel for ``parts`` computations, each ending as one of ``ends``, on two or three inputs."""
+    """Return the text of one kernel for `parts` computations, each ending as one of `ends`, on two or three inputs."""
     shapes = tuple((draw.integer(3, 9), draw.integer(10, 30)) for _ in range(draw.integer(2, 3)))
     chosen = tuple(
         (draw.choice(ends), tuple(draw.sample(list(FUNCTIONS), draw.integer(0, 2))), draw.integer(0, len(shapes) - 1))
@@ -63,13 +63,13 @@ def _generated(parts: tuple[Part, ...], shapes: tuple[tuple[int, int], ...]) -> 
 
 
 def kernel_text(code: str) -> str:
-    """The body of the first kernel in generated code, without its head."""
+    """Return the body of the first kernel in generated code, without its head."""
     text = code[code.index("void  kernel(") :]
     return text[text.index("{\n") : text.index("''')")]
 
 
 def loops_of(text: str) -> list[dict[str, Any]]:
-    """What there is to read in a kernel, a dict for each block."""
+    """Return what there is to read in a kernel, a dict for each block."""
     blocks = re.findall(r"^    \{\n(.*?)^    \}$", text, re.MULTILINE | re.DOTALL)
     return [
         {

@@ -21,12 +21,12 @@ TAGS = {"alias": "view", "t": "view", "mm": "product", "mean": "reduction", "sum
 
 
 def _keep(shape: Shape) -> Tensor:
-    """A mask of dropout; who asks again gets another one."""
+    """Return a mask of dropout; each call gets another one."""
     return (torch.rand(shape, dtype=torch.float64) < 0.7) / 0.7
 
 
 def _summed(value: Tensor, shape: Shape) -> Tensor:
-    """The sum over all dimensions in which ``value`` is larger than ``shape``."""
+    """Return the sum over all dimensions in which `value` is larger than `shape`."""
     while value.dim() > len(shape):
         value = value.sum(0)
     wide = [d for d, size in enumerate(shape) if value.shape[d] != size]
@@ -69,12 +69,12 @@ class JointGraph:
     gradients: dict[str, str] = field(default_factory=dict)  # of each input, once there is a backward
 
     def input(self, *shape: int) -> str:
-        """Add an input; returns its name."""
+        """Add an input and return its name."""
         number = sum(r["tag"] == "input" for r in self.rows)
         return self._add(f"primals_{number + 1}", "input", (), shape, "forward", "input")
 
     def call(self, op: str, *args: str, shape: Shape | None = None, part: str = "forward") -> str:
-        """Add a row that computes; returns its name."""
+        """Add a row that computes and return its name."""
         number = sum(r["op"] == op for r in self.rows)
         name = f"{op}_{number}" if number else op
         shape = self.shapes[args[0]] if shape is None else shape
@@ -94,7 +94,7 @@ class JointGraph:
 
     @property
     def forward(self) -> list[Row]:
-        """The rows of forward, inputs included."""
+        """Return the rows of forward, inputs included."""
         return [r for r in self.rows if r["part"] == "forward"]
 
     def differentiate(self) -> None:
@@ -114,7 +114,7 @@ class JointGraph:
         return self.call(op, *args, shape=shape, part="backward")
 
     def _pulled(self, row: Row, g: str) -> list[tuple[str, str]]:
-        """The operands of a row that have a gradient, each with the name of it."""
+        """Return the operands of a row that have a gradient, each with the name of it."""
         op, name, args = row["op"], row["name"], row["args"]
         if op in ("tanh", "sigmoid", "relu"):
             return [(args[0], self._behind(f"{op}_backward", g, name))]
@@ -138,7 +138,7 @@ class JointGraph:
         return [(a, self._fitted(g, a)) for a in args]  # add and alias pass it on; a mask has no operands
 
     def _fitted(self, gradient: str, operand: str) -> str:
-        """The gradient summed where the operand was broadcast."""
+        """Return the gradient summed where the operand was broadcast."""
         shape = self.shapes[operand]
         return gradient if self.shapes[gradient] == shape else self._behind("sum", gradient, shape=shape)
 
@@ -176,7 +176,7 @@ class RandomJoint(JointGraph):
         self.earlier.append(before)
 
     def _multiply(self, count: int) -> None:
-        """A product, or the sum of two of which backward reads neither."""
+        """Add a product, or the sum of two of which backward reads neither."""
         rows, width = self.shapes[self.value]
         wide = self.draw.integer(6, 12)
         products = [self.call("mm", self.value, self.input(width, wide), shape=(rows, wide)) for _ in range(count)]
@@ -185,7 +185,7 @@ class RandomJoint(JointGraph):
 
 
 def random_joint(draw: Draw, steps: int, *, masks: int = 0) -> JointGraph:
-    """A random program of so many pieces, so many of them dropouts, and its backward."""
+    """Return a random program of so many pieces, so many of them dropouts, and its backward."""
     graph = RandomJoint(draw=draw)
     graph.value = graph.input(draw.integer(6, 12), draw.integer(6, 12))
     at = draw.sample(range(1, steps), masks)
@@ -199,7 +199,7 @@ Values = dict[str, Tensor]
 
 
 def run_forward(graph: JointGraph, draw: Draw) -> Values:
-    """All values of forward, and the gradient of its result, in double precision, with inputs drawn afresh."""
+    """Return all values of forward and the gradient of its result, in double precision, with random inputs."""
     values: Values = {}
     for row in graph.rows:
         if row["tag"] == "input":
@@ -210,7 +210,7 @@ def run_forward(graph: JointGraph, draw: Draw) -> Values:
 
 
 def run_backward(graph: JointGraph, forward: Values, saved: Collection[str]) -> Values:
-    """The gradients of the inputs, from inputs and what was saved; everything else of forward is computed again."""
+    """Return the gradients of the inputs, from inputs and what was saved; the rest of forward is computed again."""
     by_name = {r["name"]: r for r in graph.rows}
     values = {n: v for n, v in forward.items() if n in saved or by_name[n]["tag"] == "input"}
 

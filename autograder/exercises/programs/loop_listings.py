@@ -29,13 +29,13 @@ class Listing:
 
     @property
     def fused(self) -> frozenset[tuple[str, str]]:
-        """The edges inside kernels."""
+        """Return the edges inside kernels."""
         wrote = {loop["writes"]: loop for loop in self.loops}
         found = ((wrote[name], loop) for loop in self.loops for name, _ in loop["reads"] if name in wrote)
         return frozenset((a["name"], b["name"]) for a, b in found if a["kernel"] == b["kernel"])
 
     def told(self, name: str) -> str:
-        """One loop in words, for a message."""
+        """Return one loop in words, for a message."""
         loop = next(loop for loop in self.loops if loop["name"] == name)
         sizes = "a library's kernel" if loop["library"] else "over " + (" x ".join(map(str, loop["over"])) or "1")
         inner = f" reducing {' x '.join(map(str, loop['reducing']))}" if loop["reducing"] else ""
@@ -46,7 +46,7 @@ class Listing:
 
 @dataclass
 class _Writing:
-    """A listing in the making."""
+    """A listing while it is drawn."""
 
     draw: Draw
     kernels: list[list[Loop]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Writing:
     named: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def fresh(self, kind: str) -> str:
-        """A new name: "op", "buf" or "arg", counted anew in each graph."""
+        """Return a new name: "op", "buf" or "arg", counted anew in each graph."""
         number = self.named[self.graph, kind] = self.named.get((self.graph, kind), -1) + 1
         return f"{f'g{self.graph}.' if self.graph else ''}{kind}{number}" + ("_1" if kind == "arg" else "")
 
@@ -70,7 +70,7 @@ class _Writing:
         into: bool = False,
         beside: Loop | None = None,
     ) -> Loop:
-        """One more loop, in a kernel of its own or ``beside`` another; it may also read an argument."""
+        """Add one loop, in a kernel of its own or `beside` another; it may also read an argument."""
         more = [(self.fresh("arg"), "all" if library else "c0")] if self.draw.chance(0.4) or not reads else []
         written = [(self.fresh("arg"), "all")] if into else []
         loop = {
@@ -91,27 +91,27 @@ class _Writing:
         return loop
 
     def loops(self) -> list[Loop]:
-        """All loops, kernel by kernel."""
+        """Return all loops, kernel by kernel."""
         return [{**loop, "kernel": number} for number, kernel in enumerate(self.kernels) for loop in kernel]
 
     def sizes(self) -> tuple[int, int]:
-        """Rows, and an even number of columns."""
+        """Return rows, and an even number of columns."""
         return self.draw.integer(3, 40), 2 * self.draw.integer(2, 30)
 
     def pick(self, suits: Callable[[Loop], bool], make: Callable[[], Loop]) -> Loop:
-        """A loop of the present graph that suits, or a new one."""
+        """Return a loop of the present graph that suits, or a new one."""
         found = [loop for kernel in self.kernels for loop in kernel if loop["graph"] == self.graph and suits(loop)]
         return self.draw.choice(found) if found and self.draw.chance(0.6) else make()
 
     def pointwise(self, *, into: bool = False) -> Loop:
-        """A new loop over rows and columns."""
+        """Add a loop over rows and columns."""
         rows, columns = self.sizes()
         loop = self.add([rows * columns], (), into=into)
         self.shapes[loop["name"]] = (rows, columns)
         return loop
 
     def reduction(self) -> Loop:
-        """A new loop with a result for each row, or one in all."""
+        """Add a loop with a result for each row, or one in all."""
         rows, columns = self.sizes()
         whole = self.draw.chance(0.4)
         loop = self.add([] if whole else [rows], (), reducing=[rows * columns if whole else columns])
@@ -119,17 +119,17 @@ class _Writing:
         return loop
 
     def library(self) -> Loop:
-        """A new call of a library's kernel."""
+        """Add a call of a library's kernel."""
         return self.add((), (), library=True, into=self.draw.chance(0.3))
 
 
 def _plain(loop: Loop) -> bool:
-    """Over rows and columns, into a buffer of its own."""
+    """Return whether a loop runs over rows and columns, into a buffer of its own."""
     return not (loop["library"] or loop["reducing"] or loop["into"]) and len(loop["over"]) == 1
 
 
 def _fused(writing: _Writing) -> None:
-    """An edge inside a kernel: pointwise or row by row, also into the memory of an argument."""
+    """Add an edge inside a kernel: pointwise or row by row, also into the memory of an argument."""
     shapes = writing.shapes
     producer = writing.pick(lambda p: _plain(p) and p["name"] in shapes, writing.pointwise)
     rows, columns = shapes[producer["name"]]
@@ -142,7 +142,7 @@ def _fused(writing: _Writing) -> None:
 
 
 def _view(writing: _Writing) -> Edge:
-    """As many points, in another order."""
+    """Add an edge between loops over as many points, in another order."""
     shapes = writing.shapes
     producer = writing.pick(lambda p: _plain(p) and p["name"] in shapes, writing.pointwise)
     (rows, columns), buffer = shapes[producer["name"]], producer["writes"]
@@ -159,7 +159,7 @@ def _view(writing: _Writing) -> Edge:
 
 
 def _sizes(writing: _Writing) -> Edge:
-    """Other numbers of points, or results of a reduction."""
+    """Add an edge between loops with other numbers of points, or from the results of a reduction."""
     shapes, draw = writing.shapes, writing.draw
     if draw.chance(0.5):
         producer = writing.pick(lambda p: bool(p["reducing"]) and p["name"] in shapes, writing.reduction)
@@ -181,7 +181,7 @@ def _sizes(writing: _Writing) -> Edge:
 
 
 def _mutation(writing: _Writing) -> Edge:
-    """The one or the other writes into memory that was there before."""
+    """Add an edge of which one loop writes into memory that was there before."""
     if writing.draw.chance(0.5):
         producer = writing.pick(lambda p: bool(p["into"]) and not p["library"], lambda: writing.pointwise(into=True))
         rows, columns = writing.sizes()
@@ -194,7 +194,7 @@ def _mutation(writing: _Writing) -> Edge:
 
 
 def _extern(writing: _Writing) -> Edge:
-    """The one or the other is a library's kernel."""
+    """Add an edge of which one loop is a library's kernel."""
     if writing.draw.chance(0.5):
         producer = writing.pick(lambda p: bool(p["library"]), writing.library)
         consumer = writing.add([prod(writing.sizes())], [(producer["writes"], "c0")], into=writing.draw.chance(0.3))
@@ -205,7 +205,7 @@ def _extern(writing: _Writing) -> Edge:
 
 
 def _break(writing: _Writing) -> Edge:
-    """The consumer is in a later graph."""
+    """Add an edge whose consumer is in a later graph."""
     producer = writing.pick(
         lambda p: True, writing.draw.choice((writing.pointwise, writing.reduction, writing.library))
     )
@@ -227,7 +227,7 @@ _MAKERS: dict[str, Callable[[_Writing], Edge]] = {
 
 
 def drawn(draw: Draw, reasons: Sequence[str]) -> Listing:
-    """A listing with an edge for each of ``reasons``, and some that were fused."""
+    """Return a listing with an edge for each of `reasons`, and some that were fused."""
     writing = _Writing(draw)
     for reason in reasons:
         if draw.chance(0.6):

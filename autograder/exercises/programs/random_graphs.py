@@ -16,7 +16,7 @@ class RandomGraph:
     shapes: list[list[int]] = field(default_factory=list)  # of the inputs
 
     def input(self, *shape: int) -> int:
-        """Add an input of that shape; returns the number of its step."""
+        """Add an input of that shape and return the number of its step."""
         self.shapes.append(list(shape))
         return self._add({"name": f"in{len(self.shapes)}"})
 
@@ -32,7 +32,7 @@ class RandomGraph:
         return len(self.steps) - 1
 
     def asked(self, returns: Any, name: str, device: str = "cpu") -> Asked:
-        """The question about this graph, which returns the steps in ``returns``."""
+        """Return the question about this graph, which returns the steps in `returns`."""
         arguments = {"steps": self.steps, "returns": _written(returns), "shapes": self.shapes, "device": device}
         return Asked("graph", arguments, name)
 
@@ -51,7 +51,7 @@ def _written(value: Any) -> Any:
 
 
 def pointwise_chain(graph: RandomGraph, value: int, length: int) -> int:
-    """Add ``length`` pointwise steps after ``value``, some with two operands of its shape."""
+    """Add `length` pointwise steps after `value`, some with two operands of its shape."""
     earlier = value
     for _ in range(length):
         if graph.draw.chance(0.4):
@@ -62,7 +62,7 @@ def pointwise_chain(graph: RandomGraph, value: int, length: int) -> int:
 
 
 def mixed(draw: Draw, rows: int | None = None, *, views: bool = True) -> RandomGraph:
-    """Two products with pointwise steps around them, and a long way back to the beginning; its last step is the result.
+    """Return two products with pointwise steps around them, and a long way back; the last step is the result.
 
     (m, k) · (k, n), then with the transposed input, so that it comes back to (m, k).
     """

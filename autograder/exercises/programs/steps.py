@@ -18,7 +18,7 @@ INSIDE = {"compute": 1, "size_if": 1}
 
 
 def graph_sizes(steps: Sequence[Step]) -> list[int]:
-    """How many operators each graph holds, in the order in which the graphs first run.
+    """Return how many operators each graph holds, in the order in which the graphs first run.
 
     A break in a loop leaves everything since the last break, and all that follows, to Python; only functions that are
     called there are captured, each by itself.
@@ -42,12 +42,12 @@ def graph_sizes(steps: Sequence[Step]) -> list[int]:
 
 
 def breaks(steps: Sequence[Step]) -> bool:
-    """Whether Dynamo cannot capture the steps as one graph."""
+    """Return whether Dynamo cannot capture the steps as one graph."""
     return any(s["do"] in BREAKING or ("body" in s and breaks(s["body"])) for s in steps)
 
 
 def random_steps(draw: Draw, count: int, *, calls: bool = False, loops: bool = False) -> list[Step]:
-    """``count`` random steps, with calls and loops among them where they are asked for."""
+    """Return `count` random steps, with calls and loops among them where they are asked for."""
     steps: list[Step] = []
     for _ in range(count):
         kind = draw.choice(("compute", "compute", "compute", *WHOLE, *BREAKING))

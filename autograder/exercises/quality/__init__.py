@@ -1,1 +1,1 @@
-"""What proves an exercise: controls of known marks, and small changes of its solution that checks must notice."""
+"""Proofs of an exercise: controls of known marks, and small changes of its solution that checks must notice."""

@@ -53,7 +53,7 @@ class Mutant:
 
     @property
     def change(self) -> str:
-        """The code before and after, as `ast.unparse` writes it."""
+        """Return the code before and after, as `ast.unparse` writes it."""
         return f"{self.before} -> {self.after}"
 
     def is_listed(self, changes: Collection[str]) -> bool:

@@ -1,5 +1,4 @@
-"""How good an exercise's checks are: its reference is full, an empty answer gets nothing, controls get what they state,
-and small edits of the reference solution are noticed.
+"""Measure an exercise's checks: controls get the marks that they state, and small edits of the reference lose points.
 
 All answers here are ours. They are judged like a student's, in the same sandbox.
 """
@@ -62,22 +61,22 @@ class Quality:
     grading_s: float  # of the reference, start of the worker included
     controls: tuple[ControlResult, ...]
     mutants: tuple[MutantResult, ...]
-    of_mutants: int  # how many there are; ``mutants`` may be a sample
+    of_mutants: int  # how many there are; `mutants` may be a sample
     equivalent: int  # left out: changes that change nothing, listed with the exercise
 
     @property
     def visible_score(self) -> float:
-        """The share of mutants that visible checks notice."""
+        """Return the share of mutants that visible checks notice."""
         return self._share(sum(bool(m.killed_by) and m.visible for m in self.mutants))
 
     @property
     def score(self) -> float:
-        """The share of mutants that any check notices."""
+        """Return the share of mutants that any check notices."""
         return self._share(sum(bool(m.killed_by) for m in self.mutants))
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """One sentence for each thing that must not be."""
+        """Return one sentence for each failure."""
         found = []
         if self.reference_points < self.max_points:
             found.append(f"The reference gets {self.reference_points:g} of {self.max_points:g} points.")
@@ -95,9 +94,9 @@ class Quality:
 
 
 def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None = None, slots: int = 1) -> Quality:
-    """Judge reference, controls and mutants of one exercise; of controls and mutants only ``sample`` each, if given.
+    """Judge reference, controls and mutants of one exercise; of controls and mutants only `sample` each, if given.
 
-    Raises ``LookupError`` where the exercise's hidden part is not installed, since controls hold answers, and
+    Raises `LookupError` where the exercise's hidden part is not installed, since controls hold answers, and
     `NotSurveyedError` where grading fails.
     """
     exercise, part = _without_speed(find(exercise_id, hidden=True)), hidden_part(exercise_id)
@@ -125,7 +124,7 @@ def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None 
 
 
 def _without_speed(exercise: Exercise) -> Exercise:
-    """Speed has meta-tests of its own; here it would only take time."""
+    """Return the exercise without its speed check, which has tests of its own and takes time."""
     return replace(exercise, speed=None)
 
 
@@ -158,7 +157,7 @@ def _mutant(exercise: Exercise, mutant: Mutant, sandbox: Sandbox, seed: int) -> 
 
 
 class _FirstFailure:
-    """Wraps checks so that after the first one that fails no other runs: one is enough to notice a mutant."""
+    """Wrapped checks of which none runs after the first failure: one failure is enough to notice a mutant."""
 
     def __init__(self) -> None:
         self.failed: Check | None = None
@@ -180,7 +179,7 @@ class _FirstFailure:
 
 
 def failing(qualities: Sequence[Quality]) -> list[str]:
-    """All failures, with the exercise in front."""
+    """Return all failures, with the exercise in front."""
     return [f"{q.exercise}: {sentence}" for q in qualities for sentence in q.failures]
 
 
@@ -188,7 +187,7 @@ _HEAD = f"{'exercise':<26}{'reference':>10}{'controls':>10}{'mutants':>14}{'visi
 
 
 def quality_text(qualities: Sequence[Quality], *, survivors: bool = True) -> str:
-    """A line an exercise, then what must not be, then the mutants that no check noticed."""
+    """Return a line an exercise, then the failures, then the mutants that no check noticed."""
     lines = [_HEAD, *map(_line, qualities)]
     for quality in qualities:
         lines += [f"{quality.exercise}: {sentence}" for sentence in quality.failures]
@@ -210,7 +209,7 @@ def _line(quality: Quality) -> str:
 
 
 def quality_json(qualities: Sequence[Quality]) -> str:
-    """All that is known, for programs."""
+    """Return all results as JSON."""
     return json.dumps(
         [{**asdict(q), "visible_score": q.visible_score, "score": q.score, "failures": q.failures} for q in qualities],
         indent=2,

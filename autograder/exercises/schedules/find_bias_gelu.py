@@ -13,7 +13,7 @@ BY_NAME_TOO = "The activation is a module of a class of its own, called gelu: fi
 
 
 def found(name: str, fused: int, **arguments: Any) -> Scheduled:
-    """A model, and in how many places the operator must stand once what was found is fused."""
+    """Return a model, and in how many places the operator must be after what was found is fused."""
     counts = {OPERATOR: fused}
     own = arguments.get("activation") == "own gelu"
     says = {OPERATOR: {0: BY_NAME_TOO}} if own else {}

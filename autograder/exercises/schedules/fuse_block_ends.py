@@ -13,7 +13,7 @@ LAUNCHES = 18  # of one layer: the two fused calls, and all the rest as it was
 
 
 def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool = False, **arguments: Any) -> Scheduled:
-    """A post-LN encoder in which both blocks of every layer end in one call."""
+    """Return a post-LN encoder in which both blocks of every layer end in one call."""
     says = {
         0: "Nothing was found: is the bias an operator of its own, and was the layer traced after that?",
         layers: "Only one block of each layer, or only some layers, ends in the fused call; there are two in each.",

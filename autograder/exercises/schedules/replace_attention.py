@@ -12,7 +12,7 @@ SOFTMAX, LINEAR = "torch.softmax", "torch.nn.Linear"
 
 
 def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments: Any) -> Scheduled:
-    """An encoder whose attention is one call a layer, with the layers' own weights."""
+    """Return an encoder whose attention is one call a layer, with the layers' own weights."""
     says = {
         0: "The model still computes attention step by step.",
         1: "Only one layer was replaced: walk all of `schedule.mod.named_modules()`.",

@@ -19,7 +19,7 @@ TWICE = "The schedule was applied twice; a part that is traced or replaced alrea
 
 
 def too_few(key: str, layers: int) -> dict[int, str]:
-    """What was thought where ``key`` is found in fewer places than there are."""
+    """Return what was probably thought where `key` is found in too few places."""
     if key == "block_ends":
         one_end = "Only one end of each layer was fused: what is decomposed or traced first hides the other's parts."
         return {layers: one_end if layers == 1 else f"{one_end} Or only some layers were done."}
@@ -29,7 +29,7 @@ def too_few(key: str, layers: int) -> dict[int, str]:
 def scheduled(
     name: str, config: dict[str, bool], layers: int = 1, *, without: str = "", counted: bool = False, **arguments: Any
 ) -> Scheduled:
-    """An encoder with ``config``; the operator ``without`` fits nowhere in it."""
+    """Return an encoder with `config`; the operator `without` fits nowhere in it."""
     wanted = {key: IN_A_LAYER[key] * layers * (config[key] and key != without) for key in OPERATORS}
     return Scheduled(
         name,

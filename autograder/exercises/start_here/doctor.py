@@ -24,12 +24,12 @@ Questions = Callable[[Draw], list[list[str]]]
 
 @functools.cache
 def report() -> Report:
-    """What the doctor says of the machine that checks; asked once, since it asks other programs."""
+    """Return what the doctor says of the machine that checks; ask once, since it runs other programs."""
     return doctor()
 
 
 def truth(names: list[str]) -> dict[str, str]:
-    """What the doctor found on this machine, of the findings with these names."""
+    """Return what the doctor found on this machine, of the findings with these names."""
     return {finding.name: finding.found for finding in report().findings if finding.name in names}
 
 
@@ -46,7 +46,7 @@ MISCONCEPTIONS = (
 
 
 def reports(questions: Questions) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer says of fresh lists of names what the host's own doctor found."""
+    """Return a check that the answer says of fresh lists of names what the host's own doctor found."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for names in questions(draw):
@@ -72,12 +72,12 @@ def _short(value: Any) -> str:
 
 
 def single(draw: Draw) -> list[list[str]]:
-    """Every name alone, in random order."""
+    """Return every name alone, in random order."""
     return [[name] for name in draw.sample(NAMES, len(NAMES))]
 
 
 def several(draw: Draw) -> list[list[str]]:
-    """Some names together."""
+    """Return some names together."""
     return [draw.sample(NAMES, count) for count in (2, 3)]
 
 

@@ -18,9 +18,9 @@ PARTS = ("leaf_module", "two_users", "dead")
 
 
 def small_table(draw: Draw, extra: int = 0) -> list[Row]:
-    """A table with one leaf module, one node with two users and one that is dead: five nodes and ``extra`` more.
+    """Return a table with one leaf module, one node with two users and one that is dead: five nodes and `extra` more.
 
-    The roles fall to nodes by chance: now the input has two users, now the leaf module or a function.
+    The nodes get their roles at random: the input has two users, or the leaf module, or a function.
     """
     kinds = draw.sample(["module", "method", *["function"] * (1 + extra)], 3 + extra)
     names = ["x", *(_name(draw, kind, i) for i, kind in enumerate(kinds)), "output"]
@@ -50,7 +50,7 @@ def _row(name: str, kind: str, reads: dict[str, list[str]]) -> Row:
 
 
 def truth(rows: list[Row], part: str) -> str:
-    """The one node that is asked for, found by who reads whom."""
+    """Return the one node that is asked for, found by its readers."""
     readers = {r["node"]: sum(r["node"] in s["arguments"].split(", ") for s in rows) for r in rows}
     if part == "leaf_module":
         return str(next(r["node"] for r in rows if r["op"] == "call_module"))
@@ -91,7 +91,7 @@ MISCONCEPTIONS = {
 
 
 def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the answer's entry ``part`` is right for tables with so many more nodes than five."""
+    """Return a check that the answer's entry `part` is right for tables with so many more nodes than five."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for extra in extras:

@@ -24,17 +24,17 @@ REDUCTIONS |= {"aten::__range_length", "aten::__derive_index", "aten::sub", "ate
 
 
 def gelu(h: Tensor) -> Tensor:
-    """The tanh formula."""
+    """Return GELU by the tanh formula."""
     return 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
 
 
 def forward(x: Tensor, bias: Tensor) -> Tensor:
-    """What `bias_gelu` computes."""
+    """Return what `bias_gelu` computes."""
     return gelu(x + bias)
 
 
 def backward(grad: Tensor, x: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-    """What `bias_gelu_backward` computes: the gradients by x and by the bias."""
+    """Return what `bias_gelu_backward` computes: the gradients by x and by the bias."""
     leaves = [x.detach().clone().requires_grad_(), bias.detach().clone().requires_grad_()]
     return torch.autograd.grad(forward(*leaves), leaves, grad)
 
@@ -86,22 +86,22 @@ MISCONCEPTIONS = {
 
 
 def operands(draw: Draw, *shape: int) -> tuple[Tensor, Tensor]:
-    """An x of this shape and a bias for its last dimension."""
+    """Return an x of this shape and a bias for its last dimension."""
     return draw.normal(*shape), draw.normal(shape[-1])
 
 
 def forwards(shapes: Sequence[tuple[int, ...]]) -> Callable[[Draw], list[Case]]:
-    """Calls of the forward function."""
+    """Return calls of the forward function."""
     return lambda draw: [Case(operands(draw, *s), label=f"for x of shape {s}") for s in shapes]
 
 
 def backwards(shapes: Sequence[tuple[int, ...]]) -> Callable[[Draw], list[Case]]:
-    """Calls of the backward function."""
+    """Return calls of the backward function."""
     return lambda draw: [Case((draw.normal(*s), *operands(draw, *s)), label=f"for x of shape {s}") for s in shapes]
 
 
 def agrees(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
-    """A check that the scripted function equals its formula, several calls in a row on one load."""
+    """Return a check that the scripted function equals its formula, several calls in a row on one load."""
     reference: Callable[..., Any] = forward if name == FORWARD else backward
     names = {FORWARD: ("the output",), BACKWARD: ("the gradient by x", "the gradient by the bias")}[name]
 
@@ -132,7 +132,7 @@ def _several(result: Any) -> tuple[Tensor, ...]:
 
 
 def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
-    """A check that for each call, on a fresh load, one group holds all the arithmetic, and that its numbers are right.
+    """Return a check that one group holds all the arithmetic of each call, on a fresh load, with right numbers.
 
     Only the sum over rows may run outside.
     """

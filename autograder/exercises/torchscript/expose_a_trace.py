@@ -78,7 +78,7 @@ def wrong(example, later):
 
 
 def trial(name: str, limit: int, accepts: Callable[[Inputs], str] | None = None) -> Trial:
-    """The program ``name`` with this limit: eager is true, script is right, the trace of the example is wrong."""
+    """Return the question about the program `name` with this limit: the trace of the example must be wrong."""
     trap = TRAPS[name]
     return Trial(
         f"`{name}` with limit {limit}",
@@ -101,7 +101,7 @@ def _form(inputs: Inputs) -> str:
 
 
 def _explained(inputs: Inputs, trap: Trap, limit: int) -> str:
-    """What was likely thought by somebody whose pair shows nothing."""
+    """Return what was likely thought by somebody whose pair shows nothing."""
     example, later = inputs.value
     if example.shape == later.shape and torch.equal(example, later):
         return "Both inputs are the same: a trace is right for the input that it was made with."
@@ -111,7 +111,7 @@ def _explained(inputs: Inputs, trap: Trap, limit: int) -> str:
 
 
 def limits(names: Sequence[str], low: int, high: int, rounds: int = 1) -> Callable[[Draw], list[Trial]]:
-    """Each program ``rounds`` times, with a limit of its own."""
+    """Return each program `rounds` times, with a limit of its own."""
     return lambda draw: [trial(name, draw.integer(low, high)) for name in names for _ in range(rounds)]
 
 

@@ -18,7 +18,7 @@ Group = dict[str, Any]
 
 @dataclass(frozen=True)
 class Node:
-    """A node to be, of one tensor to one tensor."""
+    """A node of a graph that is still to be printed, of one tensor to one tensor."""
 
     kind: str
     blocks: "tuple[tuple[Node, ...], ...]" = ()
@@ -29,7 +29,7 @@ Body = tuple[Node, ...]
 
 
 def group(draw: Draw, kind: str = GROUPS[0]) -> Node:
-    """A group of one to four operators, constants among them."""
+    """Return a group of one to four operators, constants among them."""
     operators = [Node(draw.choice(OPERATORS)) for _ in range(draw.integer(1, 4))]
     if draw.chance(0.7):
         operators.insert(draw.integer(0, len(operators) - 1), Node("prim::Constant"))
@@ -37,12 +37,12 @@ def group(draw: Draw, kind: str = GROUPS[0]) -> Node:
 
 
 def alone(draw: Draw) -> Node:
-    """An operator that was not fused."""
+    """Return an operator that was not fused."""
     return Node(draw.choice(OPERATORS))
 
 
 def body(draw: Draw, depth: int, kinds: Sequence[str] = GROUPS) -> Body:
-    """A few nodes: operators, groups, and down to ``depth`` levels also branches, loops, and graphs of autograd."""
+    """Return a few nodes: operators, groups, and down to `depth` levels branches, loops and graphs of autograd."""
     nodes = [alone(draw), group(draw, draw.choice(kinds))]
     if depth > 0:
         nodes += [holder(draw, depth, kinds, draw.choice(("If", "Loop", "graph"))) for _ in range(draw.integer(1, 2))]
@@ -50,7 +50,7 @@ def body(draw: Draw, depth: int, kinds: Sequence[str] = GROUPS) -> Body:
 
 
 def holder(draw: Draw, depth: int, kinds: Sequence[str], which: str) -> Node:
-    """A node with bodies inside."""
+    """Return a node with bodies inside."""
     if which == "If":
         return Node("prim::If", blocks=(body(draw, depth - 1, kinds), body(draw, depth - 1, kinds)))
     if which == "Loop":
@@ -59,14 +59,14 @@ def holder(draw: Draw, depth: int, kinds: Sequence[str], which: str) -> Node:
 
 
 def question(nodes: Body) -> dict[str, Any]:
-    """The graph as `course_lib.capture.script_graphs.graph_of` takes it."""
+    """Return the graph as `course_lib.capture.script_graphs.graph_of` takes it."""
     held: list[dict[str, Any]] = []
     lines, result = _lines(nodes, "%x", "", held, iter(range(10_000)))
     return {"ir": "\n".join(["graph(%x : Tensor, %c : bool):", *lines, f"  return ({result})"]), "held": held}
 
 
 def _lines(nodes: Body, value: str, indent: str, held: list[dict[str, Any]], numbers: Any) -> tuple[list[str], str]:
-    """The printed nodes of one block, and the value that the last of them gives."""
+    """Return the printed nodes of one block, and the value that the last of them gives."""
     lines = []
     for node in nodes:
         number = next(numbers)
@@ -102,7 +102,7 @@ def _with_blocks(
 
 
 def found(nodes: Body, *, blocks: bool = True, graphs: bool = True, constants: bool = False) -> list[Group]:
-    """Every group in the order in which one meets them; the options leave out what people forget."""
+    """Return every group in the order of the search; the options leave out what people forget."""
     result: list[Group] = []
     for node in nodes:
         if node.kind in GROUPS:
@@ -140,7 +140,7 @@ MISCONCEPTIONS = (
 
 
 def groups_right(graphs: Callable[[Draw], Sequence[Body]]) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that the groups of all graphs are found."""
+    """Return a check that the groups of all graphs are found."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for nodes in graphs(draw):
@@ -160,12 +160,12 @@ def _short(value: Any) -> str:
 
 
 def flat(draw: Draw) -> list[Body]:
-    """Groups at the top, of both kinds."""
+    """Return groups at the top, of both kinds."""
     return [(alone(draw), group(draw), alone(draw), group(draw, GROUPS[1])) for _ in range(3)]
 
 
 def branched(draw: Draw) -> list[Body]:
-    """One level of branches, as behind the guard of a real optimised graph."""
+    """Return one level of branches, as behind the guard of a real optimised graph."""
     return [
         (Node("prim::If", blocks=((group(draw), alone(draw)), (alone(draw),))), group(draw)),
         (group(draw), Node("prim::Loop", blocks=((alone(draw), group(draw)),))),
@@ -173,7 +173,7 @@ def branched(draw: Draw) -> list[Body]:
 
 
 def differentiable(draw: Draw) -> list[Body]:
-    """A graph of autograd around a group, as with inputs that need gradients."""
+    """Return a graph of autograd around a group, as with inputs that need gradients."""
     return [(alone(draw), Node("prim::DifferentiableGraph", inside=(group(draw), alone(draw))), group(draw))]
 
 

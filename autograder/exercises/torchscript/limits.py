@@ -218,13 +218,13 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _without_places(text: str) -> str:
-    """Messages without the paths of this machine, and not too long."""
+    """Return messages without the paths of this machine, and not too long."""
     lines = [line for line in text.splitlines() if line.strip() and "File " not in line]
     return " ".join(" ".join(lines).split())[:300]
 
 
 def told_apart(*groups: str) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that each snippet of some groups, in any order, is given its limit."""
+    """Return a check that each snippet of some groups, in any order, is given its limit."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         every = [(group, number) for group in groups for number in range(len(SNIPPETS[group]))]

@@ -21,7 +21,7 @@ State = dict[str, Tensor]
 
 @dataclass
 class Recall:
-    """What the module computes, on a state dict: the mean of the last ``depth`` values."""
+    """What the module computes, on a state dict: the mean of the last `depth` values."""
 
     state: State
     depth: int
@@ -32,7 +32,7 @@ class Recall:
     scales: bool = True
 
     def __call__(self, x: Tensor, mask: Tensor | None = None, *, scale: float = 1.0, fresh: bool = False) -> Tensor:
-        """One call; ``fresh`` forgets what came before."""
+        """Return the mean after one call; `fresh` forgets the values before it."""
         value = F.linear(x, self.state["dense.weight"].to(x.dtype), self.state["dense.bias"].to(x.dtype))
         value = value * scale if self.scales else value
         if mask is not None and self.masks:
@@ -69,7 +69,7 @@ MISCONCEPTIONS = (
 
 
 def fresh_state(draw: Draw, width: int) -> State:
-    """Weights that the student's module did not draw itself."""
+    """Return weights that the student's module did not draw itself."""
     return {"dense.weight": draw.normal(width, width), "dense.bias": draw.normal(width)}
 
 
@@ -77,9 +77,9 @@ Calls = Callable[[Draw, int], Sequence[Case]]
 
 
 def agrees(sequences: Sequence[tuple[int, int, Calls]]) -> Callable[[ArchiveAnswer, Draw], None]:
-    """A check that the scripted module, once saved and loaded, gives what the eager one does, call after call.
+    """Return a check that the scripted module, once saved and loaded, gives what the eager one does, call after call.
 
-    Each of ``sequences`` is a width, a depth, and the calls made one after the other on one loaded module.
+    Each of `sequences` is a width, a depth, and the calls made one after the other on one loaded module.
     """
 
     def run(answer: ArchiveAnswer, draw: Draw) -> None:
@@ -108,7 +108,7 @@ def _double(args: Sequence[Any]) -> list[Any]:
 
 
 def _explained(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: State, depth: int) -> str:
-    """The sentence of the first misconception that gives all of these outputs."""
+    """Return the sentence of the first misconception that gives all of these outputs."""
     for misconception in MISCONCEPTIONS:
         wrong = misconception.formula(state, depth)
         predicted = [wrong(*case.args, **case.kwargs) for case in calls]
@@ -119,18 +119,18 @@ def _explained(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: 
 
 
 def plain(draw: Draw, width: int) -> list[Case]:
-    """The same argument alone, more often than the list is long."""
+    """Return calls with the argument alone, more of them than the list is long."""
     return [Case((draw.normal(2, width),), label="without mask and options") for _ in range(5)]
 
 
 def masked(draw: Draw, width: int) -> list[Case]:
-    """A mask in every call."""
+    """Return calls with a mask each."""
     masks = [(draw.normal(2, width) > 0).float() for _ in range(4)]
     return [Case((draw.normal(2, width), mask), label="with a mask") for mask in masks]
 
 
 def optional(draw: Draw, width: int) -> list[Case]:
-    """A mask in every second call, by place, by name, and as None."""
+    """Return calls with a mask in every second one: by place, by name, and as None."""
     x = [draw.normal(3, width) for _ in range(4)]
     mask = (draw.normal(3, width) > 0).float()
     return [
@@ -142,13 +142,13 @@ def optional(draw: Draw, width: int) -> list[Case]:
 
 
 def scaled(draw: Draw, width: int) -> list[Case]:
-    """Another scale in each call, and none in the last."""
+    """Return calls with another scale each, and none in the last."""
     scales: list[dict[str, float]] = [{"scale": 0.5}, {"scale": float(draw.integer(2, 9))}, {}]
     return [Case((draw.normal(2, width),), scale, label=f"with {scale or 'no option'}") for scale in scales]
 
 
 def forgetting(draw: Draw, width: int) -> list[Case]:
-    """``fresh`` in the middle of a row."""
+    """Return calls with `fresh` in the middle."""
     flags: list[dict[str, bool]] = [{}, {}, {"fresh": True}, {}, {"fresh": False}]
     return [Case((draw.normal(2, width),), flag, label=f"with {flag or 'no option'}") for flag in flags]
 

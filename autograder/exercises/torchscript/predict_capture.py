@@ -29,14 +29,14 @@ RUN_ON = ("branch_on_value", "scale_by_item", "with_options")
 
 
 def matrix(rows: int, total: int) -> torch.Tensor:
-    """Ones, with a first element that makes them add up to ``total``."""
+    """Return ones, with a first element that makes them add up to `total`."""
     x = torch.ones(rows, COLUMNS)
     x[0, 0] += total - x.sum()
     return x
 
 
 def truth(question: Question) -> str:
-    """What really happens: the program is captured with its example, and called with the later input."""
+    """Return what happens: the program is captured with its example, and called with the later input."""
     inputs = [question[when][key] for when in ("example", "later") for key in ("rows", "sum")]
     return _truth(question["program"], question["capture"], *inputs)
 
@@ -62,7 +62,7 @@ def _captured(program: Callable[..., Any], capture: str, example: torch.Tensor) 
 
 
 def questions(group: str, *, largest: int, rounds: int) -> Callable[[Draw], list[Question]]:
-    """Questions about each program of a group: nothing changes, the sum does, the rows do, all does; shuffled."""
+    """Return questions about each program of a group, shuffled: nothing changes, the sum, the rows, or all."""
 
     def drawn(draw: Draw) -> list[Question]:
         found = [q for _ in range(rounds) for name in GROUPS[group] for q in _about(name, draw, largest)]
@@ -129,7 +129,7 @@ MISCONCEPTIONS = (
 
 
 def predicted(asked: Callable[[Draw], Sequence[Question]]) -> Callable[[ValueAnswer, Draw], None]:
-    """A check that every prediction is what happens."""
+    """Return a check that every prediction is what happens."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for question in asked(draw):

@@ -20,7 +20,7 @@ Sizes = tuple[int, int, int, int]  # layers, hidden size, heads, intermediate si
 
 
 def shapes(layers: int, hidden: int, heads: int, intermediate: int) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every parameter of the stack."""
+    """Return name and shape of every parameter of the stack."""
     norm = {"weight": (hidden,), "bias": (hidden,)}
     parts = {
         **{f"attention.{name}": shape for name, shape in attention_shapes(hidden).items()},
@@ -35,7 +35,7 @@ def shapes(layers: int, hidden: int, heads: int, intermediate: int) -> dict[str,
 
 
 def draw_state(draw: Draw, sizes: Sizes, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """Fresh weights; those of norms lie around 1."""
+    """Return fresh weights; those of norms are near 1."""
     state = {}
     for name, shape in shapes(*sizes).items():
         state[name] = draw.normal(*shape, scale=0.8 * shape[-1] ** -0.5 if len(shape) > 1 else 0.3)
@@ -44,7 +44,7 @@ def draw_state(draw: Draw, sizes: Sizes, dtype: torch.dtype = torch.float32) -> 
 
 
 def encoder(state: State, sizes: Sizes, **options: Any) -> Formula:
-    """The formula on (batch, sequence, hidden) with these weights; ``options`` are those of `bert_layer`."""
+    """Return the formula on (batch, sequence, hidden) with these weights; `options` are those of `bert_layer`."""
     layers, _, heads, _ = sizes
 
     def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
@@ -57,7 +57,7 @@ def encoder(state: State, sizes: Sizes, **options: Any) -> Formula:
 
 
 def of_layer(state: State, i: int) -> dict[str, torch.Tensor]:
-    """The weights of one layer, without its name in front."""
+    """Return the weights of one layer, without its name in front."""
     prefix = f"layers.{i}."
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
@@ -67,7 +67,7 @@ def _first(part: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
 
 
 def misconceptions(state: State, sizes: Sizes, *, norm_first: bool) -> tuple[Misconception, ...]:
-    """What is often thought, as wrong formulas with the same weights."""
+    """Return common mistakes as wrong formulas with the same weights."""
 
     def wrong(says: str, **options: Any) -> Misconception:
         return Misconception(encoder(state, sizes, **({"norm_first": norm_first} | options)), says)
@@ -94,7 +94,7 @@ def _tanh_gelu(x: torch.Tensor) -> torch.Tensor:
 def built(
     answer: ModuleAnswer, draw: Draw, sizes: Sizes, *, norm_first: bool, dtype: torch.dtype = torch.float32
 ) -> tuple[BuiltModule, dict[str, torch.Tensor]]:
-    """The student's stack with fresh weights, and these."""
+    """Return the student's stack with fresh weights, and these weights."""
     state = draw_state(draw, sizes, dtype)
     return answer.built(Build(sizes, {"norm_first": True} if norm_first else {}), state), state
 
@@ -105,7 +105,7 @@ def _parameters(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def equal(*, norm_first: bool, sizes: Sizes = (2, 16, 4, 24)) -> Callable[[ModuleAnswer, Draw], None]:
-    """A check on values with this place of the norms."""
+    """Return a check on values with this place of the norms."""
 
     def run(answer: ModuleAnswer, draw: Draw) -> None:
         module, state = built(answer, draw, sizes, norm_first=norm_first)

@@ -1,4 +1,4 @@
-"""Exercise 01.6: an input on which attention with a discarded permute goes wrong, and nobody notices."""
+"""Exercise 01.6: an input on which attention with a discarded permute is wrong without an error."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -51,13 +51,13 @@ BACK_ONLY = """
 
 
 def with_back_only(text: str) -> str:
-    """The programs with the second permute discarded alone."""
+    """Return the programs in which only the second permute is discarded."""
     start, end = text.index("    parts = heads_of", text.index("def wrong")), text.rindex("    return")
     return text[:start] + BACK_ONLY.lstrip("\n") + text[end:]
 
 
 def accepts(heads: int) -> Callable[[Inputs], str]:
-    """A sentence about what is no input for attention with so many heads; empty if it is one."""
+    """Return a sentence about why this is no input for attention with so many heads; empty if it is one."""
 
     def run(inputs: Inputs) -> str:
         if len(inputs.arguments) != 3:
@@ -90,7 +90,7 @@ def _explain(inputs: Inputs) -> str:
 
 
 def trial(heads: int, text: str, name: str) -> Trial:
-    """One wrong version, asked about with so many heads."""
+    """Return a question about one wrong version with so many heads."""
     return Trial(
         name,
         text,

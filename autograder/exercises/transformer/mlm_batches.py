@@ -23,7 +23,7 @@ LETTERS, MASK, PADDING = 50, 50, 51
 
 
 def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The mean cross-entropy over tokens that are asked for; 0 if there are none."""
+    """Return the mean cross-entropy over tokens that are asked for; 0 if there are none."""
     total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
     return total / (labels != IGNORED).sum().clamp(min=1)
 
@@ -54,7 +54,7 @@ MISCONCEPTIONS = (
 
 @dataclass(frozen=True)
 class Batch:
-    """What came of one call: the tokens as they were, as the model sees them, and what it should say."""
+    """The result of one call: the tokens before, the tokens that the model sees, and the labels."""
 
     tokens: torch.Tensor
     hidden: torch.Tensor
@@ -62,19 +62,19 @@ class Batch:
 
     @property
     def selected(self) -> torch.Tensor:
-        """Where something is asked."""
+        """Return where something is asked."""
         return self.labels != IGNORED
 
 
 def text(draw: Draw, rows: int, length: int) -> torch.Tensor:
-    """Random letters, each row padded at its end by up to a quarter of its length."""
+    """Return random letters, each row padded at its end by up to a quarter of its length."""
     letters = (draw.normal(rows, length, dtype=torch.float64) * 1e6).long() % LETTERS
     ends = torch.tensor([length - draw.integer(0, length // 4) for _ in range(rows)])
     return torch.where(torch.arange(length) < ends[:, None], letters, PADDING)
 
 
 def hide(answer: CallableAnswer, tokens: torch.Tensor, seed: int) -> Batch:
-    """Call the student's function and hold its result against what is always true of one, whatever the rates."""
+    """Call the student's function and check what holds for every result, whatever the rates."""
     case = Case((tokens, seed), {"letters": LETTERS, "mask": MASK, "padding": PADDING})
     reply = answer.call(case)
     if reply.mutated:
@@ -108,7 +108,7 @@ def _elsewhere_untouched(answer: CallableAnswer, draw: Draw) -> None:
 
 
 def require_share(found: int, of: int, share: float, what: str) -> None:
-    """Raise `CheckFailedError` unless ``found`` of ``of`` is what a share gives by chance, within six deviations."""
+    """Raise `CheckFailedError` unless `found` of `of` is what a share gives by chance, within six deviations."""
     spread = math.sqrt(of * share * (1 - share))
     if abs(found - of * share) > SIGMAS * spread + 1:
         raise CheckFailedError(f"{what} a share of {found / max(of, 1):.3f}; expected {share:.3f}.")
@@ -137,7 +137,7 @@ def _shares(answer: CallableAnswer, draw: Draw) -> None:
 
 
 def loss_cases(draw: Draw, batch: Batch) -> Iterator[Case]:
-    """Logits for a batch, in two precisions."""
+    """Yield logits for a batch, in two precisions."""
     for dtype in (torch.float64, torch.float32):
         logits = draw.normal(*batch.labels.shape, LETTERS, dtype=dtype, scale=3.0)
         yield Case((logits, batch.labels), label=f"in {str(dtype).removeprefix('torch.')}")
@@ -149,7 +149,7 @@ def _labels(draw: Draw, rows: int, length: int) -> torch.Tensor:
 
 
 def _loss(answer: CallableAnswer, draw: Draw) -> None:
-    """Labels of the grader's own, so that wrong shares cost nothing here; what makes them must work all the same."""
+    """Check the loss on labels of the grader's own: wrong shares cost nothing here, but `mask_tokens` must work."""
     tokens = text(draw, 16, 40)
     hide(answer, tokens, draw.integer(0, 10**6))
     batch = Batch(tokens, tokens, _labels(draw, 16, 40))

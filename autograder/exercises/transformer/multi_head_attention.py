@@ -20,7 +20,7 @@ NAMES = ("the output",)
 
 
 def draw_state(draw: Draw, hidden_size: int, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """Fresh weights, large enough that no probability is near to uniform."""
+    """Return fresh weights, large enough that no probability is near to uniform."""
     scale = 1.5 / math.sqrt(hidden_size)
     return {name: draw.normal(*shape, scale=scale).to(dtype) for name, shape in attention_shapes(hidden_size).items()}
 
@@ -34,7 +34,7 @@ def _join_without_transpose(context: torch.Tensor) -> torch.Tensor:
 
 
 def misconceptions(state: State, heads: int, hidden_size: int) -> tuple[Misconception, ...]:
-    """What is often thought, as wrong formulas with the same weights."""
+    """Return common mistakes as wrong formulas with the same weights."""
 
     def wrong(says: str, **options: Any) -> Misconception:
         return Misconception(attention(state, heads, **options), says)
@@ -67,7 +67,7 @@ def misconceptions(state: State, heads: int, hidden_size: int) -> tuple[Misconce
 def built(
     answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int, dtype: torch.dtype = torch.float32
 ) -> tuple[BuiltModule, State]:
-    """The student's module with fresh weights, and these."""
+    """Return the student's module with fresh weights, and these weights."""
     state = draw_state(draw, hidden_size, dtype)
     return answer.built(Build((hidden_size, heads)), state), state
 
@@ -88,7 +88,7 @@ def _plain(draw: Draw) -> Iterator[Case]:
 
 
 def only(reply: Reply, like: torch.Tensor) -> torch.Tensor:
-    """The one output, which must have the shape of the input."""
+    """Return the one output, which must have the shape of the input."""
     if len(reply.outputs) != 1:
         raise CheckFailedError(f"forward returned {len(reply.outputs)} outputs; return the one tensor of new tokens.")
     comparison.require_form(reply.outputs[0], like, "the output")
@@ -96,7 +96,7 @@ def only(reply: Reply, like: torch.Tensor) -> torch.Tensor:
 
 
 def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
-    """Whatever stands at a masked token changes nothing elsewhere, and what stands at another token does."""
+    """Check that a masked token changes nothing elsewhere, and that another token does."""
     module, _ = built(answer, draw, 12, 3, torch.float64)
     hidden = draw.normal(2, 6, 12, dtype=torch.float64)
     hides, shows = draw.sample(range(6), 2)
@@ -120,7 +120,7 @@ def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int) -> None:
-    """Gradients by the input and by every parameter are those of the formula."""
+    """Check that gradients by the input and by every parameter are those of the formula."""
     module, state = built(answer, draw, hidden_size, heads, torch.float64)
     hidden, cotangent = (draw.normal(2, 4, hidden_size, dtype=torch.float64) for _ in range(2))
     names = list(state)

@@ -24,7 +24,7 @@ def reference(
     mask: torch.Tensor | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The eager formula without dropout.
+    """Return context and probabilities by the eager formula without dropout.
 
     query (batch, heads, q, size), key and value (batch, heads, k, size), mask (broadcastable to batch, heads, q, k),
     True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows that may
@@ -68,7 +68,7 @@ MISCONCEPTIONS = (
 def inputs(
     draw: Draw, q: int, k: int, size: int, *, batch: int = 2, heads: int = 3, dtype: torch.dtype = torch.float32
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Random query, key and value."""
+    """Return random query, key and value."""
     return (
         draw.normal(batch, heads, q, size, dtype=dtype),
         draw.normal(batch, heads, k, size, dtype=dtype),
@@ -77,7 +77,7 @@ def inputs(
 
 
 def attendable(draw: Draw, *shape: int) -> torch.Tensor:
-    """A random mask in which every row may attend to something."""
+    """Return a random mask in which every row may attend to something."""
     mask = draw.keep(*shape)
     mask[..., 0] = True
     return mask
@@ -126,7 +126,7 @@ def _two(reply: Reply) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _require_monotone(shares: torch.Tensor, scores: torch.Tensor, allowed: torch.Tensor) -> None:
-    """Logarithms of probabilities are scores times one positive factor plus one number a row."""
+    """Check that logarithms of probabilities are scores times one positive factor plus one number a row."""
     logs, weights = torch.log(shares.clamp_min(1e-300)), (allowed & (shares > 0)).double()
     count = weights.sum(-1, keepdim=True).clamp_min(1)
     logs = (logs - (logs * weights).sum(-1, keepdim=True) / count) * weights

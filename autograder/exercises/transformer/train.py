@@ -36,7 +36,7 @@ LARGEST_SEED = 10**6
 
 @dataclass(frozen=True)
 class Text:
-    """A made-up language: each row is written in one of four alphabets, drawn afresh, so nobody can know it by heart.
+    """An artificial language: each row uses one of four random alphabets, so that no answer can know it.
 
     How often a letter occurs says nothing about a hidden one; which letters stand around it says nearly all.
     """
@@ -48,7 +48,7 @@ class Text:
 
     @classmethod
     def drawn(cls, draw: Draw) -> "Text":
-        """Rows to learn from, and others of the same language."""
+        """Return rows to learn from, and others of the same language."""
         rows = STEPS * BATCH + HELD_OUT
         alphabets = torch.tensor(draw.sample(range(LETTERS), LETTERS)).view(DIALECTS, -1)
         uniform = draw.normal(rows, LENGTH + 1, dtype=torch.float64).mul(1e6).long().abs()
@@ -65,14 +65,14 @@ class Text:
         )
 
     def unigram_nats(self) -> float:
-        """The held-out loss of guessing by how often each letter was asked for in training."""
+        """Return the held-out loss of guessing by how often each letter was asked for in training."""
         asked = self.labels[self.labels != IGNORED]
         shares = torch.bincount(asked, minlength=LETTERS).double() / len(asked)
         return -float(shares.log()[self.held_out_labels[self.held_out_labels != IGNORED]].mean())
 
 
 def model_loss(state: Mapping[str, torch.Tensor], hidden: torch.Tensor, labels: torch.Tensor) -> float:
-    """The loss of our own model with these weights, computed here: what the answer says of it is not asked."""
+    """Return the loss of our own model with these weights, computed here and not asked of the answer."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = MaskedLanguageModel(TransformerConfig(**SIZES)).eval()  # type: ignore[arg-type]
         model.load_state_dict(dict(state))
@@ -91,14 +91,14 @@ class Run:
 
     @property
     def events(self) -> Events:
-        """What it wrote for TensorBoard; raises `CheckFailedError` where that is nothing."""
+        """Return what the run wrote for TensorBoard; raise `CheckFailedError` where that is nothing."""
         if isinstance(self.written, CheckFailedError):
             raise self.written
         return self.written
 
 
 def trained(answer: ModuleAnswer, text: Text, seed: int) -> Description:
-    """Have the student's function train; the weights must be those of the model that was asked for."""
+    """Return the result of the student's function; the weights must be those of the model that was asked for."""
     found = answer.describe(
         Build((text.hidden, text.labels), {"seed": seed, "folder": FOLDER, "sizes": SIZES}), training=False
     )
@@ -120,7 +120,7 @@ _runs: weakref.WeakKeyDictionary[ModuleAnswer, Run | CheckFailedError] = weakref
 
 
 def one_run(answer: ModuleAnswer, draw: Draw) -> Run:
-    """The run that all checks look at, made by the first of them, since training takes time.
+    """Return the run that all checks look at, made by the first of them, since training takes time.
 
     Raises `CheckFailedError` in each of them if it gave no weights.
     """
@@ -177,7 +177,7 @@ def _graph(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _logged_loss(answer: ModuleAnswer, draw: Draw) -> None:
-    """Some scalar is the loss of this run: as an untrained model's in the first step, as the trained one's in the last.
+    """Check that some scalar is the loss of this run, in the first step and in the last.
 
     The first is known, and the last is computed here from the weights.
     """

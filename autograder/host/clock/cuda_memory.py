@@ -13,7 +13,7 @@ import torch
 
 from autograder.host.clock.memory import SPOTS, Parcel, Problem, places
 from autograder.protocol.device_memory import SharedBlock
-from autograder.protocol.requests.rounds import Block, Place
+from autograder.protocol.requests.timed_rounds import Block, Place
 
 Allocate = Callable[[int], tuple[Any, torch.Tensor]]
 """Makes a block of that many bytes, with `descriptor` and `close`, and the tensor of its bytes."""

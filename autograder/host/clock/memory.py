@@ -15,7 +15,7 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.protocol import RawTensor
-from autograder.protocol.requests.rounds import Block
+from autograder.protocol.requests.timed_rounds import Block
 
 SPOTS = 256
 """Bytes that are read before the clock stops. An answer that writes a share of its outputs later is detected with

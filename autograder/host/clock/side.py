@@ -14,7 +14,7 @@ import torch
 
 from autograder.host.clock.memory import HostMemory, Memory, Parcel, Problem
 from autograder.host.session import Session
-from autograder.protocol.requests.rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
+from autograder.protocol.requests.timed_rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
 
 EMPTY_ROUNDS = 9
 LEAST_LEFT = 0.25  # the part of a round's time that counts at least, however long an empty round took

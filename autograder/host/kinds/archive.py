@@ -1,7 +1,7 @@
 """Answers that are TorchScript programs: an archive crosses as bytes, is checked, and runs in a clean worker.
 
 The student's worker scripts the answer and saves it. The host opens the archive as data only (see
-`autograder.host.artifacts.torchscript_archive`) and sends what it has packed anew to a worker without the student's
+`autograder.host.artifacts.torchscript_archive`) and sends what it has packed again to a worker without the student's
 Python. That worker runs it on fresh inputs, and tells which nodes of the optimised graph lie in which fusion group.
 Expected outputs stay in the host.
 """

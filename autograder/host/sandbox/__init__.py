@@ -7,8 +7,8 @@
 
 from autograder.host.sandbox.compute_device import is_device_name
 from autograder.host.sandbox.levels import Level, SandboxError
-from autograder.host.sandbox.limits import Ending, Limits
 from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.resource_limits import Ending, Limits
 from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.selection import describe, open_sandbox
 

@@ -18,8 +18,8 @@ from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.descriptors import in_memory
 from autograder.host.sandbox.interpreter import ZYGOTE, environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.levels import Level, SandboxError
-from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import Hierarchy, Resources, ThrowawayUser
 from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.view import (

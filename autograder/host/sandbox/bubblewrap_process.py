@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from autograder.host.sandbox.descriptors import in_memory, readable
-from autograder.host.sandbox.limits import MIB
 from autograder.host.sandbox.process import Enclosure, StartError
+from autograder.host.sandbox.resource_limits import MIB
 from autograder.host.sandbox.resources import Resources, process_memory
 
 _START_S, _END_S = 20.0, 10.0

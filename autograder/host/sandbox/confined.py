@@ -13,8 +13,8 @@ from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.interpreter import environment, rlimits
 from autograder.host.sandbox.landlock_rules import NETWORK_SINCE, SCOPES_SINCE, landlock_files, landlock_version
 from autograder.host.sandbox.levels import Level, SandboxError
-from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import Resources, ThrowawayUser, folder
 from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unmounted

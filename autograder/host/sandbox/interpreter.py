@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograder.host.sandbox.limits import Limits
+from autograder.host.sandbox.resource_limits import Limits
 
 ZYGOTE = "from autograder.worker.zygote.zygote import serve\nserve(3, preload={preload})\n"
 INSIDE = Path(__file__).parent / "inside"

@@ -13,8 +13,8 @@ from pathlib import Path
 from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.interpreter import environment, interpreter_arguments, rlimits
 from autograder.host.sandbox.levels import PROMISES, Level
-from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import Enclosure, WorkerProcess
+from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import Resources, folder, process_memory
 from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unmounted

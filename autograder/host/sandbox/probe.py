@@ -17,8 +17,8 @@ from typing import Any
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.interpreter import INSIDE, environment
 from autograder.host.sandbox.levels import Level, SandboxError
-from autograder.host.sandbox.limits import MIB, Ending, Limits
 from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.resource_limits import MIB, Ending, Limits
 from autograder.host.sandbox.sandbox import Sandbox
 from autograder.host.sandbox.view import PACKAGE, course_lib
 from autograder.host.sandbox.zygote import ZygotePool
@@ -78,7 +78,7 @@ def _finding(name: str, gained: str) -> Finding:
 
 
 @contextmanager
-def _targets() -> Iterator[dict[str, Any]]:
+def _targets() -> Iterator[Mapping[str, Any]]:
     """Yield what can be attacked: a secret file, servers, and this process."""
     with (
         tempfile.TemporaryDirectory(prefix="autograder-probe-") as directory,
@@ -101,7 +101,7 @@ def _targets() -> Iterator[dict[str, Any]]:
         yield {**_target(str(secret), tcp.getsockname()[1], directory), "abstract": name}
 
 
-def _target(secret_file: str, port: int, directory: str) -> dict[str, Any]:
+def _target(secret_file: str, port: int, directory: str) -> Mapping[str, Any]:
     return {
         "attacks": list(ATTACKS),
         "secret_file": secret_file,

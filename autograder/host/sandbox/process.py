@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from autograder.host.sandbox.levels import SandboxError
-from autograder.host.sandbox.limits import KIB, MIB, Ending, Limits, Reason
+from autograder.host.sandbox.resource_limits import KIB, MIB, Ending, Limits, Reason
 
 OUTPUT_DRAINED_BYTES = 32 * MIB
 

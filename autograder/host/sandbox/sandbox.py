@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.levels import SandboxError
-from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.process import WorkerProcess
+from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.zygote import Zygote, ZygotePool
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"

@@ -9,9 +9,9 @@ from autograder.host.sandbox.bubblewrap import Bubblewrap
 from autograder.host.sandbox.compute_device import CPU, Device, find_device, set_visible_device
 from autograder.host.sandbox.confined import Confined
 from autograder.host.sandbox.levels import PROMISES, Level, SandboxError
-from autograder.host.sandbox.limits import Limits
 from autograder.host.sandbox.plain import Plain
 from autograder.host.sandbox.probe import Finding, probe
+from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import find_hierarchy
 from autograder.host.sandbox.sandbox import Sandbox
 

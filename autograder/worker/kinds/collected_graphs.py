@@ -40,7 +40,7 @@ def _defined(program: str, name: str) -> Callable[..., Any]:
     """Return the function, with its text where Dynamo looks for it."""
     filename = "<program>"
     linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Callable[..., Any]] = {}
     exec(compile(program, filename, "exec"), namespace)
     return namespace[name]
 

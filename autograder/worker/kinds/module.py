@@ -1,6 +1,6 @@
 """Build an answer that is a module, give it the host's state, and run it.
 
-Every call builds anew, so that a call depends on nothing but what the host sent with it.
+Every call builds the module again, so that a call depends only on what the host sent with it.
 """
 
 import tempfile

@@ -5,25 +5,29 @@ from dataclasses import replace
 
 from autograder.exercises import find
 from autograder.exercises.hidden.answer_files import edited
-from autograder.exercises.registry import hidden_part
+from autograder.exercises.quality.controls import controls
 from autograder.host.exercise import REFERENCE
 from autograder.host.judge import judge
 from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import open_sandbox
 
 
+def known_answer(exercise_id: str, control: str) -> str:
+    """Return the text of a control, by its name."""
+    (answer,) = [each.answer for each in controls(exercise_id) if each.name == control]
+    return answer
+
+
 def reference(exercise_id: str, *changes: tuple[str, str]) -> str:
     """Return the reference solution, with some of its text replaced as `edited` does it."""
-    part = hidden_part(exercise_id)
-    assert part is not None
-    text = next(control.answer for control in part.controls if control.name == REFERENCE)
+    text = known_answer(exercise_id, REFERENCE)
     return edited(text, *changes) if changes else text
 
 
 def judged(
     exercise_id: str, answer: str, *, hidden: bool = True, seed: int = 11, only: Collection[str] = ()
 ) -> ExerciseRecord:
-    """The record of ``answer``; of the checks whose names are in ``only``, where there are any."""
+    """Return the record of `answer`, with the checks whose names are in `only` where there are any."""
     exercise = find(exercise_id, hidden=hidden)
     if only:
         exercise = replace(exercise, checks=tuple(check for check in exercise.checks if check.name in only))
@@ -33,5 +37,5 @@ def judged(
 
 
 def messages(record: ExerciseRecord) -> dict[str, str]:
-    """What each check said, by its name."""
+    """Return what each check said, by its name."""
     return {check.name: check.message for check in record.checks if check.message}

@@ -23,7 +23,7 @@ WINDOWS = (("gelu",), ("matmul", "softmax"))
 
 
 def said(exercise_id: str, answer: str, *, hidden: bool = False) -> str:
-    """All messages of one grading of ``answer``."""
+    """All messages of one grading of `answer`."""
     record = judged(exercise_id, answer, hidden=hidden, seed=5)
     assert record.points < find(exercise_id).points
     return " ".join(check.message for check in record.checks)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from autograder.exercises.quality.controls import controls
-from tests.autograder.exercises.judged import judged, messages, reference
+from tests.autograder.exercises.judged import judged, known_answer, messages, reference
 
 
 @pytest.mark.parametrize(
@@ -41,8 +40,7 @@ from tests.autograder.exercises.judged import judged, messages, reference
     ],
 )
 def test_a_wrong_schedule_hears_what_was_thought(exercise: str, control: str, check: str, says: str) -> None:
-    (answer,) = [each.answer for each in controls(exercise) if each.name == control]
-    assert says in messages(judged(exercise, answer, seed=3, only=[check]))[check]
+    assert says in messages(judged(exercise, known_answer(exercise, control), seed=3, only=[check]))[check]
 
 
 def test_who_fuses_one_end_of_a_layer_is_told() -> None:

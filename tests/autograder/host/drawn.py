@@ -1,7 +1,5 @@
 """A part of the exercises, another in each run."""
 
-from __future__ import annotations
-
 from autograder.exercises import all_exercises
 from tests.drawn import some
 

@@ -4,8 +4,6 @@ What this process has imported, the fork has too; everything else is the command
 output, exit status. It begins as the installed script or ``python -m`` begins.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import runpy

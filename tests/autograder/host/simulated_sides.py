@@ -1,7 +1,5 @@
 """Workers that do not exist: they give right outputs and take exactly the time that they are told, on no clock."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +32,7 @@ class SimulatedSide:
     worker_pid: int = -1
 
     @property
-    def session(self) -> SimulatedSide:
+    def session(self) -> "SimulatedSide":
         return self
 
     def open(self, count: int) -> None:

@@ -1,7 +1,6 @@
 """Changes to JSON values at random: a key more or less, another type, another number, another place."""
 
 import copy
-import os
 import random
 from typing import Any
 
@@ -9,11 +8,6 @@ ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2**63, 10**299, 0.0, 1.0, -0.5, 1e308, "", "x", "\ud800", "x" * 2000, [], [[]], [0],
     [True], {}, {"": None}, {"tensor": 0}, {"request": "Ask"}, "__class__", [None] * 9,
 )  # fmt: skip
-
-
-def chance(name: str) -> random.Random:
-    """Return the source of all that is drawn for `name` in this run."""
-    return random.Random(f"{os.environ.get('COURSE_TEST_SEED', '1')} {name}")
 
 
 def mutated(value: Any, draw: random.Random) -> Any:

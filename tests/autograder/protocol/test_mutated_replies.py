@@ -19,14 +19,15 @@ from autograder.protocol.requests import (
     graph,
     loads,
     module,
-    rounds,
     schedule,
+    timed_rounds,
     value,
 )
-from tests.autograder.protocol.mutations import chance, mutated
+from tests.autograder.protocol.mutations import mutated
+from tests.drawn import chance
 
 MUTATIONS = 10_000  # of the replies of each file
-FILES = (analysis, archive, callable, captured, counterexample, graph, loads, module, rounds, schedule, value)
+FILES = (analysis, archive, callable, captured, counterexample, graph, loads, module, timed_rounds, schedule, value)
 GRAPH = {
     "version": 1,
     "nodes": [

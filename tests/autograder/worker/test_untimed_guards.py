@@ -1,7 +1,5 @@
 """Captures in workers do not wait for Dynamo's stopwatch."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import pytest

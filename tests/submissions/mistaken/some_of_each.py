@@ -36,7 +36,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 
 # %% solution 05_fix_the_self_cycle = 6
 # %% mistake 05_dead_code_and_constants = 1.6: torch's own dead code elimination
-# %% mistake 05_common_subexpressions = 4.4286: compares texts, knows neither writes nor draws
+# %% mistake 05_common_subexpressions = 4.4286: compares texts
 # %% mistake 05_fold_affine = 0: without the shift
 # %% unanswered 05_bias_silu_pass
 # %% unanswered 05_scale_dropout_rms_norm_pass

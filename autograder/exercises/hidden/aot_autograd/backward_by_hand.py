@@ -4,13 +4,11 @@ from collections.abc import Iterator
 
 import torch
 
-from autograder.exercises.aot_autograd import backward_by_hand as visible
+from autograder.exercises.aot_autograd.backward_by_hand import gradient_right, inputs
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
-
-gradient_right, inputs = visible.gradient_right, visible.inputs
 
 
 def _odd(draw: Draw) -> Iterator[Case]:

@@ -2,11 +2,9 @@
 
 import torch
 
-from autograder.exercises.aot_autograd import decompose as visible
+from autograder.exercises.aot_autograd.decompose import in_primitives, rounds_once, wanted
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, Control, HiddenPart
-
-wanted, in_primitives = visible.wanted, visible.in_primitives
 
 BF16 = torch.bfloat16
 
@@ -18,7 +16,7 @@ HIDDEN = HiddenPart(
             "16-bit inputs",
             "precision",
             2,
-            visible.rounds_once(*wanted("layer_norm", [(16, 64)], BF16), *wanted("gelu", [(16, 64)], BF16)),
+            rounds_once(*wanted("layer_norm", [(16, 64)], BF16), *wanted("gelu", [(16, 64)], BF16)),
         ),
         Check(
             "empty and odd sizes",

@@ -1,19 +1,16 @@
 """Hidden checks and controls of exercise 08.1."""
 
-from autograder.exercises.aot_autograd import functionalise as visible
+from autograder.exercises.aot_autograd.functionalise import PROGRAMS, functional
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, HiddenPart
-
-functional = visible.functional
-
 
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
         Check("a view of a view", "nested views", 1.6, functional("nested", rows=(4, 1))),
-        Check("other numbers of rows", "other sizes", 0.8, functional(*visible.PROGRAMS, rows=(1, 33))),
-        Check("gradients through all of them", "gradients", 0.8, functional(*visible.PROGRAMS, gradients=True)),
+        Check("other numbers of rows", "other sizes", 0.8, functional(*PROGRAMS, rows=(1, 33))),
+        Check("gradients through all of them", "gradients", 0.8, functional(*PROGRAMS, gradients=True)),
     ),
     controls=(ANSWERS.reference(8), ANSWERS.file("as they were", 0)),
 )

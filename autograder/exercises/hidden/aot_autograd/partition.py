@@ -4,16 +4,21 @@ from typing import Any
 
 import networkx as nx
 
-from autograder.exercises.aot_autograd import partition as visible
+from autograder.exercises.aot_autograd.partition import (
+    AGAIN,
+    Drawn,
+    as_if_free,
+    cheap,
+    gradients_equal,
+    never_again,
+    one_by_one,
+)
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, HiddenPart
 
-Drawn, cheap, gradients_equal = visible.Drawn, visible.cheap, visible.gradients_equal
-never_again, one_by_one, as_if_free = visible.never_again, visible.one_by_one, visible.as_if_free
-
 
 def cheapest(question: dict[str, Any]) -> list[str]:
-    """The cheapest cut of a graph of any size, as a minimum cut between a source and a sink.
+    """Return the cheapest cut of a graph of any size, as a minimum cut between a source and a sink.
 
     A row's first node on the side of the sink means computed again, its second node there means needed.
     """
@@ -21,7 +26,7 @@ def cheapest(question: dict[str, Any]) -> list[str]:
     network = nx.DiGraph([("source", "sink", {"capacity": 0})])
     for name, row in ahead.items():
         network.add_edge((name, "again"), (name, "needed"), capacity=row["bytes"])
-        if row["tag"] in visible.AGAIN:
+        if row["tag"] in AGAIN:
             network.add_edge("source", (name, "again"), capacity=question["price"] * row["flops"])
             network.add_edges_from(((a, "needed"), (name, "again")) for a in row["args"] if a in ahead)
         else:

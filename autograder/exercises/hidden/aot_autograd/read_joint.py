@@ -1,10 +1,8 @@
 """Hidden checks and controls of exercise 08.3."""
 
-from autograder.exercises.aot_autograd import read_joint as visible
+from autograder.exercises.aot_autograd.read_joint import joint_right
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, HiddenPart
-
-joint_right = visible.joint_right
 
 LARGE = [(20, 20), (30, 12), (12, 30), (25, 25)]
 

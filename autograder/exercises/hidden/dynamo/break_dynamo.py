@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 
-from autograder.exercises.dynamo import break_dynamo as visible
+from autograder.exercises.dynamo.break_dynamo import PROGRAMS, WIDTH, large, repaired
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import captures
 
-repaired, PROGRAMS, WIDTH = visible.repaired, visible.PROGRAMS, visible.WIDTH
-
 
 def _hard(draw: Draw) -> Iterator[Case]:
     for rows in (2, 4, 127):
         yield Case((draw.normal(rows, WIDTH),), label=f"for {rows} rows")
-    yield Case((visible.large(draw, 6),), label="for large numbers")
+    yield Case((large(draw, 6),), label="for large numbers")
     yield Case((-50 - draw.normal(3, WIDTH).abs(),), label="for numbers far below zero")
 
 
@@ -55,6 +53,12 @@ HIDDEN = HiddenPart(
             ("200.0", "float('inf')"),
         ),
     ),
+    equivalent={
+        "x.sum() > 0 -> x.sum() >= 0": "no sum that is drawn is 0",
+        "200.0 -> 201.0": "another counterexample",
+        "lambda: torch.full((1, 4), 200.0): 1 -> 2": "another counterexample",
+        "lambda: -2 * torch.ones(3, 4): 3 -> 4": "another counterexample",
+    },
     right_here={
         "zeros": "a sum of zero is not above zero, and so a counterexample",
         "wrong in the first output only": "an input that is 1.01 times as large shows the same",

@@ -1,24 +1,21 @@
 """Hidden checks and controls of exercise 07.5."""
 
-from autograder.exercises.dynamo import capture_backend as visible
+from autograder.exercises.dynamo.capture_backend import BROKEN, BY_NAME, RECOMPILED, WHOLE, collects
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, Control, HiddenPart
-
-collects = visible.collects
-
 
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("inputs by name", "inputs by name", 1, collects(visible.BY_NAME)),
+        Check("inputs by name", "inputs by name", 1, collects(BY_NAME)),
         Check(
             "one program after the other, and again",
             "no leftovers",
             1.4,
-            collects(visible.WHOLE, visible.BROKEN, visible.WHOLE),
+            collects(WHOLE, BROKEN, WHOLE),
         ),
-        Check("several calls, some compiled anew", "several calls", 1.2, collects(visible.RECOMPILED, shapes=True)),
+        Check("several calls, some compiled anew", "several calls", 1.2, collects(RECOMPILED, shapes=True)),
     ),
     equivalent={"torch._dynamo.reset() -> pass": "Dynamo asks a backend that is new, whatever another one made"},
     controls=(

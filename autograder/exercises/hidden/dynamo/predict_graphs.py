@@ -1,19 +1,16 @@
 """Hidden checks and controls of exercise 07.1."""
 
-from autograder.exercises.dynamo import predict_graphs as visible
+from autograder.exercises.dynamo.predict_graphs import long, predicts, with_loops
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, Control, HiddenPart
-
-predicts = visible.predicts
-
 
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("long programs", "long programs", 1.2, predicts("sizes", visible.long)),
-        Check("loops, with and without a break", "loops", 1, predicts("graphs", visible.with_loops)),
-        Check("the graphs in programs with loops", "loops", 1, predicts("sizes", visible.with_loops)),
+        Check("long programs", "long programs", 1.2, predicts("sizes", long)),
+        Check("loops, with and without a break", "loops", 1, predicts("graphs", with_loops)),
+        Check("the graphs in programs with loops", "loops", 1, predicts("sizes", with_loops)),
     ),
     controls=(
         ANSWERS.reference(8),

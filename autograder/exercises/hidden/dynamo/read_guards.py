@@ -1,11 +1,8 @@
 """Hidden checks and controls of exercise 07.4."""
 
-from autograder.exercises.dynamo import read_guards as visible
+from autograder.exercises.dynamo.read_guards import explains
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, Control, HiddenPart
-
-explains = visible.explains
-
 
 ANSWERS = Answers(__name__)
 

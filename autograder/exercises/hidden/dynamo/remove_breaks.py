@@ -4,14 +4,12 @@ from collections.abc import Iterator
 
 import torch
 
-from autograder.exercises.dynamo import remove_breaks as visible
+from autograder.exercises.dynamo.remove_breaks import PROGRAMS, WIDTH, four_rows, of
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import captures
-
-of, PROGRAMS, WIDTH = visible.of, visible.PROGRAMS, visible.WIDTH
 
 
 def _other_rows(draw: Draw) -> Iterator[Case]:
@@ -44,7 +42,7 @@ HIDDEN = HiddenPart(
             "gradients through the captured graph",
             "gradients",
             1.2,
-            captures(*(of(name, visible.four_rows) for name in ("rescale", "branch", "normalise")), gradients=True),
+            captures(*(of(name, four_rows) for name in ("rescale", "branch", "normalise")), gradients=True),
         ),
     ),
     controls=(

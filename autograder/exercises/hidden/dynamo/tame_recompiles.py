@@ -2,13 +2,10 @@
 
 import torch
 
-from autograder.exercises.dynamo import tame_recompiles as visible
+from autograder.exercises.dynamo.tame_recompiles import REFERENCES, at_lengths, plans
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.captured import captures
-
-at_lengths, plans, REFERENCES = visible.at_lengths, visible.plans, visible.REFERENCES
-
 
 ANSWERS = Answers(__name__)
 

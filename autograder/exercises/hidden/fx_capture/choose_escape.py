@@ -2,24 +2,22 @@
 
 from typing import Any
 
-from autograder.exercises.fx_capture import choose_escape as visible
+from autograder.exercises.fx_capture.choose_escape import chosen, obstacle
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-
-obstacle, chosen = visible.obstacle, visible.chosen
 
 NEEDS = ("a value of a tensor", "the length of a tensor", "the value of an argument")
 
 
 def anything(draw: Draw) -> list[dict[str, Any]]:
-    """Every place with every need, several times."""
+    """Return every place with every need, several times."""
     places = ("module", "function", "forward")
     return [obstacle(draw, where, need, several=s) for where in places for need in NEEDS for s in (False, True)]
 
 
 def switches(draw: Draw) -> list[dict[str, Any]]:
-    """Arguments whose one value is False, and lengths in the forward itself."""
+    """Return arguments whose one value is False, and lengths in the forward itself."""
     fixed = {"needs": NEEDS[2], "module": None, "function": None, "argument": "causal", "values": [False]}
     return [fixed, obstacle(draw, "forward", NEEDS[1]), obstacle(draw, "forward", NEEDS[2], several=True)]
 

@@ -1,17 +1,15 @@
 """Hidden checks and controls of exercise 04.4."""
 
-from autograder.exercises.fx_capture import cost_annotator as visible
+from autograder.exercises.fx_capture.cost_annotator import BELIEFS, costs
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import Asked, sees
 
-costs, BELIEFS = visible.costs, visible.BELIEFS
-
 
 def views(draw: Draw) -> list[Asked]:
-    """A transposed operand, whose base has to stay alive, and halves of one tensor."""
+    """Return a transposed operand, whose base has to stay alive, and halves of one tensor."""
     graphs = [mixed(draw), mixed(draw)]
     asked = [g.asked(At(len(g.steps) - 1), "a view that outlives its base's other readers") for g in graphs]
     graph = RandomGraph(draw)
@@ -26,7 +24,7 @@ def views(draw: Draw) -> list[Asked]:
 
 
 def twice(draw: Draw) -> list[Asked]:
-    """One operand in both places, a broadcast one, and a value that nobody reads."""
+    """Return one operand in both places, a broadcast one, and a value that nothing reads."""
     graph = RandomGraph(draw)
     rows, width = draw.integer(2, 6), draw.integer(2, 6)
     x, b = graph.input(rows, width), graph.input(width)
@@ -37,7 +35,7 @@ def twice(draw: Draw) -> list[Asked]:
 
 
 def batches(draw: Draw) -> list[Asked]:
-    """Products of stacks of matrices, of one row among others."""
+    """Return products of stacks of matrices, of one row among others."""
     asked = []
     for rows in (1, draw.integer(3, 6)):
         graph = RandomGraph(draw)

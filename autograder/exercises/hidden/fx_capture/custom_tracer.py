@@ -1,12 +1,9 @@
 """Hidden checks and controls of exercise 04.2."""
 
-from autograder.exercises.fx_capture import custom_tracer as visible
+from autograder.exercises.fx_capture.custom_tracer import BELIEFS, models, rows
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import sees
-
-rows, models, BELIEFS = visible.rows, visible.models, visible.BELIEFS
-
 
 ANSWERS = Answers(__name__)
 

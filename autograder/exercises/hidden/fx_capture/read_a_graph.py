@@ -11,7 +11,7 @@ def _large(draw: Draw) -> list[list[visible.Row]]:
 
 
 def _all_live(draw: Draw) -> list[list[visible.Row]]:
-    """Graphs in which nothing is dead, and one in which nearly everything is."""
+    """Return graphs in which nothing is dead, and one in which nearly everything is."""
     live = [visible.random_graph(draw, n, dead=False) for n in (5, 30)]
     return [*live, visible.random_graph(draw, 40)]
 

@@ -1,17 +1,15 @@
 """Hidden checks and controls of exercise 04.5."""
 
-from autograder.exercises.fx_capture import render_graph as visible
+from autograder.exercises.fx_capture.render_graph import BELIEFS, rendered
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import Asked, sees
 
-rendered, BELIEFS = visible.rendered, visible.BELIEFS
-
 
 def nested(draw: Draw) -> list[Asked]:
-    """Lists of nodes, nested results, and an input that nobody reads."""
+    """Return lists of nodes, nested results, and an input that nothing reads."""
     graph = RandomGraph(draw)
     x, y = graph.input(2, draw.integer(1, 4)), graph.input(2, 3)
     graph.input(1)
@@ -22,7 +20,7 @@ def nested(draw: Draw) -> list[Asked]:
 
 
 def literals(draw: Draw) -> list[Asked]:
-    """A text, a truth value and numbers among the arguments."""
+    """Return graphs with a text, a truth value and numbers among the arguments."""
     graph = RandomGraph(draw)
     x = graph.input(2, 2)
     graph.call("assert", True, draw.choice(("x is a matrix", "it's a matrix")))

@@ -1,17 +1,15 @@
 """Hidden checks and controls of exercise 04.3."""
 
-from autograder.exercises.fx_capture import shape_propagation as visible
+from autograder.exercises.fx_capture.shape_propagation import BELIEFS, shapes
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import Asked, sees
 
-shapes, BELIEFS = visible.shapes, visible.BELIEFS
-
 
 def enormous(draw: Draw) -> list[Asked]:
-    """Graphs on the meta device whose tensors would not fit into any memory."""
+    """Return graphs on the meta device whose tensors would not fit into any memory."""
     graph = RandomGraph(draw)
     rows, width = draw.integer(1 << 20, 1 << 21), draw.integer(1 << 18, 1 << 19)
     x, w = graph.input(rows, width), graph.input(width, rows)
@@ -21,7 +19,7 @@ def enormous(draw: Draw) -> list[Asked]:
 
 
 def odd(draw: Draw) -> list[Asked]:
-    """One row, and none."""
+    """Return graphs with one row, and with none."""
     graphs = [mixed(draw, rows=1), _empty(draw)]
     return [g.asked(At(len(g.steps) - 1), "odd sizes") for g in graphs]
 
@@ -34,7 +32,7 @@ def _empty(draw: Draw) -> RandomGraph:
 
 
 def precisions(draw: Draw) -> list[Asked]:
-    """A graph that changes the dtype by a method."""
+    """Return a graph that changes the dtype by a method."""
     graph = RandomGraph(draw)
     x = graph.input(draw.integer(2, 5), 3)
     total = graph.call("sum", At(x), [0, 1], keepdim=draw.chance(0.5))

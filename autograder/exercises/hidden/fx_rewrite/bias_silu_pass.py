@@ -4,13 +4,23 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite import bias_silu_pass as visible
+from autograder.exercises.fx_rewrite.bias_silu_pass import (
+    BIAS,
+    FEED_FORWARD,
+    OPERATOR,
+    OTHERS,
+    ROWS,
+    WIDTH,
+    FeedForward,
+    literal,
+    minimum_bytes,
+    of,
+)
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.traced import Program, TensorSpec
 
-of, OPERATOR, ROWS, BIAS, WIDTH = visible.of, visible.OPERATOR, visible.ROWS, visible.BIAS, visible.WIDTH
 Tensor = torch.Tensor
 
 SUMS = [
@@ -121,7 +131,7 @@ LOOK_ALIKES = [
     of("F.silu(x * b) + F.silu(x - b) + F.silu(x + b)", _other_sums, 1, "Only one of them is a sum."),
     of("h = x + b; (h + torch.sigmoid(h)) * F.silu(x + b)", _other_gates, 1, "SiLU is a product with the gate."),
     of("h = x + b; h * torch.tanh(h) + F.silu(x + b)", _gate_of_another_kind, 1, "The gate of SiLU is a sigmoid."),
-    Program("`nn.ReLU()(x + b) + nn.SiLU()(x + b)`", OtherModule, (ROWS, BIAS), 1, visible.OTHERS),
+    Program("`nn.ReLU()(x + b) + nn.SiLU()(x + b)`", OtherModule, (ROWS, BIAS), 1, OTHERS),
     of("h = x + b; h * torch.sigmoid(x) + F.silu(x + b)", _other_gate, 1, "The gate reads x, not the sum."),
     of("F.silu(x + 1.0) * F.silu(x + b)", _number, 1, "1.0 is a number, not a bias vector."),
     of("F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)", _other_activation, 1, "Only one of the activations is SiLU."),
@@ -174,7 +184,7 @@ class TwoLayers(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = visible.FeedForward(), visible.FeedForward()
+        self.first, self.second = FeedForward(), FeedForward()
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (rows, 8) to (rows, 8)."""
@@ -189,16 +199,16 @@ SEVERAL = [
 PRECISIONS = [
     of(
         "F.silu(x + b) in float64",
-        visible.literal,
+        literal,
         inputs=(TensorSpec((5, WIDTH), torch.float64), TensorSpec((WIDTH,), torch.float64)),
     ),
     of(
         "F.silu(x + b) in bfloat16",
-        visible.literal,
+        literal,
         inputs=(TensorSpec((5, WIDTH), torch.bfloat16), TensorSpec((WIDTH,), torch.bfloat16)),
     ),
-    Program("`F.silu(x + b)`, no rows", lambda: visible.literal, (TensorSpec((0, WIDTH)), BIAS), 1, ((ROWS, BIAS),)),
-    of("F.silu(x + b), one column", visible.literal, inputs=(TensorSpec((127, 1)), TensorSpec((1,)))),
+    Program("`F.silu(x + b)`, no rows", lambda: literal, (TensorSpec((0, WIDTH)), BIAS), 1, ((ROWS, BIAS),)),
+    of("F.silu(x + b), one column", literal, inputs=(TensorSpec((127, 1)), TensorSpec((1,)))),
 ]
 
 
@@ -216,7 +226,7 @@ HIDDEN = HiddenPart(
             "gradients",
             "gradients",
             0.2,
-            rewrites([of("F.silu(x + b)", visible.literal), visible.FEED_FORWARD], OPERATOR, gradients=True),
+            rewrites([of("F.silu(x + b)", literal), FEED_FORWARD], OPERATOR, gradients=True),
         ),
         Check(
             "minimum bytes at another size",
@@ -226,7 +236,7 @@ HIDDEN = HiddenPart(
                 of("F.silu(b + x), 64 rows", lambda x, b: F.silu(b + x), inputs=(TensorSpec((64, WIDTH)), BIAS)),
                 OPERATOR,
                 launches=1,
-                minimum_bytes=visible.minimum_bytes,
+                minimum_bytes=minimum_bytes,
             ),
         ),
     ),

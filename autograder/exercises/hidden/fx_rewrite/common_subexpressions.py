@@ -4,13 +4,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite import common_subexpressions as visible
+from autograder.exercises.fx_rewrite.common_subexpressions import shared
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.traced import TensorSpec
 
-shared = visible.shared
 Tensor = torch.Tensor
 
 

@@ -3,12 +3,11 @@
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite import dead_code_and_constants as visible
+from autograder.exercises.fx_rewrite.dead_code_and_constants import Buffers, tidied
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
 
-tidied = visible.tidied
 Tensor = torch.Tensor
 
 
@@ -47,7 +46,7 @@ WRITES = [
 ]
 
 
-class _Random(visible.Buffers):
+class _Random(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         torch.rand_like(self.shift)
         torch.exp(x)
@@ -77,12 +76,12 @@ RANDOM = [
 ]
 
 
-class _Parameter(visible.Buffers):
+class _Parameter(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         return x * (self.weight * 2) + (self.shift * 2)
 
 
-class _OfParameterAndBuffer(visible.Buffers):
+class _OfParameterAndBuffer(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         return x + self.weight * self.scale.neg()
 
@@ -93,27 +92,27 @@ PARAMETERS = [
 ]
 
 
-class _Written(visible.Buffers):
+class _Written(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         c = self.scale * 2
         c.add_(1)
         return x * c + self.shift.exp()
 
 
-class _WrittenThroughAView(visible.Buffers):
+class _WrittenThroughAView(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         c = self.scale + 1
         c.view(2, 4).mul_(2)
         return x * c - self.shift.exp()
 
 
-class _BufferWritten(visible.Buffers):
+class _BufferWritten(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         self.shift.mul_(0).add_(x[0].detach())
         return x * (self.shift + 1) + self.scale.exp()
 
 
-class _ReadsBuffer(visible.Buffers):
+class _ReadsBuffer(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         x.add_(self.scale.exp())
         return x * 2
@@ -127,13 +126,13 @@ CHANGING = [
 ]
 
 
-class _Made(visible.Buffers):
+class _Made(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         steps = torch.ones_like(self.scale).cumsum(0)
         return x + steps * torch.stack([self.scale, self.shift], dim=0)[1]
 
 
-class _KeywordsToo(visible.Buffers):
+class _KeywordsToo(Buffers):
     def forward(self, x: Tensor) -> Tensor:
         return torch.clamp(x, max=torch.add(input=self.scale, other=self.shift, alpha=3))
 

@@ -3,12 +3,11 @@
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite import fix_the_self_cycle as visible
+from autograder.exercises.fx_rewrite.fix_the_self_cycle import inserting
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
 
-inserting = visible.inserting
 Tensor = torch.Tensor
 
 

@@ -5,13 +5,12 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from autograder.exercises.fx_rewrite import fold_affine as visible
+from autograder.exercises.fx_rewrite.fold_affine import WIDTH, Normed, batch_norm, folded
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.traced import TensorSpec
 
-folded, batch_norm, Normed, WIDTH = visible.folded, visible.batch_norm, visible.Normed, visible.WIDTH
 Tensor = torch.Tensor
 
 

@@ -6,7 +6,26 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.exercises.fx_rewrite import scale_dropout_rms_norm_pass as visible
+from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import (
+    BRANCH,
+    COLUMN,
+    LARGE,
+    OPERATOR,
+    PAIR,
+    PAIRS,
+    USUAL,
+    WIDTH,
+    Branch,
+    formula,
+    formula_of_branch,
+    four,
+    minimum_bytes,
+    norm,
+    of,
+    revealing,
+    without_chance,
+)
+from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import evaluated as right
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.checks.dropout_checks import Dropping, drops
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
@@ -14,8 +33,6 @@ from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.traced import Program, TensorSpec
 
-of, norm, OPERATOR, WIDTH = visible.of, visible.norm, visible.OPERATOR, visible.WIDTH
-ROWS, COLUMN, USUAL, right = visible.ROWS, visible.COLUMN, visible.USUAL, visible.evaluated
 Tensor = torch.Tensor
 
 SPELLINGS = [
@@ -58,7 +75,7 @@ def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Rewriting:
     )
 
 
-class _Tiny(visible.Branch):
+class _Tiny(Branch):
     """Numbers so small that eps decides."""
 
     def __init__(self, eps: float | None) -> None:
@@ -70,8 +87,8 @@ class _Tiny(visible.Branch):
 
 EPS = [
     _eps(0.5),
-    Rewriting(Program("`Branch` with eps=None, tiny numbers", lambda: _Tiny(None), visible.PAIR, 1), 3),
-    Rewriting(Program("`Branch` with eps=0.01, tiny numbers", lambda: _Tiny(0.01), visible.PAIR, 1), 3),
+    Rewriting(Program("`Branch` with eps=None, tiny numbers", lambda: _Tiny(None), PAIR, 1), 3),
+    Rewriting(Program("`Branch` with eps=0.01, tiny numbers", lambda: _Tiny(0.01), PAIR, 1), 3),
     _eps(None, torch.float64),
 ]
 
@@ -82,7 +99,7 @@ def _look_alike(
     return of(f"{name}, and a right one", program, 1, reason, (*USUAL, *extra))
 
 
-class _Unweighted(visible.Branch):
+class _Unweighted(Branch):
     def __init__(self) -> None:
         super().__init__()
         self.bare = nn.RMSNorm(WIDTH, elementwise_affine=False)
@@ -160,7 +177,7 @@ LOOK_ALIKES = [
         "The operator takes one dtype.",
         (TensorSpec((4, WIDTH), torch.float64),),
     ),
-    Program("RMSNorm without weight, and `Branch`", _Unweighted, visible.PAIR, 1),
+    Program("RMSNorm without weight, and `Branch`", _Unweighted, PAIR, 1),
     Program("a norm over two dimensions, and a right one", _SquareNorm, (*USUAL, TensorSpec((4, WIDTH))), 1),
 ]
 
@@ -209,7 +226,7 @@ class _Layer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = visible.Branch(), visible.Branch(0.3, None)
+        self.first, self.second = Branch(), Branch(0.3, None)
         self.up, self.down = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor, residual: Tensor) -> Tensor:
@@ -222,7 +239,7 @@ class _PreNorm(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = visible.Branch(), visible.Branch(0.3)
+        self.first, self.second = Branch(), Branch(0.3)
         self.down = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor, residual: Tensor) -> Tensor:
@@ -231,8 +248,8 @@ class _PreNorm(nn.Module):
 
 
 SEVERAL = [
-    Program("two post-norm branches", _Layer, visible.PAIR, 2, visible.PAIRS),
-    Program("a pre-norm branch and a post-norm branch", _PreNorm, visible.PAIR, 1, visible.PAIRS),
+    Program("two post-norm branches", _Layer, PAIR, 2, PAIRS),
+    Program("a pre-norm branch and a post-norm branch", _PreNorm, PAIR, 1, PAIRS),
 ]
 
 
@@ -241,14 +258,12 @@ def _half(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
 
 
 DROPOUT = [
+    Dropping(of("F.dropout(scale * x) as it is called by default", _half, training=True), 0.5, four, formula),
     Dropping(
-        of("F.dropout(scale * x) as it is called by default", _half, training=True), 0.5, visible.four, visible.formula
-    ),
-    Dropping(
-        Program("`Branch` in training", lambda: visible.Branch(0.4, 1e-3), visible.PAIR, 1, training=True),
+        Program("`Branch` in training", lambda: Branch(0.4, 1e-3), PAIR, 1, training=True),
         0.4,
-        visible.revealing,
-        visible.formula_of_branch,
+        revealing,
+        formula_of_branch,
     ),
 ]
 
@@ -267,17 +282,17 @@ HIDDEN = HiddenPart(
             "gradients",
             "gradients",
             0.5,
-            rewrites([of("p=0, in training", visible.without_chance), visible.BRANCH], OPERATOR, gradients=True),
+            rewrites([of("p=0, in training", without_chance), BRANCH], OPERATOR, gradients=True),
         ),
         Check(
             "minimum bytes at another size",
             "counted cost",
             1.5,
             costs(
-                of("norm(dropout(x * scale) + residual), 64 rows", SPELLINGS[0].build(), inputs=visible.LARGE),
+                of("norm(dropout(x * scale) + residual), 64 rows", SPELLINGS[0].build(), inputs=LARGE),
                 OPERATOR,
                 launches=1,
-                minimum_bytes=visible.minimum_bytes,
+                minimum_bytes=minimum_bytes,
             ),
         ),
     ),

@@ -3,12 +3,10 @@
 import torch
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.inductor import blocker_hunt as visible
+from autograder.exercises.inductor.blocker_hunt import BLOCKED, fuses, names, sized
 from autograder.exercises.programs.loop_listings import BREAK, REASONS, Listing, drawn
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-
-fuses, names, sized = visible.fuses, visible.names, visible.sized
 
 
 def _long(draw: Draw) -> list[Listing]:
@@ -29,7 +27,7 @@ HIDDEN = HiddenPart(
             "the five programs at other sizes",
             "other sizes",
             1,
-            fuses(*(each for name in visible.BLOCKED for each in sized(name, (3, 33)))),
+            fuses(*(each for name in BLOCKED for each in sized(name, (3, 33)))),
         ),
         Check(
             "in double precision, far from zero",

@@ -10,7 +10,7 @@ from autograder.host.kinds.value import ValueAnswer
 
 
 def _larger(answer: ValueAnswer, draw: Draw) -> None:
-    """Everything once more, with larger programs."""
+    """Check the whole record once more, with larger programs."""
     programs = visible.drawn(draw, 50, 90)
     record, plan = visible.asked(answer, programs)
     found = visible.repeat(answer, plan, programs)
@@ -20,7 +20,7 @@ def _larger(answer: ValueAnswer, draw: Draw) -> None:
 
 
 def _without_effect(answer: ValueAnswer, draw: Draw) -> None:
-    """Where no option matters: the hypothesis stands, and the verdict follows the numbers."""
+    """Check that without an effect the hypothesis stays, and the verdict follows the numbers."""
     usual = visible.drawn(draw, 20, 30)
     matrix = {"shape": [draw.integer(20, 60), draw.integer(20, 60)]}
     plain: dict[str, Any] = {name: {"inputs": [matrix], "steps": [["mul", "%0", 2.0]]} for name in usual}

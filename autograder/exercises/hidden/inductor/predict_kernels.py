@@ -1,18 +1,15 @@
 """Hidden checks and controls of exercise 09.1."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.inductor import predict_kernels as visible
+from autograder.exercises.inductor.predict_kernels import of_everything, predicts
 from autograder.host.exercise import Check, Control, HiddenPart
-
-predicts = visible.predicts
-
 
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("the kernels of long programs", "long programs", 2, predicts("kernels", visible.of_everything)),
-        Check("the calls of long programs", "long programs", 1.2, predicts("calls", visible.of_everything)),
+        Check("the kernels of long programs", "long programs", 2, predicts("kernels", of_everything)),
+        Check("the calls of long programs", "long programs", 1.2, predicts("calls", of_everything)),
     ),
     controls=(
         ANSWERS.reference(8),

@@ -1,11 +1,8 @@
 """Hidden checks and controls of exercise 09.3."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.inductor import read_generated_code as visible
+from autograder.exercises.inductor.read_generated_code import long, reads_right
 from autograder.host.exercise import Check, Control, HiddenPart
-
-reads_right, long = visible.reads_right, visible.long
-
 
 ANSWERS = Answers(__name__)
 

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.measuring import count_bytes_and_flops as visible
+from autograder.exercises.measuring.count_bytes_and_flops import Question, Steps, counts, sizes
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
-
-Question = visible.Question
 
 IN_PLACE = "An operator that writes in place is no view: it reads its tensors and writes one of them."
 STORED = "What was expanded is stored once along the dimensions of stride 0, and is read once there."
 
 
-def _in_place(draw: Draw) -> Iterator[visible.Question]:
-    m, n = visible.sizes(draw, 2)
+def _in_place(draw: Draw) -> Iterator[Question]:
+    m, n = sizes(draw, 2)
     one = 4 * m * n
     yield Question("add_", ((m, n), (m, n)), (("add_", "%0", "%1"),), 3 * one, wrong=((0, IN_PLACE),))
     yield Question("relu_", ((m, n),), (("relu_", "%0"),), 2 * one, wrong=((0, IN_PLACE),))
@@ -23,10 +21,10 @@ def _in_place(draw: Draw) -> Iterator[visible.Question]:
     yield Question("mul_ on a slice", ((m, n), (m, k)), steps, 3 * 4 * m * k, wrong=((0, IN_PLACE),))
 
 
-def _broadcast(draw: Draw) -> Iterator[visible.Question]:
-    m, n, b = visible.sizes(draw, 3)
+def _broadcast(draw: Draw) -> Iterator[Question]:
+    m, n, b = sizes(draw, 3)
     yield Question("a column plus a row", ((m, 1), (1, n)), (("add", "%0", "%1"),), 4 * (m + n + m * n))
-    steps: visible.Steps = (("expand", "%0", [b, n]), ("mul", "%2", "%1"))
+    steps: Steps = (("expand", "%0", [b, n]), ("mul", "%2", "%1"))
     wrong = ((3 * 4 * b * n, STORED),)
     yield Question("an expanded row times a matrix", ((1, n), (b, n)), steps, 4 * (n + 2 * b * n), wrong=wrong)
     steps = (("expand", "%0", [b, m, n]), ("exp", "%1"))
@@ -34,8 +32,8 @@ def _broadcast(draw: Draw) -> Iterator[visible.Question]:
     yield Question("exp of an expanded matrix", ((m, n),), steps, 4 * (m * n + b * m * n), wrong=wrong)
 
 
-def _several_outputs(draw: Draw) -> Iterator[visible.Question]:
-    m, n = visible.sizes(draw, 2)
+def _several_outputs(draw: Draw) -> Iterator[Question]:
+    m, n = sizes(draw, 2)
     n += n % 2
     yield Question("max with its places", ((m, n),), (("max", "%0", 1),), 4 * m * n + 4 * m + 8 * m)
     yield Question("variance and mean", ((m, n),), (("var_mean", "%0", [1]),), 4 * m * n + 2 * 4 * m)
@@ -44,8 +42,8 @@ def _several_outputs(draw: Draw) -> Iterator[visible.Question]:
     yield Question("sort", ((m, n),), (("sort", "%0", 1),), 4 * m * n + 4 * m * n + 8 * m * n)
 
 
-def _other_types(draw: Draw) -> Iterator[visible.Question]:
-    m, k, n = visible.sizes(draw, 3)
+def _other_types(draw: Draw) -> Iterator[Question]:
+    m, k, n = sizes(draw, 3)
     for dtype, item in (("bfloat16", 2), ("float64", 8)):
         moved = item * (m * k + k * n + m * n)
         yield Question("mm", ((m, k), (k, n)), (("mm", "%0", "%1"),), moved, 2 * m * k * n, dtype)
@@ -58,10 +56,10 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("operators that write in place", "in place", 1.4, visible.counts(_in_place, "bytes")),
-        Check("operands that are broadcast or expanded", "broadcasting", 1.4, visible.counts(_broadcast, "bytes")),
-        Check("operators with several outputs", "several outputs", 1.4, visible.counts(_several_outputs, "bytes")),
-        Check("two and eight bytes, and truth values", "types", 1.4, visible.counts(_other_types, "bytes", "flops")),
+        Check("operators that write in place", "in place", 1.4, counts(_in_place, "bytes")),
+        Check("operands that are broadcast or expanded", "broadcasting", 1.4, counts(_broadcast, "bytes")),
+        Check("operators with several outputs", "several outputs", 1.4, counts(_several_outputs, "bytes")),
+        Check("two and eight bytes, and truth values", "types", 1.4, counts(_other_types, "bytes", "flops")),
     ),
     controls=(
         ANSWERS.reference(14),

@@ -1,11 +1,9 @@
 """Hidden checks and controls of exercise 06.4."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.schedules import fuse_block_ends as visible
+from autograder.exercises.schedules.fuse_block_ends import OPERATOR, fused
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import Scheduled, schedules
-
-fused, OPERATOR = visible.fused, visible.OPERATOR
 
 RENAMED = {"dense": "out", "attention_norm": "first_norm", "feed_forward": "mlp"}
 PRE_NORM = Scheduled(

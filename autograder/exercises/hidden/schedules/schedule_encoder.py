@@ -4,11 +4,9 @@ from dataclasses import replace
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.hidden.schedules import fuse_block_ends, replace_attention
-from autograder.exercises.schedules import schedule_encoder as visible
+from autograder.exercises.schedules.schedule_encoder import ALL, OPERATORS, scheduled
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
-
-scheduled, ALL, OPERATORS = visible.scheduled, visible.ALL, visible.OPERATORS
 
 RENAMED = {"dense": "fc", "attention": "self_attention", "feed_forward": "mlp", "attention_norm": "ln"}
 FROZEN = (

@@ -1,11 +1,9 @@
 """Hidden checks and controls of exercise 06.1."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.schedules import separate_biases as visible
+from autograder.exercises.schedules.separate_biases import separated
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
-
-separated = visible.separated
 
 OTHER_NAMES = {"dense": "out", "query": "layout"}  # one name is the end of another
 CONTAINERS = {"attention": "dense"}  # a name that a module has which is no linear layer

@@ -3,11 +3,9 @@
 from dataclasses import replace
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.schedules import trace_by_need as visible
+from autograder.exercises.schedules.trace_by_need import flattened
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.schedule import schedules
-
-flattened = visible.flattened
 
 MLP = {"feed_forward": "mlp", "dense": "fc"}
 

@@ -7,7 +7,7 @@ from autograder.host.exercise import Check, Control, HiddenPart
 
 
 def _unknown(draw: Draw) -> list[list[str]]:
-    """Names among which some were never looked at, and none at all."""
+    """Return names of which some were never looked at, or all."""
     return [[*draw.sample(visible.NAMES, 2), f"colour_{draw.integer(1, 99)}"], draw.sample(visible.NAMES, 1)]
 
 

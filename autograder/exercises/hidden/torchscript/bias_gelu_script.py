@@ -1,18 +1,24 @@
 """Hidden checks and controls of exercise 03.4."""
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.torchscript import bias_gelu_script as visible
+from autograder.exercises.torchscript.bias_gelu_script import (
+    BACKWARD,
+    FORWARD,
+    agrees,
+    backwards,
+    forwards,
+    one_group,
+    operands,
+)
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.callable import Case
 
-FORWARD, BACKWARD = visible.FORWARD, visible.BACKWARD
-
 
 def _odd_forwards(draw: Draw) -> list[Case]:
-    x, bias = visible.operands(draw, 7, 6)
+    x, bias = operands(draw, 7, 6)
     return [
-        *visible.forwards([(1, 1), (129, 3), (2, 127), (6,), (0, 4)])(draw),
+        *forwards([(1, 1), (129, 3), (2, 127), (6,), (0, 4)])(draw),
         Case((x.t().contiguous().t(), bias), label="with a transposed x"),
         Case((x[:1].expand(5, 6), bias), label="with an expanded x"),
         Case((x * 30, bias), label="with numbers around 30"),
@@ -20,17 +26,17 @@ def _odd_forwards(draw: Draw) -> list[Case]:
 
 
 def _odd_backwards(draw: Draw) -> list[Case]:
-    grad, (x, bias) = draw.normal(7, 6), visible.operands(draw, 7, 6)
+    grad, (x, bias) = draw.normal(7, 6), operands(draw, 7, 6)
     return [
-        *visible.backwards([(1, 1), (33, 3), (2, 127)])(draw),
+        *backwards([(1, 1), (33, 3), (2, 127)])(draw),
         Case((grad[:1].expand(7, 6), x.t().contiguous().t(), bias), label="with an expanded gradient"),
         Case((grad, x * 10, bias), label="with numbers around 10"),
     ]
 
 
 def _shapes_in_a_row(draw: Draw) -> list[Case]:
-    """The shapes that a graph specialised to the first one would get wrong."""
-    return visible.forwards([(4, 8), (4, 8), (4, 8), (9, 8), (2, 3, 5), (4, 8), (1, 3)])(draw)
+    """Return the shapes that a graph specialised to the first one would get wrong."""
+    return forwards([(4, 8), (4, 8), (4, 8), (9, 8), (2, 3, 5), (4, 8), (1, 3)])(draw)
 
 
 ANSWERS = Answers(__name__)
@@ -41,26 +47,26 @@ BRANCH = f"""    if x.size(0) != 4:
     return {FORMULA}"""
 HIDDEN = HiddenPart(
     checks=(
-        Check("odd sizes and strides, forward", "odd sizes", 1, visible.agrees(FORWARD, _odd_forwards)),
-        Check("odd sizes and strides, backward", "odd sizes", 1, visible.agrees(BACKWARD, _odd_backwards)),
+        Check("odd sizes and strides, forward", "odd sizes", 1, agrees(FORWARD, _odd_forwards)),
+        Check("odd sizes and strides, backward", "odd sizes", 1, agrees(BACKWARD, _odd_backwards)),
         Check(
             "the bias gradient is summed over every dimension but the last",
             "more dimensions",
             2,
-            visible.agrees(BACKWARD, visible.backwards([(2, 3, 5), (2, 1, 3, 4), (1, 4, 2)])),
+            agrees(BACKWARD, backwards([(2, 3, 5), (2, 1, 3, 4), (1, 4, 2)])),
         ),
         Check(
             "another shape is fused as well",
             "another shape",
             1,
-            visible.one_group(FORWARD, visible.forwards([(6, 3), (2, 3, 5)])),
+            one_group(FORWARD, forwards([(6, 3), (2, 3, 5)])),
         ),
-        Check("other shapes after the first", "another shape", 0.5, visible.agrees(FORWARD, _shapes_in_a_row)),
+        Check("other shapes after the first", "another shape", 0.5, agrees(FORWARD, _shapes_in_a_row)),
         Check(
             "another shape is fused as well, backward",
             "another shape",
             0.5,
-            visible.one_group(BACKWARD, visible.backwards([(2, 3, 5)])),
+            one_group(BACKWARD, backwards([(2, 3, 5)])),
         ),
     ),
     controls=(

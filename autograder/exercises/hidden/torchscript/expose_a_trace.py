@@ -14,7 +14,7 @@ def _larger(name: str) -> Callable[[Draw], list[Trial]]:
 
 
 def _below(draw: Draw) -> list[Trial]:
-    """A limit of one: sums of small matrices lie above it at once."""
+    """Return trials with a limit of one: sums of small matrices are above it at once."""
     return [visible.trial(name, 1) for name in ("normalise", "halve")]
 
 

@@ -14,7 +14,7 @@ from autograder.host.kinds.module import Build, ModuleAnswer
 
 
 def _count(answer: ModuleAnswer, draw: Draw) -> None:
-    """The number of parameters is that of the formula, for sizes in which no two terms are alike."""
+    """Check the number of parameters against the formula, for sizes in which no two terms are alike."""
     for norm_first in (False, True):
         layers, hidden, wide = draw.integer(1, 4), 6 * draw.integer(1, 4), draw.integer(5, 40)
         found = answer.describe(Build((layers, hidden, 3, wide), {"norm_first": norm_first}))
@@ -29,7 +29,7 @@ def _count(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _residual(answer: ModuleAnswer, draw: Draw) -> None:
-    """With every linear map zeroed, only the residual path is left: the input itself, or its LayerNorms."""
+    """Check that zeroed linear maps leave only the residual path: the input itself, or its LayerNorms."""
     sizes = (2, 12, 3, 16)
     for norm_first in (True, False):
         state = visible.draw_state(draw, sizes, torch.float64)

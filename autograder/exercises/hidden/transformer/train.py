@@ -10,7 +10,7 @@ from autograder.host.kinds.module import ModuleAnswer
 
 
 def _held_out(answer: ModuleAnswer, draw: Draw) -> None:
-    """Text of the same language that the answer never saw, guessed by our model with its weights."""
+    """Check the loss on text of the same language that the answer never saw, computed by our model."""
     run = visible.one_run(answer, draw)
     found = visible.model_loss(run.state, run.text.held_out_hidden, run.text.held_out_labels)
     baseline = run.text.unigram_nats()
@@ -21,7 +21,7 @@ def _held_out(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _again(answer: ModuleAnswer, draw: Draw) -> None:
-    """The same text again: the same seed gives the same weights, another seed others, which have learned as well."""
+    """Check that the same seed gives the same weights, and another seed others, which have learned as well."""
     run = visible.one_run(answer, draw)
     other = (run.seed + draw.integer(1, visible.LARGEST_SEED)) % (visible.LARGEST_SEED + 1)
     same, others = (visible.trained(answer, run.text, seed).parameters for seed in (run.seed, other))
@@ -37,7 +37,7 @@ def _again(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _moved(answer: ModuleAnswer, draw: Draw) -> None:
-    """Every part of the model was trained: weights that begin at 0 or 1 are there no more."""
+    """Check that every part of the model was trained: no weight that begins at 0 or 1 stays there."""
     run = visible.one_run(answer, draw)
     for name, value in run.state.items():
         if not name.endswith(("bias", "norm.weight")) or "key.bias" in name:  # whose gradient is rounding alone

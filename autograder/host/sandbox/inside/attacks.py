@@ -13,7 +13,7 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ CHANNEL = 3
 CLONE_NEWUSER = 0x10000000
 MIB = 1 << 20
 
-Target = dict[str, Any]
+Target = Mapping[str, Any]
 
 
 def read_a_file(target: Target) -> str:

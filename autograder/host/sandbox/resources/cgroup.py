@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.host.sandbox.limits import Limits
+from autograder.host.sandbox.resource_limits import Limits
 
 _NUMBERS = itertools.count()
 _HOST_PID = re.compile(r"autograder-(\d+)-\d+")

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from autograder.host.sandbox.limits import MIB
+from autograder.host.sandbox.resource_limits import MIB
 from autograder.host.sandbox.view import course
 
 PREFIX = "autograder-worker"

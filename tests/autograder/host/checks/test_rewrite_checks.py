@@ -1,7 +1,5 @@
 """Checks of passes that tidy: what is counted, what is compared, and how often."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import fx, nn

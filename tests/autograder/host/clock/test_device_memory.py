@@ -8,7 +8,7 @@ import torch
 
 from autograder.host.clock.cuda_memory import DeviceMemory
 from autograder.protocol.device_memory import DeviceMemoryError, SharedBlock
-from autograder.protocol.requests import rounds as rounds_requests
+from autograder.protocol.requests import timed_rounds
 from autograder.worker import rounds, shared_memory
 from autograder.worker.devices import device_tensors
 
@@ -91,7 +91,7 @@ def lent(monkeypatch):
         blocks.append(Block(size_bytes))
         return blocks[-1], blocks[-1].bytes
 
-    def mapped(block: rounds_requests.Block, descriptor: int) -> Any:
+    def mapped(block: timed_rounds.Block, descriptor: int) -> Any:
         return device_tensors(block, descriptor, bytes_of=lambda fd, size: blocks[-1].bytes[:size])
 
     monkeypatch.setattr(rounds, "device_tensors", mapped)
@@ -101,13 +101,13 @@ def lent(monkeypatch):
         worker = rounds.Rounds(function)
         parcel = memory.lent()
         monkeypatch.setattr(shared_memory, "of_device", [os.dup(parcel.fds[0])])
-        worker.lend(rounds_requests.LendOutputs(2, parcel.block), ())
+        worker.lend(timed_rounds.LendOutputs(2, parcel.block), ())
         return memory, worker
 
     return make
 
 
-ROUND = rounds_requests.RunRound(2, into=False, skip=False, deliver=True)
+ROUND = timed_rounds.RunRound(2, into=False, skip=False, deliver=True)
 
 
 def problems():

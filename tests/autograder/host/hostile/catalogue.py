@@ -12,8 +12,6 @@ Run as `python -m tests.autograder.host.hostile.catalogue` it writes the table i
 and a summary by classes into autograder/README.md.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import dataclass

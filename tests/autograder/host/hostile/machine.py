@@ -4,8 +4,6 @@ A file of the folder `machine` is an answer like any other, whose question says 
 it gained, or nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

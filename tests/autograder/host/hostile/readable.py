@@ -7,8 +7,6 @@ makes an environment around an interpreter of the system, with the packages of t
 attacks in it: at level 3 as root, at level 4 as nobody. A line for each level says how it went.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

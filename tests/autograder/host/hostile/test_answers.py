@@ -1,7 +1,5 @@
 """Every hostile answer succeeds against a naive grader, and earns nothing here at any level that promises it."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

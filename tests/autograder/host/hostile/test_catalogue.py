@@ -1,7 +1,5 @@
 """The files of attacks, the table of them and the summary in the README agree."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """Attacks on the machine succeed unprotected, gain nothing in a worker, and leave those beside them alone."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

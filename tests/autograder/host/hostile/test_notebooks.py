@@ -1,7 +1,5 @@
 """Hostile notebooks fool those who believe a notebook, and get nothing in nbgrader's whole cycle with our judge."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """What attacks found and was mended, held in small: the hostile files try the same through a worker."""
 
-from __future__ import annotations
-
 import ast
 import json
 import socket

@@ -1,7 +1,5 @@
 """What is captured crosses as a graph, and only a graph that is right for fresh inputs earns something."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

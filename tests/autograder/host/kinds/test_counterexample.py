@@ -1,7 +1,5 @@
 """A counterexample counts when the wrong program differs on it and the right one does not, whatever else it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

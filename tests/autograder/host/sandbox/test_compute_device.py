@@ -9,7 +9,7 @@ from autograder.host.sandbox.bubblewrap import Bubblewrap
 from autograder.host.sandbox.compute_device import CPU, Device, find_device
 from autograder.host.sandbox.confined import Confined
 from autograder.host.sandbox.levels import Level
-from autograder.host.sandbox.limits import Limits
+from autograder.host.sandbox.resource_limits import Limits
 from tests import skips
 from tests.autograder.host.sandbox.conftest import opened
 
