@@ -22,7 +22,7 @@ from autograder.exercises.lessons import LESSONS, exercise_id
 CHECKOUT = Path(__file__).parents[2]
 TEXTS = Path(__file__).parent / "exercise_texts"
 POINTS = 2
-MISTAKE = "the output counts"
+MISTAKE = "the input is left out"
 """Name of the second answer of known marks; it gets nothing."""
 
 _ID = re.compile(r"(\d\d)_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
