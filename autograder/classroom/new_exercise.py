@@ -168,8 +168,8 @@ def _cell(kind: str, cell_id: str, text: str, nbgrader: Mapping[str, Any] | None
     """Return a cell with its keys in the order in which Jupyter stores them."""
     metadata = {"nbgrader": nbgrader} if nbgrader else {}
     cell: dict[str, Any] = {"cell_type": kind, "id": cell_id, "metadata": metadata}
-    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return dict(sorted({**cell, **code, "source": text.strip("\n").splitlines(keepends=True)}.items()))
+    cell |= {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return dict(sorted({**cell, "source": text.strip("\n").splitlines(keepends=True)}.items()))
 
 
 def _require_committed(paths: list[Path], checkout: Path) -> None:
