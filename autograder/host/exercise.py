@@ -79,8 +79,8 @@ class HiddenPart:
     """What students do not install: checks with unknown cases, and controls, which hold answers.
 
     `right_here` names standard controls that are right answers to this exercise. `equivalent` lists small changes of
-    the reference solution that change nothing, as `code -> other code`, or `statement: code -> other code` where the code
-    stands in several statements. Both give a reason for each; see `exercises.quality.controls` and
+    the reference solution that change nothing, as `code -> other code`, or `statement: code -> other code` where the
+    code stands in several statements. Both give a reason for each; see `exercises.quality.controls` and
     `exercises.quality.mutants`.
     """
 
