@@ -22,8 +22,8 @@ from autograder.exercises.lessons import LESSONS, exercise_id
 CHECKOUT = Path(__file__).parents[2]
 TEXTS = Path(__file__).parent / "exercise_texts"
 POINTS = 2
-MISTAKE = "the input is left out"
-"""Name of the second answer of known marks; it gets nothing."""
+MISTAKES = {"value": "the input is left out", "callable": "a sum"}
+"""For each kind of trivial exercise, the name of its second answer of known marks, which gets nothing."""
 
 _ID = re.compile(r"(\d\d)_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 _MIXED = "mistaken/some_of_each.py"
@@ -37,6 +37,12 @@ class NewExercise:
     id: str
     name: str
     lesson: str
+    kind: str
+
+    @property
+    def mistake(self) -> str:
+        """Return the name of the second answer of known marks."""
+        return MISTAKES[self.kind]
 
     @property
     def number(self) -> str:
@@ -53,23 +59,24 @@ class NewExercise:
         """Return one of the texts in `exercise_texts` with the names of this exercise."""
         words = self.name.replace("_", " ")
         names = {"number": self.number, "name": self.name, "lesson": self.lesson, "words": words}
-        filled = Template((TEXTS / f"{template}.txt").read_text("utf-8"))
-        return filled.substitute(names, title=words.capitalize(), mistake=MISTAKE)
+        filled = Template((TEXTS / self.kind / f"{template}.txt").read_text("utf-8"))
+        return filled.substitute(names, title=words.capitalize(), mistake=self.mistake)
 
 
-def write_exercise(asked: str, checkout: Path = CHECKOUT) -> tuple[Path, ...]:
+def write_exercise(asked: str, kind: str = "value", checkout: Path = CHECKOUT) -> tuple[Path, ...]:
     """Write the exercise with the id `asked`, as `04_count_nodes`; return the paths of the files, in `checkout`.
 
-    Raises `UsageError`, before anything is written, if the id or the checkout does not allow it.
+    `kind` is one of `MISTAKES`. Raises `UsageError`, before anything is written, if the id or the checkout does not
+    allow it.
     """
-    exercise = _exercise(asked, checkout)
+    exercise = _exercise(asked, kind, checkout)
     contents = {**_new_files(exercise), **_changed_files(exercise, checkout)}
     _require_committed([path for path in contents if (checkout / path).exists()], checkout)
     write_all({checkout / path: text for path, text in contents.items()})
     return tuple(contents)
 
 
-def _exercise(asked: str, checkout: Path) -> NewExercise:
+def _exercise(asked: str, kind: str, checkout: Path) -> NewExercise:
     found = _ID.fullmatch(asked)
     if not found or keyword.iskeyword(found[2]) or hasattr(builtins, found[2]):
         raise UsageError(
@@ -79,13 +86,13 @@ def _exercise(asked: str, checkout: Path) -> NewExercise:
     number, name = found.groups()
     if int(number) >= len(LESSONS):
         raise UsageError(f"there is no lesson {number}; the last one is {len(LESSONS) - 1:02d}_{LESSONS[-1]}.")
-    exercise = NewExercise(asked, name, LESSONS[int(number)])
+    exercise = NewExercise(asked, name, LESSONS[int(number)], kind)
     assert exercise_id(f"{exercise.lesson}.{name}") == asked
     if not (checkout / exercise.notebook).is_file() or not (checkout / "autograder/exercises/hidden").is_dir():
         raise UsageError(
             f"{exercise.notebook} and the hidden cases are not here; exercises are written in a checkout of the course."
         )
-    taken = [*(checkout / "autograder").rglob(f"{name}.py"), *(p for p in (checkout / "autograder").rglob(name))]
+    taken = [*(checkout / "autograder").rglob(f"{name}.py"), *(checkout / "autograder").rglob(name)]
     if taken:
         raise UsageError(f"the name {name!r} is taken by {taken[0].relative_to(checkout)}; choose another one.")
     return exercise
@@ -99,14 +106,14 @@ def _new_files(exercise: NewExercise) -> dict[Path, str]:
         package / exercise.lesson / f"{exercise.name}.py": exercise.text("exercise.py"),
         package / "hidden" / exercise.lesson / f"{exercise.name}.py": exercise.text("hidden.py"),
         answers / f"{exercise.name}.py": with_solutions(exercise.text("answer.py")),
-        answers / f"{exercise.name}_{MISTAKE.replace(' ', '_')}.py": exercise.text("mistake.py"),
+        answers / f"{exercise.name}_{exercise.mistake.replace(' ', '_')}.py": exercise.text("mistake.py"),
     }
 
 
 def _changed_files(exercise: NewExercise, checkout: Path) -> dict[Path, str]:
     """Return the files that a new exercise changes, with their new text."""
     changed = {exercise.notebook: _with_cells(exercise, (checkout / exercise.notebook).read_text("utf-8"))}
-    mistake = f"# %% mistake {exercise.id} = 0: {MISTAKE}"
+    mistake = f"# %% mistake {exercise.id} = 0: {exercise.mistake}"
     solution = f"# %% solution {exercise.id} = {POINTS}"
     for name, line in ((_MIXED, mistake), *((right, solution) for right in _RIGHT)):
         path = Path("tests", "submissions", name)

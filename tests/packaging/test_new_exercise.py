@@ -25,7 +25,7 @@ OF_EXERCISES = """tests/architecture tests/demo/test_class_files.py tests/notebo
     tests/notebooks/test_map.py tests/notebooks/test_names.py tests/notebooks/test_style.py
     tests/autograder/practice/test_hints.py tests/autograder/exercises/test_answer_files.py
     tests/autograder/exercises/test_controls.py tests/autograder/classroom/nbgrader/test_release_checks.py"""
-NEW_OR_QUICK = "count_nodes or not a_control_gets_exactly_its_marks"
+NEW_OR_QUICK = "count_nodes or halve_rows or not a_control_gets_exactly_its_marks"
 NEEDED = (  # by the command, where no test runs
     "autograder/host/draw.py",
     "autograder/exercises/hidden/__init__.py",
@@ -59,14 +59,15 @@ def test_the_command_of_the_readme_writes_an_exercise_that_passes_the_tests(tmp_
     folder = copy_tree(tmp_path / "copy")
     tests = f".venv/bin/python -m pytest -q -p no:xdist -p no:cacheprovider {OF_EXERCISES} -k '{NEW_OR_QUICK}'"
     lint = [f".venv/bin/python -m ruff {what} autograder" for what in ("check", "format --check")]
-    for command in [*COMMANDS, *lint, tests, ".venv/bin/autograder release 04_fx_capture"]:
+    tensors = ".venv/bin/autograder new-exercise 04_halve_rows --kind callable"
+    for command in [*COMMANDS, tensors, *lint, tests, ".venv/bin/autograder release 04_fx_capture"]:
         status, said = typed(command, folder)
         assert status == 0, f"{command}\n{said}"
 
 
 def test_only_new_cells_are_added_before_the_summary(checkout: Path) -> None:
     before = json.loads((checkout / NOTEBOOK).read_text("utf-8"))["cells"]
-    files = write_exercise(ID, checkout)
+    files = write_exercise(ID, checkout=checkout)
     after = json.loads((checkout / NOTEBOOK).read_text("utf-8"))["cells"]
 
     assert [*after[: len(before) - 1], after[-1]] == before
@@ -93,15 +94,15 @@ def test_only_new_cells_are_added_before_the_summary(checkout: Path) -> None:
 def test_an_id_that_cannot_be_is_refused_in_a_sentence(checkout: Path, asked: str, says: str) -> None:
     before = contents(checkout)
     with pytest.raises(UsageError, match=re.escape(says)):
-        write_exercise(asked, checkout)
+        write_exercise(asked, checkout=checkout)
     assert contents(checkout) == before
 
 
 def test_a_second_run_is_refused(checkout: Path) -> None:
-    write_exercise(ID, checkout)
+    write_exercise(ID, checkout=checkout)
     before = contents(checkout)
     with pytest.raises(UsageError, match="is taken by"):
-        write_exercise(ID, checkout)
+        write_exercise(ID, checkout=checkout)
     assert contents(checkout) == before
 
 
@@ -139,7 +140,7 @@ def test_a_checkout_that_is_not_as_expected_is_left_alone(
     spoil(checkout)
     before = contents(checkout)
     with pytest.raises(UsageError, match=says):
-        write_exercise(ID, checkout)
+        write_exercise(ID, checkout=checkout)
     assert contents(checkout) == before
 
 
