@@ -1,7 +1,5 @@
 """What the README tells a newcomer to type is there, and its example of an exercise is one."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys
