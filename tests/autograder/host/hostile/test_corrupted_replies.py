@@ -83,7 +83,7 @@ def corrupted_value(value: Any, chance: random.Random) -> Any:
 
 
 def corruption(chance: random.Random, *, after: int) -> Callable[[Message], Message]:
-    """Corrupts the message number ``after``, and each later one now and then."""
+    """Corrupts the message number `after`, and each later one now and then."""
     seen = 0
 
     def corrupt(message: Message) -> Message:
