@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterable
 
 import torch
 
-from benchmarks.fusion_trials.formula_trials import FormulaOutcome, try_formula
-from benchmarks.fusion_trials.program_trials import Outcome, try_out
+from benchmarks.fusion_trials.program_trials import FormulaOutcome, Outcome, try_formula, try_out
 
 MUST_FUSE_SHARE = 0.95
 

@@ -15,8 +15,7 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import module_of, read_call
-from course_lib.fusion.checked_fusion import CheckedFusion
-from course_lib.fusion.inserted_modules import Constant
+from course_lib.fusion.inserted_modules import CheckedFusion, Constant
 from course_lib.graph.hooks import has_hooks
 
 # Functions of Python and torch that switch how everything after them is computed or recorded.

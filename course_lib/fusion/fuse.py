@@ -45,7 +45,7 @@ def fuse(
     backends or from `torch._dynamo.export`; or a `Captured`; or what `torch.export.export` gives. The program is never
     changed, also when something fails; the graph shares its parameters and modules. `example_inputs` decide shapes
     and types, and the graph is right for inputs of these. Where an exported program has sizes that are symbols, what
-    depends on them is decided when the graph runs, see `checked_fusion.py`. A backend's graph takes its parameters as
+    depends on them is decided when the graph runs, see `inserted_modules.py`. A backend's graph takes its parameters as
     inputs too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes

@@ -10,8 +10,8 @@ from torch import fx
 from torch.fx.passes.infra.pass_base import PassBase
 
 from course_lib.fusion.calls import operator_of
-from course_lib.fusion.checked_fusion import CheckedFusion, Decision
 from course_lib.fusion.guards import common_objection
+from course_lib.fusion.inserted_modules import CheckedFusion, Decision
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
 from course_lib.fusion.result import FusionResult, Rejected, refusal
@@ -56,7 +56,7 @@ class FusionPass(GraphPass):
       all passes, see `guards.py`.
     - `replacement(match)`: a function of the same parameters, which is what will be computed.
 
-    Where the guard objects because a shape is unknown, the pass decides when the match runs, see `checked_fusion.py`,
+    Where the guard objects because a shape is unknown, the pass decides when the match runs, see `inserted_modules.py`,
     unless `checks_at_run_time` is false.
     """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from course_lib.fusion.checked_fusion import CheckedFusion
+from course_lib.fusion.inserted_modules import CheckedFusion
 from course_lib.fusion.rules import Objection, remedy
 from course_lib.graph import Cost
 from course_lib.graph.nodes import arguments, operator_name

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_map_on
 from course_lib.fusion.calls import module_of
 from course_lib.fusion.effects import changed_operands, mutates
 from course_lib.fusion.rules import Objection
-from course_lib.graph.regions import storage_of
+from course_lib.graph.memory import storage_of
 from course_lib.graph.shapes import describe_tensor
 
 

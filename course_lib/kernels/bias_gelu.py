@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.errors import KernelError
-from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.operand_checks import check_bias, sum_to_bias
+from course_lib.kernels.dispatch import check_bias, runs_as_kernel, sum_to_bias
 from course_lib.kernels.transforms import register_autocast, register_vmap
 
 _FORMULAS = {"none": "gelu", "tanh": "gelu_tanh"}  # their names in the kernels

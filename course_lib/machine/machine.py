@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from course_lib.errors import BackendError
-from course_lib.machine.instructions import Instruction, Operand, Register, Unit
-from course_lib.machine.programs import Counts, Kernel, Program, counts_of
+from course_lib.machine.programs import Counts, Instruction, Kernel, Operand, Program, Register, Unit, counts_of
 
 
 class Machine:

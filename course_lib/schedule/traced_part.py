@@ -9,8 +9,7 @@ from course_lib.capture import capture
 from course_lib.errors import CaptureError, ScheduleError
 from course_lib.fusion.surgery import keep_state
 from course_lib.graph.hooks import has_hooks
-from course_lib.schedule.fused_call import FusedGraph, FusedKernel
-from course_lib.schedule.layers import Checkpointed
+from course_lib.schedule.layers import Checkpointed, FusedGraph, FusedKernel
 
 Leaf = str | type[nn.Module]
 _OPAQUE = (FusedGraph, FusedKernel, Checkpointed)  # what a schedule made stays one node

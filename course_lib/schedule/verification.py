@@ -8,13 +8,11 @@ import torch
 from torch import nn
 
 from course_lib.errors import FusionError, ScheduleError
-from course_lib.schedule.fused_call import FusedKernel
-from course_lib.schedule.layers import Checkpointed
+from course_lib.schedule.layers import Checkpointed, FusedKernel
 from course_lib.schedule.schedule import Schedule
 from course_lib.verify import Finding, Report
 from course_lib.verify.dropout_masks import Masks
-from course_lib.verify.equivalence import compare_state
-from course_lib.verify.findings import compare
+from course_lib.verify.equivalence import compare, compare_state
 from course_lib.verify.observation import Observation, at_precision, observe, prepared
 
 

@@ -15,9 +15,8 @@ from course_lib.backends.toy.instruction_set import (
     number_of,
     operands_of,
 )
-from course_lib.backends.toy.kernel_groups import Work, group_into_kernels
+from course_lib.backends.toy.kernel_groups import Values, Work, group_into_kernels
 from course_lib.backends.toy.registers import allocate
-from course_lib.backends.toy.values import Values
 from course_lib.backends.toy.views import with_cheap_views
 from course_lib.machine import Access, Instruction, Kernel, Operand, Program, Register, whole
 

@@ -1,7 +1,7 @@
 """Put one operator in the place of a formula that is written out by hand: GELU, SiLU, softmax, LayerNorm.
 
 `x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))` becomes `F.gelu(x)`, whatever the order and the spelling: a pattern is
-compared as a polynomial, see `algebra/polynomial.py`. This pass runs before the fusions, which look for the operators.
+compared as a polynomial, see `polynomial.py`. This pass runs before the fusions, which look for the operators.
 
 The operator is the same real function, and the program is left alone where its numbers are off, or where it overflows
 and the operator does not. What an infinite input gives is up to the operator: GELU of infinity is NaN on some CPUs.
@@ -17,12 +17,12 @@ import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.fusion.algebra import FormulaPattern
-from course_lib.fusion.algebra.atoms import atoms_of
+from course_lib.fusion.formula_pattern import FormulaPattern
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import TensorFacts, TensorOperands, one_dtype, tensor_facts, tensor_operands
+from course_lib.fusion.polynomial import atoms_of
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rules import Objection, closeness
 from course_lib.fusion.storage import mutating_nodes

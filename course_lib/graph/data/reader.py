@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph.data.arguments import ValueReader
+from course_lib.graph.data.arguments import ValueReader, check_name, check_path, reason, refuse, shown
 from course_lib.graph.data.modules import Owner, read_tensors
-from course_lib.graph.data.names import check_name, check_path, reason, refuse, shown
 from course_lib.graph.data.targets import ATTRIBUTES, COURSE_OPERATORS, INPLACE_OPERATORS, METHODS, OPERATORS, functions
 
 MAX_NODES = 10_000
