@@ -117,7 +117,9 @@ def doctor() -> Report:
             Finding("interpreter", _interpreter(), Health.FINE),
             _torch(_version("torch")),
             *(_package(name, _version(name)) for name in PACKAGES),
-            _compiler(_asked("g++", "--version"), has_headers=_python_headers().is_file()),
+            _compiler(
+                _asked("g++", "--version"), has_headers=(Path(sysconfig.get_path("include")) / "Python.h").is_file()
+            ),
             _tool("graphviz", _asked("dot", "-V"), "Graphs are then shown as text; the package is called graphviz."),
             _threads(here.threads, here.cores),
             _cuda(),
@@ -200,10 +202,6 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return MISSING
-
-
-def _python_headers() -> Path:
-    return Path(sysconfig.get_path("include")) / "Python.h"
 
 
 def _asked(program: str, option: str) -> str:

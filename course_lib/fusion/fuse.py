@@ -90,20 +90,16 @@ def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphMod
     elif isinstance(program, torch.export.ExportedProgram):
         program = program.module()
     elif callable(program):
-        return _captured(program, example_inputs)
+        gm = capture(program, example_inputs).graph_module
+        assert isinstance(gm, fx.GraphModule), "capture in its first mode gives a graph of torch.fx"
+        if isinstance(program, nn.Module):
+            keep_state(gm, program)
+        return gm
     if not isinstance(program, fx.GraphModule):
         raise FusionError(
             f"fuse got a {type(program).__name__}; it expects a module, a function, or a graph of one, see capture()."
         )
     return program
-
-
-def _captured(program: nn.Module | Callable[..., object], example_inputs: Sequence[object]) -> fx.GraphModule:
-    gm = capture(program, example_inputs).graph_module
-    assert isinstance(gm, fx.GraphModule), "capture in its first mode gives a graph of torch.fx"
-    if isinstance(program, nn.Module):
-        keep_state(gm, program)
-    return gm
 
 
 def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:

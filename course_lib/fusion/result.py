@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 
 from course_lib.fusion.inserted_modules import CheckedFusion
-from course_lib.fusion.rules import Objection, remedy
+from course_lib.fusion.matching import Match
+from course_lib.fusion.rules import Objection, closeness, remedy
 from course_lib.graph import Cost
 from course_lib.graph.nodes import arguments, operator_name
 
@@ -33,6 +34,14 @@ def refusal(pass_name: str, nodes: tuple[str, ...], objection: Objection, node: 
     """Return the report on a match that a pass refuses; `node` knows the line of the program."""
     rule, reason = objection.rule, objection.reason
     return Rejected(nodes, rule, reason, pass_name, _source(node), remedy(rule))
+
+
+def closest_refusal(pass_name: str, refusals: Sequence[tuple[Objection, Match]]) -> list[Rejected]:
+    """Return one report on a place where the pattern fits in several ways, for the match that came closest."""
+    if not refusals:
+        return []
+    objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
+    return [refusal(pass_name, tuple(node.name for node in match.nodes), objection, match.anchor)]
 
 
 def _source(node: torch.fx.Node) -> str:

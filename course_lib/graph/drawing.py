@@ -63,7 +63,11 @@ def draw(gm: torch.fx.GraphModule) -> Drawing:
     Each node shows its name, its kind, what it calls, and its shape if shapes were propagated. Raises `GraphError`
     if Graphviz is not installed.
     """
-    alt = _alt(gm)
+    nodes = list(gm.graph.nodes)
+    inputs = [node.name for node in nodes if node.op == "placeholder"]
+    calls = [_calls(node) for node in nodes if node.op.startswith("call_")]
+    steps = ", then ".join(calls[:8]) + (f", and {len(calls) - 8} more" if len(calls) > 8 else "")
+    alt = f"Graph of {len(nodes)} nodes with input {', '.join(inputs) or 'nothing'}: {steps or 'no calls'}."
     return Drawing(svg=render(boxes_of(gm), alt), text=_text(gm), alt=alt)
 
 
@@ -101,12 +105,7 @@ def render(boxes: Iterable[Box], alt: str) -> str:
             "Drawing a graph needs Graphviz's program `dot`: install the Debian package `graphviz` "
             "(`apt-get install graphviz`), or read the graph with `table(gm)`."
         ) from error
-    return _accessible(svg[svg.index("<svg") :], alt)
-
-
-def _accessible(svg: str, alt: str) -> str:
-    """Add the description of the picture for screen readers."""
-    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(alt, quote=True)}"', 1)
+    return svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{html.escape(alt, quote=True)}"', 1)
 
 
 def _calls(node: torch.fx.Node) -> str:
@@ -130,11 +129,3 @@ def _text(gm: torch.fx.GraphModule) -> str:
         facts = [STYLES[node.op][0], _calls(node), describe(node), f"from {operands}" if operands else ""]
         lines.append(f"{node.name}: {' · '.join(filter(None, facts))}")
     return "\n".join(lines)
-
-
-def _alt(gm: torch.fx.GraphModule) -> str:
-    nodes = list(gm.graph.nodes)
-    inputs = [node.name for node in nodes if node.op == "placeholder"]
-    calls = [_calls(node) for node in nodes if node.op.startswith("call_")]
-    steps = ", then ".join(calls[:8]) + (f", and {len(calls) - 8} more" if len(calls) > 8 else "")
-    return f"Graph of {len(nodes)} nodes with input {', '.join(inputs) or 'nothing'}: {steps or 'no calls'}."

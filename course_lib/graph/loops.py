@@ -151,7 +151,7 @@ class _Program:
         for number, graph in enumerate(self.graphs):
             lies_in: dict[str, list[str]] = {name: [at] for name, at in graph.came_from.items()}
             for node in graph.nodes:
-                parts = [part for part in node.get_nodes() if not _does_nothing(part)]
+                parts = [part for part in node.get_nodes() if not does_nothing(part)]
                 kernel += bool(parts)
                 for part in node.get_nodes():
                     if part in parts:
@@ -161,7 +161,7 @@ class _Program:
                         lies_in.update((output.get_name(), whole) for output in part.get_outputs())
 
 
-def _does_nothing(node: Any) -> bool:
+def does_nothing(node: Any) -> bool:
     """Tell whether a part runs nothing: a result inside another one, or one of several results of a library kernel."""
     from torch._inductor import ir
     from torch._inductor.scheduler import NopKernelSchedulerNode

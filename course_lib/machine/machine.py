@@ -97,7 +97,7 @@ class _Launch:
             raise BackendError(f"`{instruction}` reads a slot into which nothing was spilled before.")
 
     def _execute(self, instruction: Instruction) -> torch.Tensor | None:
-        operands = [self._value(operand) for operand in instruction.operands]
+        operands = [self._registers[one] if isinstance(one, Register) else one for one in instruction.operands]
         walks = [access.of(self._memory[access.buffer]) for access in instruction.memory]
         if instruction.unit is Unit.ARITHMETIC:
             return compute(instruction.name, operands, instruction.dtype)
@@ -116,9 +116,6 @@ class _Launch:
         else:
             self._slots[instruction.slot] = value
         return None
-
-    def _value(self, operand: Operand) -> torch.Tensor | Operand:
-        return self._registers[operand] if isinstance(operand, Register) else operand
 
 
 def _describe(value: object) -> str:

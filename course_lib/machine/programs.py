@@ -204,7 +204,7 @@ def counts_of(instruction: Instruction, buffers: Mapping[str, Buffer]) -> Counts
     A walk that meets an element many times reads it from memory once. Scratch memory is counted in spills and
     reloads, and not in bytes. Writing register 5 means that at least six registers were in use.
     """
-    moved = sum(_bytes(access, buffers) for access in instruction.memory)
+    moved = sum(access.distinct_elements * buffers[access.buffer].dtype.itemsize for access in instruction.memory)
     stores = instruction.name == "store"
     return Counts(
         loads=0 if stores else len(instruction.memory),
@@ -215,10 +215,6 @@ def counts_of(instruction: Instruction, buffers: Mapping[str, Buffer]) -> Counts
         reloads=int(instruction.name == "reload"),
         registers=instruction.into.number + 1 if instruction.into is not None else 0,
     )
-
-
-def _bytes(access: Access, buffers: Mapping[str, Buffer]) -> int:
-    return access.distinct_elements * buffers[access.buffer].dtype.itemsize
 
 
 @dataclass(frozen=True)

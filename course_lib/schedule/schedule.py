@@ -122,7 +122,9 @@ class Schedule:
         The layer holds the same Parameters, under the same names. Decompose before you trace.
         """
         separated = separate_bias(self.path, self.mod)
-        traced = self._traced_parent()
+        parents = itertools.accumulate(self.path.split(".")[:-1], lambda a, b: f"{a}.{b}")
+        paths = ["", *parents]
+        traced = next((p for p in paths if isinstance(self._model.root.get_submodule(p), fx.GraphModule)), None)
         if traced is not None:
             raise ScheduleError(
                 f"decompose got {self.path}, but {traced or 'the model'} is traced already, and its graph would not "
@@ -272,11 +274,6 @@ class Schedule:
         for one, module in zip(matches, prepared, strict=True):
             module[0].train(graph_module.training)
             put_in_place(graph_module, one, module, name, moved)
-
-    def _traced_parent(self) -> str | None:
-        parents = itertools.accumulate(self.path.split(".")[:-1], lambda a, b: f"{a}.{b}")
-        paths = ["", *parents]
-        return next((p for p in paths if isinstance(self._model.root.get_submodule(p), fx.GraphModule)), None)
 
     def _put(self, module: nn.Module) -> None:
         if self.path:

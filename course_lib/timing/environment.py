@@ -98,10 +98,10 @@ def environment() -> Environment:
     torch = sys.modules.get("torch")  # a package that is not loaded has no settings yet
     uses_cuda = torch is not None and torch.cuda.is_initialized()
     return Environment(
-        processor=_processor(),
+        processor=(_cpuinfo("model name") or platform.processor() or platform.machine() or "unknown processor"),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         threads=torch.get_num_threads() if torch else None,
-        clock_mhz=_first_clock_mhz(),
+        clock_mhz=_number(_cpuinfo("cpu MHz")),
         memory_bytes=_memory_bytes(),
         load_average=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.platform(),
@@ -146,14 +146,6 @@ def _nvidia_smi(query: str, identifier: str) -> str:
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SMI_TIMEOUT_S).stdout
     return ""
-
-
-def _processor() -> str:
-    return _cpuinfo("model name") or platform.processor() or platform.machine() or "unknown processor"
-
-
-def _first_clock_mhz() -> float | None:
-    return _number(_cpuinfo("cpu MHz"))
 
 
 def _cpuinfo(key: str) -> str | None:

@@ -6,7 +6,8 @@ import platform
 import pytest
 import torch
 
-from course_lib.doctor import Finding, Health, Report, doctor, examination
+from course_lib import doctor as examination
+from course_lib.doctor import Finding, Health, Report, doctor
 
 HERE = doctor()
 

@@ -17,41 +17,17 @@ from course_lib.fusion.rules import Objection
 Tensor = torch.Tensor
 
 
-def _scaled_product(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + a * b * value
-
-
-def _product_of_scaled(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + (a * value) * b
-
-
-def _scaled_quotient(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + a / b * value
-
-
-def _quotient_of_scaled(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + (a * value) / b
-
-
-def _product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return x + a * b
-
-
-def _quotient(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return x + a / b
-
-
 class AddScaled(FusionPass):
     """Fuse a sum with a scaled product or quotient onto one operator of PyTorch."""
 
     name = "add_scaled"
     patterns: ClassVar = (
-        _scaled_product,
-        _product_of_scaled,
-        _scaled_quotient,
-        _quotient_of_scaled,
-        _product,
-        _quotient,
+        lambda x, a, b, value: x + a * b * value,
+        lambda x, a, b, value: x + (a * value) * b,
+        lambda x, a, b, value: x + a / b * value,
+        lambda x, a, b, value: x + (a * value) / b,
+        lambda x, a, b: x + a * b,
+        lambda x, a, b: x + a / b,
     )
 
     def guard(self, match: Match) -> Objection | None:

@@ -23,8 +23,8 @@ from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import TensorFacts, TensorOperands, one_dtype, tensor_facts, tensor_operands
 from course_lib.fusion.polynomial import atoms_of
-from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rules import Objection, closeness
+from course_lib.fusion.result import Rejected, closest_refusal
+from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import mutating_nodes
 from course_lib.fusion.surgery import erase, put_in_place_of
 
@@ -223,15 +223,8 @@ class Formulas(GraphPass):
                     break
                 refusals.append((objection, match))
             else:
-                rejected += self._refusal(refusals)
+                rejected += closest_refusal(self.name, refusals)
         return replaced, rejected
-
-    def _refusal(self, refusals: list[tuple[Objection, Match]]) -> list[Rejected]:
-        if not refusals:
-            return []
-        objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
-        names = tuple(node.name for node in match.nodes)
-        return [refusal(self.name, names, objection, match.anchor)]
 
 
 @functools.cache

@@ -31,10 +31,6 @@ from course_lib.fusion.result import Rejected
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import finish
 
-_PATTERNS: tuple[Any, ...] = (
-    lambda x, normalized_shape, weight, bias, eps: F.layer_norm(x, normalized_shape, weight, bias, eps),
-)
-
 
 class LayerNormToBatchNorm(FusionPass):
     """Put a BatchNorm in the place of each LayerNorm module that normalises the last dimension.
@@ -53,7 +49,9 @@ class LayerNormToBatchNorm(FusionPass):
     name = "layer_norm_to_batch_norm"
     level = "lossy"
     by_default = False
-    patterns: ClassVar = _PATTERNS
+    patterns: ClassVar = (
+        lambda x, normalized_shape, weight, bias, eps: F.layer_norm(x, normalized_shape, weight, bias, eps),
+    )
 
     def __init__(self, *, calibration: Sequence[Sequence[object]] = ()) -> None:
         super().__init__()

@@ -19,19 +19,14 @@ from course_lib.fusion.rules import Objection
 Tensor = torch.Tensor
 
 
-def _divided(a: Tensor, b: Tensor, number: float) -> Tensor:
-    return torch.matmul(a, b) / number
-
-
-def _multiplied(a: Tensor, b: Tensor, number: float) -> Tensor:
-    return torch.matmul(a, b) * number
-
-
 class MatmulScale(FusionPass):
     """Move a scale from a matrix product to its smaller factor."""
 
     name = "matmul_scale"
-    patterns: ClassVar = (_divided, _multiplied)
+    patterns: ClassVar = (
+        lambda a, b, number: torch.matmul(a, b) / number,
+        lambda a, b, number: torch.matmul(a, b) * number,
+    )
 
     def guard(self, match: Match) -> Objection | None:
         """Refuse a scale that is zero or no finite number, and factors that are not smaller than the product."""

@@ -52,18 +52,15 @@ class NodeReader:
             refuse(where, f"its op is {shown(op)}; allowed are {', '.join(OPS)}")
         if (op == "output") != is_last:
             refuse(where, "a graph has one output, and it is the last node")
-        args, kwargs = self._arguments(data, where)
+        if type(data["args"]) is not list or type(data["kwargs"]) is not dict:
+            refuse(where, "its args are not a list, or its kwargs are not an object")
+        args = tuple(self._values.read(arg, where) for arg in data["args"])
+        kwargs = {check_name(key, where): self._values.read(arg, where) for key, arg in data["kwargs"].items()}
         target = self._target(op, data["target"], args, kwargs, where)
         node = self.graph.create_node(op, target, args, kwargs, name=name)  # type: ignore[arg-type]
         if node.name != name:  # torch.fx renames what would hide a builtin
             refuse(where, f"its name hides a name that Python or torch.fx uses; {node.name!r} would be free")
         self._nodes[name] = node
-
-    def _arguments(self, data: dict[str, object], where: str) -> tuple[tuple[object, ...], dict[str, object]]:
-        if type(data["args"]) is not list or type(data["kwargs"]) is not dict:
-            refuse(where, "its args are not a list, or its kwargs are not an object")
-        args = tuple(self._values.read(arg, where) for arg in data["args"])
-        return args, {check_name(key, where): self._values.read(arg, where) for key, arg in data["kwargs"].items()}
 
     def _target(
         self, op: str, target: object, args: tuple[object, ...], kwargs: dict[str, object], where: str
@@ -103,14 +100,11 @@ class NodeReader:
             if short in INPLACE_OPERATORS and not isinstance(args[0], torch.fx.Node):
                 refuse(where, f"operator.{short} changes its first argument, which must be a node")
         if short == "getattr":
-            self._check_getattr(args, kwargs, where)
+            if kwargs or len(args) != 2 or not isinstance(args[0], torch.fx.Node) or type(args[1]) is not str:
+                refuse(where, "getattr takes a node and the name of an attribute")
+            if args[1] not in ATTRIBUTES:
+                refuse(where, f"getattr may read {', '.join(sorted(ATTRIBUTES))}, and not {shown(args[1])}")
         return self._functions[name]
-
-    def _check_getattr(self, args: tuple[object, ...], kwargs: dict[str, object], where: str) -> None:
-        if kwargs or len(args) != 2 or not isinstance(args[0], torch.fx.Node) or type(args[1]) is not str:
-            refuse(where, "getattr takes a node and the name of an attribute")
-        if args[1] not in ATTRIBUTES:
-            refuse(where, f"getattr may read {', '.join(sorted(ATTRIBUTES))}, and not {shown(args[1])}")
 
     def _owned(self, path: object, owned: Mapping[str, object], what: str, where: str) -> str:
         if type(path) is not str or path not in owned:
