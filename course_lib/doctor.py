@@ -9,12 +9,12 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from course_lib.show import Cell, Table
 from course_lib.timing import environment
+from course_lib.timing.environment import version_of
 
 COLUMNS = ("what", "found", "health", "what to do")
 COLOURS = {"fine": "20,140,90", "note": "128,128,128", "mend": "205,60,50"}
@@ -115,12 +115,15 @@ def doctor() -> Report:
             Finding("machine", f"{here.processor}, {here.cores} cores", Health.FINE),
             _python(sys.version_info[:2], here.python),
             Finding("interpreter", _interpreter(), Health.FINE),
-            _torch(_version("torch")),
-            *(_package(name, _version(name)) for name in PACKAGES),
+            _torch(version_of("torch") or MISSING),
+            *(
+                _needed(name, version_of(name) or MISSING, "Install the versions of constraints.txt.", Health.MEND)
+                for name in PACKAGES
+            ),
             _compiler(
                 _asked("g++", "--version"), has_headers=(Path(sysconfig.get_path("include")) / "Python.h").is_file()
             ),
-            _tool("graphviz", _asked("dot", "-V"), "Graphs are then shown as text; the package is called graphviz."),
+            _needed("graphviz", _asked("dot", "-V"), "Graphs are then shown as text; the package is called graphviz."),
             _threads(here.threads, here.cores),
             _cuda(),
             _disk(shutil.disk_usage(Path.cwd()).free),
@@ -149,10 +152,8 @@ def _torch(version: str) -> Finding:
     return Finding("torch", version, Health.FINE)
 
 
-def _package(name: str, version: str) -> Finding:
-    if version == MISSING:
-        return Finding(name, version, Health.MEND, "Install the versions of constraints.txt.")
-    return Finding(name, version, Health.FINE)
+def _needed(name: str, version: str, advice: str, health: Health = Health.NOTE) -> Finding:
+    return Finding(name, version, health, advice) if version == MISSING else Finding(name, version, Health.FINE)
 
 
 def _compiler(version: str, *, has_headers: bool) -> Finding:
@@ -162,10 +163,6 @@ def _compiler(version: str, *, has_headers: bool) -> Finding:
     if not has_headers:
         return Finding("compiler", version, Health.MEND, "Python.h is missing; the package is called python3-dev.")
     return Finding("compiler", version, Health.FINE)
-
-
-def _tool(name: str, version: str, advice: str) -> Finding:
-    return Finding(name, version, Health.NOTE, advice) if version == MISSING else Finding(name, version, Health.FINE)
 
 
 def _threads(threads: int | None, cores: int) -> Finding:
@@ -195,13 +192,6 @@ def _offline(setting: str) -> Finding:
             "offline", "allowed to ask", Health.FINE, "No cell asks it; HF_HUB_OFFLINE=1 makes sure of that."
         )
     return Finding("offline", "the network is not asked", Health.FINE)
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return MISSING
 
 
 def _asked(program: str, option: str) -> str:

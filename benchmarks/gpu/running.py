@@ -138,11 +138,12 @@ DRY = "**A dry run on a CPU: nothing was measured on a GPU, and no number below 
 def as_record(results: Sequence[Result], device: str, elapsed_s: float) -> dict[str, Any]:
     """Return everything as plain data."""
     now = datetime.datetime.now(datetime.UTC)
+    names = (result.notes.get("device") for result in results if result.name == "machine")
     return {
         "schema": SCHEMA,
         "date": now.date().isoformat(),
         "dry_run": device == "cpu",
-        "device": _device(results),
+        "device": str(next(names, None) or "unknown device"),
         "elapsed_s": round(elapsed_s, 1),
         "sections": {result.name: result.to_json() for result in results},
     }
@@ -169,11 +170,6 @@ def write(record: dict[str, Any], table: str, folder: Path) -> Path:
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(table, encoding="utf-8")
     return path
-
-
-def _device(results: Sequence[Result]) -> str:
-    found = next((result.notes["device"] for result in results if result.name == "machine" and result.notes), None)
-    return str(found or "unknown device")
 
 
 def main() -> int:

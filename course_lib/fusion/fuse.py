@@ -56,7 +56,9 @@ def fuse(
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
-    gm = _with_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
+    gm = copy_of(_graph_of(program, example_inputs))
+    remember_symbols(gm.graph)
+    propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
     matches, rejected = run_all(selected, gm)
@@ -65,11 +67,6 @@ def fuse(
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
         keep_out_of_state(gm, added)
     return FusionResult(gm, total, rejected, matches, before, after)
-
-
-def _with_shapes(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.GraphModule:
-    remember_symbols(gm.graph)
-    return propagate_shapes(gm, example_inputs)
 
 
 def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:

@@ -115,25 +115,17 @@ class FusionResult:
         return [_explain(group, nodes) for group in alike.values()]
 
     def __str__(self) -> str:
-        fused = f"{self.num_matches} fused, {len(self.rejected)} left alone"
-        checked = [f"  under a check when the graph runs: {len(self.checked)}"] if self.checked else []
-        return "\n".join(
-            [fused, *self._by_pass(), *checked, *self._cost(), *(f"  {refusal}" for refusal in self.rejected)]
-        )
+        lines = [f"{self.num_matches} fused, {len(self.rejected)} left alone"]
+        lines += [f"  {name}: {count}" for name, count in self.num_matches_by_pass.items() if count]
+        if self.checked:
+            lines.append(f"  under a check when the graph runs: {len(self.checked)}")
+        before, after = self.cost_before, self.cost_after
+        if before is not None and after is not None:
+            lines.append(f"  launches: {before.launches} before, {after.launches} after")
+            lines.append(f"  bytes moved: {before.bytes_moved:,} before, {after.bytes_moved:,} after")
+        return "\n".join([*lines, *(f"  {refusal}" for refusal in self.rejected)])
 
     __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
-
-    def _by_pass(self) -> list[str]:
-        return [f"  {name}: {count}" for name, count in self.num_matches_by_pass.items() if count]
-
-    def _cost(self) -> list[str]:
-        if self.cost_before is None or self.cost_after is None:
-            return []
-        before, after = self.cost_before, self.cost_after
-        return [
-            f"  launches: {before.launches} before, {after.launches} after",
-            f"  bytes moved: {before.bytes_moved:,} before, {after.bytes_moved:,} after",
-        ]
 
 
 def _explain(group: Sequence[Rejected], nodes: Mapping[str, torch.fx.Node]) -> str:

@@ -49,10 +49,15 @@ def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:
             if not hasattr(module, parent):
                 module.add_module(parent, torch.nn.Module())
             module = getattr(module, parent)
-        if isinstance(tensor, torch.nn.Parameter):
-            module.register_parameter(name, tensor)
-        else:
-            module.register_buffer(name, tensor)
+        hold(module, name, tensor)
+
+
+def hold(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
+    """Register a tensor under a name: a parameter as such, any other as a buffer."""
+    if isinstance(tensor, torch.nn.Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
 
 
 def added_buffers(gm: fx.GraphModule, program: object) -> frozenset[str]:

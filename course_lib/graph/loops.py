@@ -7,7 +7,7 @@ fusion, the attributes of a loop, and the log of refused fusions.
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -34,17 +34,8 @@ class Loop:
 
     def data(self) -> dict[str, Any]:
         """Return the loop as plain data."""
-        return {
-            "kernel": self.kernel,
-            "graph": self.graph,
-            "name": self.name,
-            "library": self.library,
-            "over": list(self.over),
-            "reducing": list(self.reducing),
-            "reads": [list(read) for read in self.reads],
-            "writes": self.writes,
-            "into": self.into,
-        }
+        reads = [list(read) for read in self.reads]
+        return {**asdict(self), "over": list(self.over), "reducing": list(self.reducing), "reads": reads}
 
 
 @dataclass(frozen=True)

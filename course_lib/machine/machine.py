@@ -172,7 +172,7 @@ ROWWISE: Mapping[str, Callable[..., torch.Tensor]] = {
 }
 
 
-def compute(name: str, operands: list[torch.Tensor | Operand], dtype: torch.dtype | None) -> torch.Tensor:
+def compute(name: str, operands: Sequence[torch.Tensor | Operand], dtype: torch.dtype | None) -> torch.Tensor:
     """Return the result of an arithmetic instruction, in the dtype that is asked for."""
     if name == "set":
         return torch.tensor(operands[0], dtype=dtype)

@@ -6,7 +6,7 @@ column of the current row, or one value for the whole row.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
 
@@ -186,16 +186,8 @@ class Counts:
         return self.bytes_read + self.bytes_written
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.launches + other.launches,
-            self.loads + other.loads,
-            self.stores + other.stores,
-            self.bytes_read + other.bytes_read,
-            self.bytes_written + other.bytes_written,
-            self.spills + other.spills,
-            self.reloads + other.reloads,
-            max(self.registers, other.registers),
-        )
+        sums = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)}
+        return Counts(**{**sums, "registers": max(self.registers, other.registers)})
 
 
 def counts_of(instruction: Instruction, buffers: Mapping[str, Buffer]) -> Counts:

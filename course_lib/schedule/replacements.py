@@ -137,14 +137,6 @@ def _refuse_unread_parameters(match: PatternMatch, kernel: str) -> None:
             )
 
 
-def refuse_none(matches: Sequence[PatternMatch]) -> None:
-    """Raise `ScheduleError` if there is nothing to do."""
-    if not matches:
-        raise ScheduleError(
-            "fuse and replace got no match; print what find returned to see what was left alone, and why."
-        )
-
-
 @dataclass(frozen=True)
 class OperatorGraph:
     """Operators as a graph, and what to call it with."""

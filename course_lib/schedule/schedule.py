@@ -20,7 +20,6 @@ from course_lib.schedule.replacements import (
     prepare_kernel,
     prepare_module,
     put_in_place,
-    refuse_none,
 )
 from course_lib.schedule.traced_part import Leaf, trace_module
 
@@ -245,7 +244,10 @@ class Schedule:
 
     def _current(self, action: str, match: PatternMatch | Matches) -> tuple[list[PatternMatch], fx.GraphModule]:
         matches, graph_module = list(match) if isinstance(match, Matches) else [match], self._graph(action)
-        refuse_none(matches)
+        if not matches:
+            raise ScheduleError(
+                "fuse and replace got no match; print what find returned to see what was left alone, and why."
+            )
         return [current(one, self.path, graph_module) for one in matches], graph_module
 
     def _replace_whole(self, new: nn.Module | Callable[..., Any]) -> None:

@@ -70,11 +70,6 @@ class Timing:
         """Return the width of the middle half of the samples."""
         return interquartile_range(self.times_us)
 
-    @property
-    def median_wall_us(self) -> float:
-        """Return the median of the wall-clock samples."""
-        return statistics.median(self.wall_times_us)
-
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain data, samples included."""
         return dataclasses.asdict(self)

@@ -106,7 +106,7 @@ def environment() -> Environment:
         load_average=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.platform(),
         python=platform.python_version(),
-        torch=_version("torch"),
+        torch=version_of("torch"),
         cuda=torch.version.cuda if torch else None,
         gpu=_gpu(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
         if torch and uses_cuda
@@ -164,7 +164,8 @@ def _memory_bytes() -> int | None:
     return None
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package, or None."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(package)
     return None

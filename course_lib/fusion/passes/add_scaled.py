@@ -11,7 +11,7 @@ from torch import fx
 
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
 
 Tensor = torch.Tensor
@@ -36,9 +36,9 @@ class AddScaled(FusionPass):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return Objection("argument", f"{match.anchor} scales by {value!r}; only a number can be fused")
         operands = tensor_operands(match, "x", "a", "b")
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
-        shapes = {facts.shape for facts in operands.facts.values()}
+        shapes = {facts.shape for facts in operands.values()}
         if len(shapes) != 1:
             reason = f"{match['x']}, {match['a']} and {match['b']} have the shapes {sorted(shapes)}"
             return Objection("shape", f"{reason}; broadcast, the fused operator may lay out its result differently")

@@ -21,7 +21,7 @@ from course_lib.fusion.formula_pattern import FormulaPattern
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorFacts, TensorOperands, one_dtype, tensor_facts, tensor_operands
+from course_lib.fusion.operands import TensorFacts, one_dtype, tensor_facts, tensor_operands
 from course_lib.fusion.polynomial import atoms_of
 from course_lib.fusion.result import Rejected, closest_refusal
 from course_lib.fusion.rules import Objection
@@ -263,7 +263,7 @@ def _objection_to_autocast(result: fx.Node) -> Objection | None:
 def _objection_to_result(formula: Formula, match: Match) -> Objection | None:
     """Object unless the operator takes these operands, and gives a tensor of the same shape, type and strides."""
     operands = tensor_operands(match, *(name for name, value in match.operands.items() if isinstance(value, fx.Node)))
-    if not isinstance(operands, TensorOperands):
+    if isinstance(operands, Objection):
         return operands
     objection = one_dtype(operands)
     if objection is not None:

@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import one_dtype, tensor_operands
 from course_lib.fusion.result import Rejected
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import finish
@@ -77,7 +77,7 @@ class LayerNormToBatchNorm(FusionPass):
         if others:
             return Objection("shared", f"{others[0]} uses {anchor.target} too, and each call needs its own statistics")
         operands = tensor_operands(match, *(name for name in ("x", "weight", "bias") if match[name] is not None))
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
         if not isinstance(anchor.meta.get("val"), FakeTensor):
             return Objection("shape unknown", f"the shape of {anchor} is not known; give example inputs")

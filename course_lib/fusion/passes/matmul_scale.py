@@ -36,7 +36,7 @@ class MatmulScale(FusionPass):
         if not math.isfinite(number) or number == 0 or not 1e-4 <= abs(number) <= 1e4:
             return Objection("argument", f"{match.anchor} scales by {number!r}: a factor could overflow or vanish")
         operands = tensor_operands(match, "a", "b")
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
         product = match.anchor.meta.get("val")
         if not isinstance(product, torch.Tensor):
@@ -51,7 +51,7 @@ class MatmulScale(FusionPass):
     def replacement(self, match: Match) -> Callable[..., object]:
         """Return the product of a scaled factor, the smaller one, and the other."""
         operands = tensor_operands(match, "a", "b")
-        assert isinstance(operands, TensorOperands), "the guard has seen the shapes"
+        assert not isinstance(operands, Objection), "the guard has seen the shapes"
         first = _size(operands, "a") <= _size(operands, "b")
         divides = match.calls[0].operator.name == "div"
 

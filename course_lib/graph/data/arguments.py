@@ -12,7 +12,7 @@ import functools
 import keyword
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NoReturn
 
 import torch
@@ -77,6 +77,7 @@ MAX_VALUES = 200_000  # in all arguments of a graph together
 MAX_TEXT = 10_000  # characters
 MAX_WHOLE = 2**63  # integers are below this, as in a tensor
 ALLOWED = "None, bool, int, float, str, tuple, list, dict, slice, Ellipsis, dtype and the results of earlier nodes"
+_TAGS = ("node", "tuple", "dict", "slice", "dtype", "float", "ellipsis")
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
@@ -126,54 +127,35 @@ class ValueReader:
         return _plain(value, where)
 
     def _read_tagged(self, value: dict[object, object], where: str, depth: int) -> object:
-        readers: dict[object, Callable[[object, str, int], object]] = {
-            "node": self._node,
-            "tuple": self._tuple,
-            "dict": self._dict,
-            "slice": self._slice,
-            "dtype": self._dtype,
-            "float": self._float,
-            "ellipsis": self._ellipsis,
-        }
-        if len(value) != 1 or next(iter(value)) not in readers:
-            refuse(where, f"an argument is an object whose one key is none of {', '.join(map(str, readers))}")
+        if len(value) != 1 or next(iter(value)) not in _TAGS:
+            refuse(where, f"an argument is an object whose one key is none of {', '.join(_TAGS)}")
         ((tag, content),) = value.items()
-        return readers[tag](content, where, depth)
-
-    def _node(self, content: object, where: str, depth: int) -> torch.fx.Node:
-        if type(content) is not str or content not in self._nodes:
-            refuse(where, f"it uses {shown(content)}, and no earlier node has that name")
-        return self._nodes[content]
-
-    def _tuple(self, content: object, where: str, depth: int) -> tuple[object, ...]:
+        if tag == "node":
+            if type(content) is not str or content not in self._nodes:
+                refuse(where, f"it uses {shown(content)}, and no earlier node has that name")
+            return self._nodes[content]
+        if tag == "dtype":
+            if type(content) is not str or content not in DTYPES:
+                refuse(where, f"{shown(content)} is no dtype; allowed are {', '.join(DTYPES)}")
+            return DTYPES[content]
+        if tag == "float":
+            if type(content) is not str or content not in _SPECIAL_FLOATS:
+                refuse(where, f"{shown(content)} is no special float; allowed are {', '.join(_SPECIAL_FLOATS)}")
+            return _SPECIAL_FLOATS[content]
+        if tag == "ellipsis":
+            if content is not True:
+                refuse(where, 'Ellipsis is written as {"ellipsis": true}')
+            return Ellipsis
+        if tag == "dict":
+            if type(content) is not dict:
+                refuse(where, f"a dict is written as an object, and this one is {shown(content)}")
+            return {_key(key, where): self.read(part, where, depth + 1) for key, part in content.items()}
+        if tag == "slice" and (type(content) is not list or len(content) != 3):
+            refuse(where, "a slice is written as a list of start, stop and step")
         if type(content) is not list:
             refuse(where, f"a tuple is written as a list, and this one is {shown(content)}")
-        return tuple(self.read(part, where, depth + 1) for part in content)
-
-    def _dict(self, content: object, where: str, depth: int) -> dict[str, object]:
-        if type(content) is not dict:
-            refuse(where, f"a dict is written as an object, and this one is {shown(content)}")
-        return {_key(key, where): self.read(part, where, depth + 1) for key, part in content.items()}
-
-    def _slice(self, content: object, where: str, depth: int) -> slice:
-        if type(content) is not list or len(content) != 3:
-            refuse(where, "a slice is written as a list of start, stop and step")
-        return slice(*(self.read(part, where, depth + 1) for part in content))
-
-    def _dtype(self, content: object, where: str, depth: int) -> torch.dtype:
-        if type(content) is not str or content not in DTYPES:
-            refuse(where, f"{shown(content)} is no dtype; allowed are {', '.join(DTYPES)}")
-        return DTYPES[content]
-
-    def _float(self, content: object, where: str, depth: int) -> float:
-        if type(content) is not str or content not in _SPECIAL_FLOATS:
-            refuse(where, f"{shown(content)} is no special float; allowed are {', '.join(_SPECIAL_FLOATS)}")
-        return _SPECIAL_FLOATS[content]
-
-    def _ellipsis(self, content: object, where: str, depth: int) -> object:
-        if content is not True:
-            refuse(where, 'Ellipsis is written as {"ellipsis": true}')
-        return Ellipsis
+        parts = tuple(self.read(part, where, depth + 1) for part in content)
+        return slice(*parts) if tag == "slice" else parts
 
 
 def _plain(value: object, where: str) -> object:

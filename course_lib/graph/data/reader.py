@@ -82,7 +82,11 @@ class NodeReader:
             refuse(where, f"a node of op {op!r} does not take these arguments")
         if op == "get_attr":
             return self._owned(target, self._tensors, "tensor", where)
-        return self._placeholder(target, args, where) if op == "placeholder" else self._output(target, where)
+        if op == "placeholder":
+            return self._placeholder(target, args, where)
+        if target != "output":
+            refuse(where, "the target of the output is 'output'")
+        return target
 
     def _function(self, name: object, args: tuple[object, ...], kwargs: dict[str, object], where: str) -> object:
         if type(name) is not str or name not in self._functions:
@@ -122,11 +126,6 @@ class NodeReader:
             refuse(where, "an input takes at most one default, which is None, a bool, a number or a text")
         self._parameters.add(name)
         return name
-
-    def _output(self, target: object, where: str) -> str:
-        if target != "output":
-            refuse(where, "the target of the output is 'output'")
-        return "output"
 
 
 def from_data(data: Mapping[str, object], tensors: Mapping[str, torch.Tensor]) -> torch.fx.GraphModule:
