@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_map_only
 
 Restore = Callable[[], None]
 
@@ -42,13 +42,11 @@ def preserving(program: object) -> Iterator[None]:
 
 def fresh_inputs(inputs: Sequence[object]) -> tuple[Any, ...]:
     """Return copies of the inputs, with new tensors and containers."""
-    return tuple(tree_map(_fresh, list(inputs)))
 
+    def fresh(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
-def _fresh(value: object) -> object:
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    return value
+    return tuple(tree_map_only(torch.Tensor, fresh, list(inputs)))
 
 
 def _remember(value: object, restores: list[Restore], seen: set[int]) -> None:
@@ -181,11 +179,7 @@ def attribute(model: object, path: str) -> Value:
 
 def freeze(value: Value) -> Value:
     """Return a copy that later calls do not change."""
-
-    def copied(leaf: Value) -> Value:
-        return leaf.detach().to("cpu", copy=True) if isinstance(leaf, torch.Tensor) else leaf
-
-    return tree_map(copied, value)
+    return tree_map_only(torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True), value)
 
 
 def difference(expected: Value, found: Value) -> str:

@@ -73,14 +73,13 @@ def draw(gm: torch.fx.GraphModule) -> Drawing:
 
 def boxes_of(gm: torch.fx.GraphModule) -> list[Box]:
     """Return a box for each node of a graph."""
-    return [_box(node) for node in gm.graph.nodes]
-
-
-def _box(node: torch.fx.Node) -> Box:
-    kind, fill, border = STYLES[node.op]
-    title = node.name if node.name == kind else f"{node.name} · {kind}"
-    label = "\n".join(filter(None, (title, _calls(node), describe(node))))
-    return Box(node.name, label, fill, border, tuple(operand.name for operand in node.all_input_nodes))
+    boxes = []
+    for node in gm.graph.nodes:
+        kind, fill, border = STYLES[node.op]
+        title = node.name if node.name == kind else f"{node.name} · {kind}"
+        label = "\n".join(filter(None, (title, _calls(node), describe(node))))
+        boxes.append(Box(node.name, label, fill, border, tuple(operand.name for operand in node.all_input_nodes)))
+    return boxes
 
 
 def render(boxes: Iterable[Box], alt: str) -> str:

@@ -103,7 +103,7 @@ def check_rows(operator: str, rows: Mapping[str, torch.Tensor], columns: Mapping
     fits = len(shape) > 0 and all(tensor.shape == shape for tensor in rows.values())
     if not fits or any(tensor.ndim != 1 or tensor.shape[0] != shape[-1] for tensor in columns.values()):
         raise KernelError(
-            f"{operator} got {given}; it expects {_listing(rows)} of one shape (..., N) and {_listing(columns)} of "
+            f"{operator} got {given}; it expects {', '.join(rows)} of one shape (..., N) and {', '.join(columns)} of "
             "shape (N,). Expand or reshape them first."
         )
     if shape[-1] == 0:
@@ -120,7 +120,3 @@ def check_probability(operator: str, p: float) -> None:
     """Raise `KernelError` unless `p` is a probability of dropout."""
     if not 0 <= p <= 1:
         raise KernelError(f"{operator} got p={p!r}; it expects a probability between 0 and 1.")
-
-
-def _listing(names: Mapping[str, torch.Tensor]) -> str:
-    return ", ".join(names)

@@ -8,6 +8,7 @@ import torch
 
 from course_lib import doctor as examination
 from course_lib.doctor import Finding, Health, Report, doctor
+from course_lib.timing.environment import version_of
 
 HERE = doctor()
 
@@ -56,7 +57,7 @@ def test_what_is_found_comes_with_advice(name, examined, health, words) -> None:
 
 def test_a_program_that_is_not_there_is_not_found() -> None:
     assert examination._asked("no-such-program-here", "--version") == "not found"
-    assert examination._version("no-such-package-here") == "not found"
+    assert version_of("no-such-package-here") is None
 
 
 def test_the_verdict_names_what_is_to_be_mended_in_text_and_html() -> None:

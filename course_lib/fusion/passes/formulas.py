@@ -34,22 +34,6 @@ Replacement = Callable[..., Tensor]
 _SLOPE = math.sqrt(2 / math.pi)
 
 
-def _gelu(x: Tensor) -> Tensor:
-    return x * 0.5 * (1 + torch.erf(x * math.sqrt(0.5)))
-
-
-def _gelu_by_distribution(x: Tensor) -> Tensor:
-    return x * torch.special.ndtr(x)
-
-
-def _gelu_tanh(x: Tensor) -> Tensor:  # Hendrycks and Gimpel, arXiv:1606.08415
-    return x * 0.5 * (1 + torch.tanh(_SLOPE * (x + 0.044715 * x**3)))
-
-
-def _silu(x: Tensor) -> Tensor:
-    return x * torch.sigmoid(x)
-
-
 def _exponentials(x: Tensor, dims: Dims) -> Tensor:
     """Write softmax without the maximum: the same real function, but exp overflows from 89 on (at fp32)."""
     e = torch.exp(x)
@@ -193,9 +177,18 @@ class Formula:
 
 
 FORMULAS = (
-    Formula("GELU", (_gelu, _gelu_by_distribution), lambda match: lambda x: F.gelu(x)),
-    Formula("GELU by tanh", (_gelu_tanh,), lambda match: lambda x: F.gelu(x, approximate="tanh"), _float16_objection),
-    Formula("SiLU", (_silu,), lambda match: lambda x: F.silu(x)),
+    Formula(
+        "GELU",
+        (lambda x: x * 0.5 * (1 + torch.erf(x * math.sqrt(0.5))), lambda x: x * torch.special.ndtr(x)),
+        lambda match: lambda x: F.gelu(x),
+    ),
+    Formula(
+        "GELU by tanh",  # Hendrycks and Gimpel, arXiv:1606.08415
+        (lambda x: x * 0.5 * (1 + torch.tanh(_SLOPE * (x + 0.044715 * x**3))),),
+        lambda match: lambda x: F.gelu(x, approximate="tanh"),
+        _float16_objection,
+    ),
+    Formula("SiLU", (lambda x: x * torch.sigmoid(x),), lambda match: lambda x: F.silu(x)),
     Formula("softmax", (_softmax, _exponentials), _to_softmax, _softmax_objection),
     Formula("LayerNorm", _LAYER_NORMS, _to_layer_norm, _layer_norm_objection),
 )

@@ -21,7 +21,6 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.calls import Call, ModuleAttribute, read_call
 from course_lib.fusion.fusion_pass import GraphPass
@@ -181,7 +180,7 @@ def _objection_to_result(node: fx.Node, writers: Writers) -> Objection | None:
         return Objection(
             "mutation", f"{changing[0]} may change {node} in place, which would be a part of a larger tensor"
         )
-    returned = [leaf for leaf in tree_leaves(node.graph.output_node().args) if isinstance(leaf, fx.Node)]
+    returned = node.graph.output_node().all_input_nodes
     if any(may_share_memory(node, output) for output in returned if isinstance(output.meta.get("val"), Tensor)):
         return Objection("is an output", f"the graph returns {node}, which would be a part of a larger tensor")
     return None
