@@ -187,7 +187,7 @@ class PartOutcome:
 
     @property
     def kept(self) -> bool:
-        """Whether the target computes the part."""
+        """Tell whether the target computes the part."""
         return not isinstance(self.compiled, Objection)
 
     def __repr__(self) -> str:

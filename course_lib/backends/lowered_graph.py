@@ -159,7 +159,7 @@ def _costs(node: fx.Node) -> bool:
 
 
 class _Rest(fx.Interpreter):
-    """Runs on fake values what eager PyTorch keeps; the values of all other nodes are known."""
+    """Run on fake values what eager PyTorch keeps; the values of all other nodes are known."""
 
     def run_node(self, n: fx.Node) -> Any:
         if n.op in ("placeholder", "get_attr", "call_module"):

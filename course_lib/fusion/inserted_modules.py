@@ -21,7 +21,7 @@ from course_lib.graph.shapes import describe_value, propagate_shapes
 
 
 class Constant(nn.Module):
-    """Gives the same tensor in each run; it is no buffer, so `to()` leaves it alone and no checkpoint holds it.
+    """Give the same tensor in each run; it is no buffer, so `to()` leaves it alone and no checkpoint holds it.
 
     The calls that it replaces did the same: `torch.arange(8)` gives int64 on the CPU, wherever the model is.
     """
@@ -40,7 +40,7 @@ class Constant(nn.Module):
 
 
 class BiasDropoutResidualLayerNorm(nn.Module):
-    """Calls `course_lib::bias_dropout_residual_layer_norm` with the training flag of the module.
+    """Call `course_lib::bias_dropout_residual_layer_norm` with the training flag of the module.
 
     It has no parameters: those stay where the program has them, and are given with each call.
     """
@@ -100,7 +100,7 @@ Decision = tuple[fx.GraphModule | None, str]
 
 
 class CheckedFusion(nn.Module):
-    """Runs `written`, a graph of a few operators, fused where the pass allows it for operands like these.
+    """Run `written`, a graph of a few operators, fused where the pass allows it for operands like these.
 
     It has no parameters: those stay where the program has them, and are given with each call. `torch.compile` and
     `torch.export` see the operators as written.
@@ -141,7 +141,7 @@ class CheckedFusion(nn.Module):
 
     @property
     def decisions(self) -> Mapping[str, str]:
-        """The decisions so far: operands, and "fused" or why not."""
+        """Return the decisions so far: operands, and "fused" or why not."""
         return {_shown(signature): said for signature, (_, said) in self._decisions.items()}
 
     def extra_repr(self) -> str:

@@ -69,12 +69,12 @@ class FusionResult:
 
     @property
     def modified(self) -> bool:
-        """Whether the graph differs from the one that was given."""
+        """Tell whether the graph differs from the one that was given."""
         return self.num_matches > 0
 
     @property
     def checked(self) -> Mapping[str, CheckedFusion]:
-        """What is fused under a check when it runs, because a shape was not known; by the name of its node."""
+        """Return what is fused under a check when the graph runs, because a shape was not known, by names of nodes."""
         calls = self.graph_module.graph.find_nodes(op="call_module")
         found = {node.name: self.graph_module.get_submodule(str(node.target)) for node in calls}
         return {name: module for name, module in found.items() if isinstance(module, CheckedFusion)}

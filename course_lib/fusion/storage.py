@@ -38,7 +38,7 @@ class Writers(tuple[fx.Node, ...]):
 
     @functools.cached_property
     def _by_storage(self) -> Mapping[int | None, Sequence[int]]:
-        """Positions of writers by the storage that they may change; None is a storage that is not known."""
+        """Return positions of writers by the storage that they may change; None is a storage that is not known."""
         found: dict[int | None, list[int]] = {}
         for position, node in enumerate(self):
             for storage in {_storage(changed) for changed in changed_operands(node)}:

@@ -141,7 +141,7 @@ def check_arity(kernel: Callable[..., Any], parameters: Sequence[str]) -> None:
 
 
 class Checkpointed(nn.Module):
-    """Runs a module, saves only its inputs, and computes the rest again in the backward pass.
+    """Run a module, save only its inputs, and compute the rest again in the backward pass.
 
     Names in the state dict stay as they were: the tables of parameters, buffers and sub-modules are the module's own.
     Dropout drops the same elements when it is computed again.
@@ -157,7 +157,7 @@ class Checkpointed(nn.Module):
 
     @property
     def inner(self) -> nn.Module:
-        """The module that is run."""
+        """Return the module that is run."""
         return self._inner[0]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -178,7 +178,7 @@ class Checkpointed(nn.Module):
 
 
 class SeparateBiasLinear(nn.Linear):
-    """Multiplies first and adds its bias in an operator of its own, which later operators can be fused with.
+    """Multiply first and add the bias in an operator of its own, which later operators can be fused with.
 
     torch.fx traces into it, where it keeps `torch.nn.Linear` as one node.
     """

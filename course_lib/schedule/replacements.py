@@ -139,7 +139,7 @@ def _refuse_unread_parameters(match: PatternMatch, kernel: str) -> None:
 
 @dataclass(frozen=True)
 class OperatorGraph:
-    """Operators as a graph, and what to call it with."""
+    """Hold operators as a graph, and what to call it with."""
 
     graph_module: fx.GraphModule
     operands: list[Operand]

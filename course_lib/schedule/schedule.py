@@ -102,17 +102,17 @@ class Schedule:
 
     @property
     def mod(self) -> nn.Module:
-        """The module at this path, as it is now."""
+        """Return the module at this path, as it is now."""
         return self._model.root.get_submodule(self.path) if self.path else self._model.root
 
     @property
     def original(self) -> nn.Module:
-        """The model that was given to `create_schedule`, which no method changes."""
+        """Return the model that was given to `create_schedule`, which no method changes."""
         return self._model.original
 
     @property
     def history(self) -> History:
-        """What was done so far, by this part and all others of the same model."""
+        """Return what was done so far, by this part and all others of the same model."""
         return History(tuple(self._model.steps))
 
     def decompose(self) -> "Schedule":

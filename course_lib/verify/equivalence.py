@@ -38,12 +38,12 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no difference was seen."""
+        """Tell whether no difference was seen."""
         return all(finding.passed for finding in self.findings)
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        """The comparisons that failed."""
+        """Return the comparisons that failed."""
         return tuple(finding for finding in self.findings if not finding.passed)
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from course_lib.machine import Access, Buffer
 
 
 class Values:
-    """Knows for each node of a part what stands for it; the part has shapes, and its inputs begin at offset 0."""
+    """Tell for each node of a part what stands for it; the part has shapes, and its inputs begin at offset 0."""
 
     def __init__(self, graph: fx.Graph) -> None:
         self.inputs: list[fx.Node] = graph.find_nodes(op="placeholder")

@@ -17,13 +17,7 @@ from course_lib.fusion import inserted_modules
 from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import (
-    attribute_of,
-    is_bias_of,
-    normalises_last_dimension,
-    one_dtype,
-    tensor_operands,
-)
+from course_lib.fusion.operands import attribute_of, is_bias_of, normalises_last_dimension, one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import new_module
 

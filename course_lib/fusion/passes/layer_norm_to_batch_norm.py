@@ -167,7 +167,7 @@ class _Reached(Exception):  # noqa: N818  # no error: it ends the run before the
 
 
 class _Until(fx.Interpreter):
-    """Runs a graph up to the call of a module, and raises what reaches it."""
+    """Run a graph up to the call of a module, and raise what reaches it."""
 
     def __init__(self, gm: fx.GraphModule, path: str) -> None:
         super().__init__(gm)
