@@ -132,10 +132,14 @@ def doctor() -> Report:
     )
 
 
+def _finding(name: str, found: str, advice: str, *, wrong: bool, health: Health = Health.MEND) -> Finding:
+    """Return a finding that is fine, or one with advice if something is wrong."""
+    return Finding(name, found, health, advice) if wrong else Finding(name, found, Health.FINE)
+
+
 def _python(version: tuple[int, ...], text: str) -> Finding:
-    if version < OLDEST_PYTHON:
-        return Finding("python", text, Health.MEND, f"The course needs Python {'.'.join(map(str, OLDEST_PYTHON))}.")
-    return Finding("python", text, Health.FINE)
+    advice = f"The course needs Python {'.'.join(map(str, OLDEST_PYTHON))}."
+    return _finding("python", text, advice, wrong=version < OLDEST_PYTHON)
 
 
 def _interpreter() -> str:
@@ -153,23 +157,21 @@ def _torch(version: str) -> Finding:
 
 
 def _needed(name: str, version: str, advice: str, health: Health = Health.NOTE) -> Finding:
-    return Finding(name, version, health, advice) if version == MISSING else Finding(name, version, Health.FINE)
+    return _finding(name, version, advice, wrong=version == MISSING, health=health)
 
 
 def _compiler(version: str, *, has_headers: bool) -> Finding:
     if version == MISSING:
         advice = "torch.compile and the C++ sections need it; the package is called g++."
         return Finding("compiler", version, Health.MEND, advice)
-    if not has_headers:
-        return Finding("compiler", version, Health.MEND, "Python.h is missing; the package is called python3-dev.")
-    return Finding("compiler", version, Health.FINE)
+    advice = "Python.h is missing; the package is called python3-dev."
+    return _finding("compiler", version, advice, wrong=not has_headers)
 
 
 def _threads(threads: int | None, cores: int) -> Finding:
-    found = f"{threads or '?'} for torch, of {cores} cores"
-    if threads is not None and threads > cores:
-        return Finding("threads", found, Health.NOTE, "More threads than cores: times jump. Set OMP_NUM_THREADS=1.")
-    return Finding("threads", found, Health.FINE)
+    found, too_many = f"{threads or '?'} for torch, of {cores} cores", threads is not None and threads > cores
+    advice = "More threads than cores: times jump. Set OMP_NUM_THREADS=1."
+    return _finding("threads", found, advice, wrong=too_many, health=Health.NOTE)
 
 
 def _cuda() -> Finding:
@@ -180,10 +182,8 @@ def _cuda() -> Finding:
 
 
 def _disk(free_bytes: int) -> Finding:
-    found = f"{free_bytes / 2**30:.0f} GiB free"
-    if free_bytes < DISK_BYTES:
-        return Finding("disk", found, Health.MEND, f"The course writes up to {DISK_BYTES / 2**30:.0f} GiB; make room.")
-    return Finding("disk", found, Health.FINE)
+    advice = f"The course writes up to {DISK_BYTES / 2**30:.0f} GiB; make room."
+    return _finding("disk", f"{free_bytes / 2**30:.0f} GiB free", advice, wrong=free_bytes < DISK_BYTES)
 
 
 def _offline(setting: str) -> Finding:

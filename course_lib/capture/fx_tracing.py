@@ -50,16 +50,7 @@ def capture_fx(
 ) -> Captured:
     """Capture by symbolic tracing."""
     graph_module, lines = trace(model, leaf_modules, concrete_args)
-    return Captured(
-        mode="fx",
-        captured_by="torch.fx.Tracer",
-        code=graph_module.code,
-        ir=str(graph_module.graph),
-        run=graph_module,
-        graphs={"graph": graph_module},
-        module=graph_module,
-        lines=lines,
-    )
+    return _captured("fx", "torch.fx.Tracer", graph_module, graph_module, lines)
 
 
 def trace(
@@ -117,13 +108,21 @@ def capture_make_fx(
     with explaining("make_fx", model):
         program = by_place if names else model
         graph_module = make_fx(program, record_stack_traces=True)(*inputs, *keyword_inputs.values())
+    by, lines = "torch.fx.experimental.proxy_tensor.make_fx", lines_of_nodes([graph_module])
+    return _captured("make_fx", by, graph_module, run if names else graph_module, lines)
+
+
+def _captured(
+    mode: str, by: str, graph_module: fx.GraphModule, run: Callable[..., Any], lines: Mapping[str, SourceLine]
+) -> Captured:
+    """Describe one graph module."""
     return Captured(
-        mode="make_fx",
-        captured_by="torch.fx.experimental.proxy_tensor.make_fx",
+        mode=mode,
+        captured_by=by,
         code=graph_module.code,
         ir=str(graph_module.graph),
-        run=run if names else graph_module,
+        run=run,
         graphs={"graph": graph_module},
         module=graph_module,
-        lines=lines_of_nodes([graph_module]),
+        lines=lines,
     )
