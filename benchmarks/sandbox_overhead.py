@@ -108,7 +108,7 @@ def machine() -> str:
 
 
 def _cpu_s(sandbox: Sandbox) -> float:
-    """Processor time of this process, of its children that have ended, and of a running zygote with its children."""
+    """Return the processor time of this process, of its ended children, and of a running zygote with its children."""
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(usage.ru_utime + usage.ru_stime for usage in own)
     current = sandbox.zygotes._current if sandbox.zygotes else None
