@@ -24,8 +24,8 @@ from autograder.host.sandbox import Level, Limits, Sandbox, SandboxError, Worker
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.protocol import FrameKind
 from autograder.protocol.contract import request_body
+from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.protocol.requests.value import Ask
 
 LIMITS = Limits(wall_s=120.0)
 LOAD = LoadAnswer("value", "entry", (Part("answer", "def entry(question):\n    return question"),))

@@ -6,8 +6,7 @@ A message is a frame (kind, nonce, length) around a body (JSON) and raw tensors.
 
 from autograder.protocol.contract import Done, GraphData, Json, Raised, Ready, Request, Result
 from autograder.protocol.frames import Frame, FrameKind, ProtocolError, receive_frame, send_frame
-from autograder.protocol.messages import Message, parse, serialise
-from autograder.protocol.raw_tensors import DTYPES, RawTensor
+from autograder.protocol.messages import DTYPES, Message, RawTensor, parse, serialise
 
 __all__ = [
     "DTYPES",

@@ -16,8 +16,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin
 
 from autograder.protocol.decoder import Within, decode
 from autograder.protocol.frames import ProtocolError
-from autograder.protocol.messages import MAX_TENSORS, Message
-from autograder.protocol.raw_tensors import RawTensor
+from autograder.protocol.messages import MAX_TENSORS, Message, RawTensor
 
 R = TypeVar("R")
 Json = Any

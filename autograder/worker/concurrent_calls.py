@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from autograder.protocol import Result
-from autograder.protocol.requests.callable import CallConcurrently, Called, CalledConcurrently
+from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently
 from autograder.worker.handlers import Tensors
 from autograder.worker.tensor_calls import call_on_tensors
 

@@ -3,8 +3,7 @@
 import torch
 
 from autograder.protocol import Result
-from autograder.protocol.requests.callable import CallGraph, Cost, GraphCalled
-from autograder.protocol.requests.loads import LoadGraph
+from autograder.protocol.requests.loads import CallGraph, Cost, GraphCalled, LoadGraph
 from autograder.worker.course_operators import register_for
 from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.rounds import Rounds

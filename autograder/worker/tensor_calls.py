@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from autograder.protocol import RawTensor, Result
-from autograder.protocol.requests.callable import Arguments, Called, TensorCall
+from autograder.protocol.requests.answers import Arguments, Called, TensorCall
 from autograder.worker.handlers import Tensors
 from autograder.worker.tensors import to_raw, to_torch
 

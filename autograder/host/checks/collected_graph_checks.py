@@ -17,8 +17,7 @@ from autograder.host.kinds.callable import Case, as_tuple, placed
 from autograder.host.kinds.captured import CapturedAnswer
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Result
-from autograder.protocol.requests.captured import Collect, CollectedGraphs
-from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol.requests.answers import Collect, CollectedGraphs, WrittenGraph
 
 MAX_GRAPHS = 20
 MAX_NODES = 200

@@ -14,7 +14,7 @@ from autograder.host.kinds import analysis_programs
 from autograder.host.point_shares import share_among
 from autograder.host.session import Session
 from autograder.protocol import Json
-from autograder.protocol.requests.analysis import Analyse
+from autograder.protocol.requests.answers import Analyse
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,8 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, placed
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import Done, RawTensor, Request, Result
-from autograder.protocol.requests.archive import (
-    ArchiveNode,
-    DescribeArchive,
-    RunArchive,
-    ScriptFunction,
-    ScriptModule,
-)
-from autograder.protocol.requests.callable import Arguments
-from autograder.protocol.requests.loads import LoadArchive
+from autograder.protocol.requests.answers import Arguments, ScriptFunction, ScriptModule
+from autograder.protocol.requests.loads import ArchiveNode, DescribeArchive, LoadArchive, RunArchive
 
 FUSED = "prim::TensorExprGroup"
 MAX_NODES = 5_000

@@ -11,15 +11,15 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.session import Session
 from autograder.protocol import Json, RawTensor, Result
-from autograder.protocol.requests.callable import (
+from autograder.protocol.requests.answers import (
     Arguments,
     CallConcurrently,
     Called,
     CalledConcurrently,
     CallFunction,
-    Cost,
     TensorCall,
 )
+from autograder.protocol.requests.loads import Cost
 
 Reference = Callable[..., Any]
 """The formula on tensors of any floating dtype: called in fp64 for the truth and at the inputs' dtype for eager's own

@@ -29,8 +29,7 @@ from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Json, Result
-from autograder.protocol.requests.captured import AskMember, CallMember, Capture, How
-from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol.requests.answers import AskMember, CallMember, Capture, How, WrittenGraph
 from course_lib.graph.data.targets import INPLACE_OPERATORS, functions
 
 MAX_NODES = 600

@@ -18,8 +18,8 @@ from autograder.host.kinds.decoded import Inputs, Values, leaves, read_values, r
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import Json
-from autograder.protocol.requests.counterexample import FindInputs, RunTrial
-from autograder.protocol.requests.loads import LoadTrial
+from autograder.protocol.requests.answers import FindInputs
+from autograder.protocol.requests.loads import LoadTrial, RunTrial
 from course_lib.verify.error_rule import deviation
 
 

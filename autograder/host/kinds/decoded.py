@@ -1,6 +1,6 @@
 """Values that a worker sent: plain data with tensors and graphs in it, checked, and read into the host's own objects.
 
-For the form in which they cross, see `autograder.protocol.requests.counterexample`. A graph is looked up in the
+For the form in which they cross, see `PackedValue`. A graph is looked up in the
 allow-list and rebuilt, as every graph that comes from a student; nothing of it runs here.
 """
 
@@ -17,8 +17,7 @@ from autograder.host.artifacts import ArtifactRefusedError, read_artifact
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.protocol import Json, RawTensor, Result
-from autograder.protocol.requests.counterexample import PackedGraph, PackedValue
-from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol.requests.answers import PackedGraph, PackedValue, WrittenGraph
 from course_lib.graph import from_data
 
 MAX_VALUES = 2000

@@ -13,9 +13,8 @@ from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, r
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Program, Traced, draw_inputs, traced
-from autograder.protocol.requests.callable import CallGraph
-from autograder.protocol.requests.graph import InputForm, Transform
-from autograder.protocol.requests.loads import LoadGraph
+from autograder.protocol.requests.answers import InputForm, Transform
+from autograder.protocol.requests.loads import CallGraph, LoadGraph
 
 
 @dataclass

@@ -17,7 +17,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import CallableAnswer, Case, Reply, placed, placed_call, read_called
 from autograder.host.session import Session
 from autograder.protocol import Result
-from autograder.protocol.requests.module import CallModule, Described, DescribeModule
+from autograder.protocol.requests.answers import CallModule, Described, DescribeModule
 
 FOLDER = {"folder": True}
 """As an argument of a build: the path of an empty folder in the worker, of which every file crosses, as bytes."""

@@ -19,7 +19,7 @@ from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer, require_equal
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
-from autograder.protocol.requests.schedule import Schedule
+from autograder.protocol.requests.answers import Schedule
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8
 MAX_NODES = 600

@@ -13,16 +13,15 @@ from typing import Any
 import torch
 
 from autograder.protocol import Done, Result
-from autograder.protocol.requests.archive import (
+from autograder.protocol.requests.answers import ScriptFunction, ScriptModule
+from autograder.protocol.requests.loads import (
     ArchiveGraph,
     ArchiveNode,
     ArchiveRun,
     DescribeArchive,
+    LoadArchive,
     RunArchive,
-    ScriptFunction,
-    ScriptModule,
 )
-from autograder.protocol.requests.loads import LoadArchive
 from autograder.worker.failures import AnswerError
 from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.source import MODULE_NAME

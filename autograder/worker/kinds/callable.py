@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.protocol import Result
-from autograder.protocol.requests.callable import CallConcurrently, Called, CalledConcurrently, CallFunction
+from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently, CallFunction
 from autograder.worker import source
 from autograder.worker.concurrent_calls import call_concurrently
 from autograder.worker.handlers import Handlers, Tensors

@@ -12,10 +12,16 @@ import torch
 from torch import fx
 
 from autograder.protocol import Result
-from autograder.protocol.requests.callable import Called
-from autograder.protocol.requests.captured import AskMember, CallMember, Capture, Collect, CollectedGraphs
-from autograder.protocol.requests.graph import WrittenGraph
-from autograder.protocol.requests.value import Value
+from autograder.protocol.requests.answers import (
+    AskMember,
+    Called,
+    CallMember,
+    Capture,
+    Collect,
+    CollectedGraphs,
+    Value,
+    WrittenGraph,
+)
 from autograder.worker.failures import AnswerError
 from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.kinds.collected_graphs import collected

@@ -8,7 +8,7 @@ from typing import Any
 from torch import fx
 
 from autograder.protocol import RawTensor, Result
-from autograder.protocol.requests.captured import Collect, CollectedGraph, CollectedGraphs
+from autograder.protocol.requests.answers import Collect, CollectedGraph, CollectedGraphs
 from autograder.worker.handlers import Tensors
 from autograder.worker.kinds.graph import NotAGraphError
 from autograder.worker.tensor_calls import filled

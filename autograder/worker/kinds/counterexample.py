@@ -3,7 +3,7 @@
 A student's function gives inputs. They cross as plain data with tensors and graphs beside it, and programs that the
 host wrote run on them in a worker that never saw the student's code.
 
-For the JSON of a value see `autograder.protocol.requests.counterexample`.
+For the JSON of a value see `PackedValue`.
 """
 
 import math
@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from autograder.protocol import Json, RawTensor, Result
-from autograder.protocol.requests.counterexample import FindInputs, PackedGraph, PackedValue, RunTrial
-from autograder.protocol.requests.loads import LoadTrial
+from autograder.protocol.requests.answers import FindInputs, PackedGraph, PackedValue
+from autograder.protocol.requests.loads import LoadTrial, RunTrial
 from autograder.worker import source
 from autograder.worker.course_operators import register_for
 from autograder.worker.handlers import Handlers, Tensors

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from autograder.protocol import Result
-from autograder.protocol.requests.graph import Transform, WrittenGraph
+from autograder.protocol.requests.answers import Transform, WrittenGraph
 from autograder.worker.failures import AnswerError
 from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.tensors import to_raw, to_torch

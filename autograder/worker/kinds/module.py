@@ -12,8 +12,7 @@ import torch
 from torch import nn
 
 from autograder.protocol import Result
-from autograder.protocol.requests.callable import Arguments, Called
-from autograder.protocol.requests.module import CallModule, Described, DescribeModule
+from autograder.protocol.requests.answers import Arguments, Called, CallModule, Described, DescribeModule
 from autograder.worker.failures import AnswerError
 from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.tensor_calls import bytes_as_raw, call_on_tensors, filled

@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from autograder.protocol import Result
-from autograder.protocol.requests.graph import WrittenGraph
-from autograder.protocol.requests.schedule import Schedule
+from autograder.protocol.requests.answers import Schedule, WrittenGraph
 from autograder.worker.failures import AnswerError
 from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.kinds.graph import written

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.protocol import Json, Result
-from autograder.protocol.requests.value import Ask, Value
+from autograder.protocol.requests.answers import Ask, Value
 from autograder.worker.failures import AnswerError
 from autograder.worker.handlers import Handlers, Tensors
 

@@ -19,8 +19,8 @@ from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import ZygotePool, pool
 from autograder.protocol import FrameKind, Message
 from autograder.protocol.contract import request_body
+from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.protocol.requests.value import Ask
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_CONFINED, FromZygote, opened
 from tests.drawn import chance, some
 
