@@ -10,7 +10,7 @@ order in which the fields count them.
 """
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin
 
@@ -39,6 +39,14 @@ class Result(Generic[R]):
 
     body: R
     tensors: Sequence[RawTensor] = ()
+
+
+Tensors = Sequence[RawTensor]
+Handlers = Mapping[type[Request[Any]], Callable[[Any, Tensors], Result[Any]]]
+"""What a worker serves: for each class of request the function that makes the reply.
+
+The function takes the request, and the tensors that came with it.
+"""
 
 
 @dataclass(frozen=True)

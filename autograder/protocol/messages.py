@@ -24,7 +24,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
 from autograder.protocol.decoder import encode
 from autograder.protocol.frames import ProtocolError
@@ -86,6 +86,11 @@ class RawTensor:
                 f"a {self.dtype} tensor of shape {self.shape} with {len(self.data):,} bytes, "
                 f"where {needed:,} are needed"
             )
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Self:
+        """Return the bytes of a file as one tensor."""
+        return cls("uint8", (len(data),), (1,), data)
 
     @property
     def extent(self) -> int:

@@ -4,6 +4,8 @@ Whether a capture is whole is decided by the host: a graph that is right for inp
 holds everything that the function does.
 """
 
+import functools
+import linecache
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,28 +13,26 @@ from typing import Any
 import torch
 from torch import fx
 
-from autograder.protocol import Result
+from autograder.protocol import Handlers, RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import (
     AskMember,
     Called,
     CallMember,
     Capture,
     Collect,
+    CollectedGraph,
     CollectedGraphs,
     Value,
     WrittenGraph,
 )
-from autograder.worker.failures import AnswerError
-from autograder.worker.handlers import Handlers, Tensors
-from autograder.worker.kinds.collected_graphs import collected
-from autograder.worker.kinds.graph import written
+from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
 from autograder.worker.plain_graphs import plain
-from autograder.worker.source import NoEntryPointError
-from autograder.worker.tensor_calls import call_on_tensors
-from autograder.worker.tensors import to_torch
+from autograder.worker.source import AnswerError, NoEntryPointError
+from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
 
+EXPECTED = "return (results, graphs): a list with the result of each call, and a list of (graph module, shapes)"
 FIXED = re.compile(r"specialized it to be a constant \((\d+)\)")
 
 
@@ -57,7 +57,7 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
         return call_on_tensors(_member(entry, request.member), request.call, tensors)
 
     def collect(request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
-        return collected(_member(entry, request.member), request, tensors)
+        return _collected(_member(entry, request.member), request, tensors)
 
     return {Capture: capture, AskMember: ask, CallMember: call, Collect: collect}
 
@@ -126,3 +126,42 @@ def _first(error: Exception) -> str:
     at = next((i for i, line in enumerate(lines) if line.startswith('File "<answer')), None)
     where = f" At `{lines[at + 1]}`." if at is not None and at + 1 < len(lines) else ""
     return f"{lines[0].rstrip('.')}.{where}" if lines else type(error).__name__
+
+
+def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
+    """Call `entry(function, calls)` on a function that the host wrote, and pack what it collected."""
+    leave_guards_untimed()
+    inputs = [to_torch(raw) for raw in tensors]
+    function = _defined(request.program, request.name)
+    calls = [(tuple(args), kwargs) for args, kwargs in (filled(call, inputs) for call in request.calls)]
+    result = entry(function, calls)
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise NotAGraphError(f"The answer returned a {type(result).__name__}; {EXPECTED}.")
+    results, graphs = result
+    if not isinstance(results, list) or not isinstance(graphs, list):
+        raise NotAGraphError(f"The answer returned two things that are no lists; {EXPECTED}.")
+    raws = [to_raw(r, "a result") for r in results]
+    kept = tuple(_kept(item, raws) for item in graphs)
+    return Result(CollectedGraphs(len(results), kept), raws)
+
+
+@functools.cache  # the same program is the same function, also for what Dynamo keeps of it
+def _defined(program: str, name: str) -> Callable[..., Any]:
+    """Return the function, with its text where Dynamo looks for it."""
+    filename = "<program>"
+    linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
+    namespace: dict[str, Callable[..., Any]] = {}
+    exec(compile(program, filename, "exec"), namespace)
+    return namespace[name]
+
+
+def _kept(item: Any, raws: list[RawTensor]) -> CollectedGraph:
+    """Return one graph as data; its tensors are added to `raws`."""
+    from course_lib.graph import to_data
+
+    if not isinstance(item, tuple | list) or len(item) != 2 or not isinstance(item[0], fx.GraphModule):
+        raise NotAGraphError(f"An entry of graphs is no pair that begins with a GraphModule; {EXPECTED}.")
+    graph, kept = to_data(item[0])
+    raws += [to_raw(t, path) for path, t in kept.items()]
+    shapes = tuple(tuple(int(size) for size in shape) for shape in item[1])
+    return CollectedGraph(graph, tuple(kept), shapes)
