@@ -31,6 +31,9 @@ Seen = TypeVar("Seen")
 class MalformedAnswerError(Exception):
     """The worker sent what no honest answer sends: bytes too early, twice, or in no known form."""
 
+    def __init__(self, message: str = "The worker sent a reply of another form.") -> None:
+        super().__init__(message)
+
 
 class WorkerGoneError(Exception):
     """The worker closed the channel: its process ended, or was ended."""
@@ -76,16 +79,9 @@ class Channel:
 
         Raises `AnswerRaisedError`, `MalformedAnswerError`, `WorkerGoneError`, or `TimeoutError`.
         """
-        self.expect_silence()
-        nonce = secrets.randbits(64)
-        payload = serialise(body, tensors, shared_bytes)
-        try:
-            self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
-            send_frame(self._socket, Frame(kind, nonce, payload, fds))
-        except (BrokenPipeError, ConnectionResetError):
-            raise WorkerGoneError from None
-        expected = FrameKind.LOADED if kind is FrameKind.LOAD else FrameKind.RESULT
-        return self._receive(nonce, {expected, FrameKind.RAISED}, deadline_s)
+        frame = Frame(kind, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
+        self._prepare(deadline_s)
+        return self._exchange(frame, deadline_s)
 
     def timed_call(
         self,
@@ -103,16 +99,11 @@ class Channel:
         The message is packed before the clock starts. What runs under the clock is `deliver`, the signal, the
         worker's work, its reply and `look`. Raises as `request` does.
         """
-        self.expect_silence()
         frame = Frame(FrameKind.CALL, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
-        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
+        self._prepare(deadline_s)
         start_ns = time.perf_counter_ns()
         deliver()
-        try:
-            send_frame(self._socket, frame)
-        except (BrokenPipeError, ConnectionResetError):
-            raise WorkerGoneError from None
-        reply = self._receive(frame.nonce, {FrameKind.RESULT, FrameKind.RAISED}, deadline_s)
+        reply = self._exchange(frame, deadline_s)
         seen = look()
         return reply, seen, time.perf_counter_ns() - start_ns
 
@@ -128,6 +119,18 @@ class Channel:
             raise WorkerGoneError from None
         if unasked:
             raise MalformedAnswerError("The worker sent something before it was asked, or answered twice.")
+
+    def _prepare(self, deadline_s: float) -> None:
+        self.expect_silence()
+        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
+
+    def _exchange(self, frame: Frame, deadline_s: float) -> Message:
+        try:
+            send_frame(self._socket, frame)
+        except (BrokenPipeError, ConnectionResetError):
+            raise WorkerGoneError from None
+        expected = FrameKind.LOADED if frame.kind is FrameKind.LOAD else FrameKind.RESULT
+        return self._receive(frame.nonce, {expected, FrameKind.RAISED}, deadline_s)
 
     def _learn_pid(self, deadline_s: float) -> None:
         """Look at who sent what comes next, without taking it; a worker that was quick to be ready is asked again."""

@@ -8,8 +8,7 @@ from torch import fx
 from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, disproves
-from autograder.host.kinds.decoded import Inputs
+from autograder.host.kinds.counterexample import Inputs, Trial, disproves
 
 METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
 MAX_NODES = 8  # too few for one program that breaks every variant

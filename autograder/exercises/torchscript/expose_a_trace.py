@@ -9,8 +9,7 @@ import torch
 from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, disproves
-from autograder.host.kinds.decoded import Inputs
+from autograder.host.kinds.counterexample import Inputs, Trial, disproves
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class ArchiveAnswer:
         result = self._call(archive, calls, RunArchive)
         counts = result.body.outputs
         if len(counts) != len(calls) or sum(counts) != len(result.tensors):
-            raise MalformedAnswerError("The worker sent a reply of another form.")
+            raise MalformedAnswerError
         tensors = iter([shared_inputs.to_torch(raw) for raw in result.tensors])
         return [tuple(next(tensors) for _ in range(n)) for n in counts]
 
@@ -65,7 +65,7 @@ class ArchiveAnswer:
     def _archive(self, request: Request[Done], tensors: Sequence[RawTensor]) -> bytes:
         reply = self.student.call_with(request, tensors)
         if len(reply.tensors) != 1 or reply.tensors[0].dtype != "uint8":
-            raise MalformedAnswerError("The worker sent a reply of another form.")
+            raise MalformedAnswerError
         try:
             return checked_archive(bytes(reply.tensors[0].data))
         except ArchiveRefusedError as error:

@@ -56,7 +56,7 @@ class Reply:
     def counted(self) -> Cost:
         """Return the cost; raises `MalformedAnswerError` where it was asked and did not come."""
         if self.cost is None:
-            raise MalformedAnswerError("The worker sent a reply of another form.")
+            raise MalformedAnswerError
         return self.cost
 
 
@@ -114,7 +114,7 @@ def _placed(argument: Any, tensors: list[torch.Tensor]) -> Json:
 def read_called(called: Called, raws: Sequence[RawTensor], mutated: Sequence[int], wrt: int) -> Reply:
     """Return what a worker says of a call that asked for `wrt` gradients; raises `MalformedAnswerError`."""
     if len(called.gradients) != wrt:
-        raise MalformedAnswerError("The worker sent a reply of another form.")
+        raise MalformedAnswerError
     if len(raws) != called.outputs + sum(called.gradients):
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
     tensors = [shared_inputs.to_torch(raw) for raw in raws]
@@ -131,7 +131,7 @@ def read_called(called: Called, raws: Sequence[RawTensor], mutated: Sequence[int
 def _read_replies(result: Result[CalledConcurrently], number: int) -> list[Reply]:
     calls, counts = result.body.calls, result.body.counts
     if not len(calls) == len(counts) == number:
-        raise MalformedAnswerError("The worker sent a reply of another form.")
+        raise MalformedAnswerError
     if sum(counts) != len(result.tensors):
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
     tensors = iter(result.tensors)
@@ -167,3 +167,31 @@ def require_outputs(reply: Reply, case: Case, reference: Reference, names: Seque
         )
     for actual, truth, eager, name in zip(reply.outputs, truths, eagers, names, strict=True):
         comparison.require_close(actual, truth, eager, name, case.where)
+
+
+def require_gradients(
+    reply: Reply,
+    case: Case,
+    reference: Reference,
+    cotangents: Sequence[torch.Tensor],
+    names: Sequence[str],
+    missing: Callable[[int], str],
+) -> None:
+    """Raise `CheckFailedError` unless the gradients, called `names`, by the first arguments are the reference's.
+
+    `missing` makes the sentence about a gradient that does not come of its number.
+    """
+    truths = _gradients(promoted(case), reference, [c.double() for c in cotangents], len(names))
+    eagers = _gradients(case, reference, cotangents, len(names))
+    for number, (found, truth, eager) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
+        if found is None:
+            raise CheckFailedError(missing(number))
+        comparison.require_close(found, truth, eager, names[number], case.where)
+
+
+def _gradients(
+    case: Case, reference: Reference, cotangents: Sequence[torch.Tensor], count: int
+) -> tuple[torch.Tensor, ...]:
+    leaves = [a.detach().clone().requires_grad_() for a in case.args[:count]]
+    outputs = as_tuple(reference(*leaves, *case.args[count:], **case.kwargs))
+    return torch.autograd.grad(outputs, leaves, list(cotangents))
