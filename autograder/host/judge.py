@@ -160,17 +160,16 @@ def _malformed_as_failed() -> Any:
 
 def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
     """Return the record of an answer that is missing or untouched: every check failed, for one reason."""
-    checks = tuple(
-        CheckRecord(c.name, c.category, c.hidden, CheckStatus.FAILED, 0.0, c.points, message) for c in exercise.checks
-    )
     total = round(sum(c.points for c in exercise.checks), 6)
+    checks = _all_checks(exercise, CheckStatus.FAILED, message)
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, total, ExerciseStatus.NOT_FOUND, message, checks)
 
 
 def not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
     """Return the record of a failure of ours: nothing was assessed, so nothing is lost."""
-    checks = tuple(
-        CheckRecord(c.name, c.category, c.hidden, CheckStatus.NOT_ASSESSED, 0.0, c.points, message)
-        for c in exercise.checks
-    )
+    checks = _all_checks(exercise, CheckStatus.NOT_ASSESSED, message)
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, 0.0, ExerciseStatus.GRADER_ERROR, message, checks)
+
+
+def _all_checks(exercise: Exercise, status: CheckStatus, message: str) -> tuple[CheckRecord, ...]:
+    return tuple(CheckRecord(c.name, c.category, c.hidden, status, 0.0, c.points, message) for c in exercise.checks)

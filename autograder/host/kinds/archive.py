@@ -77,7 +77,7 @@ class ArchiveAnswer:
         tensors: list[torch.Tensor] = []
         made = request(tuple(placed(case.args, case.kwargs, tensors) for case in calls))
         try:
-            self.clean.reload(LoadArchive(), [RawTensor("uint8", (len(archive),), (1,), archive)])
+            self.clean.reload(LoadArchive(), [RawTensor.of_bytes(archive)])
             reply, _ = self.clean.call(made, tensors)
         except AnswerFailedError as error:
             raise CheckFailedError(f"The scripted program does not run{_where(calls)}: {error.message[:600]}") from None

@@ -6,12 +6,15 @@ holds everything that the function does.
 
 import functools
 import linecache
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.graph import CodeGen
+from torch.utils._pytree import tree_leaves
 
 from autograder.protocol import Handlers, RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import (
@@ -27,12 +30,20 @@ from autograder.protocol.requests.answers import (
 )
 from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
-from autograder.worker.plain_graphs import plain
 from autograder.worker.source import AnswerError, NoEntryPointError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
 
 EXPECTED = "return (results, graphs): a list with the result of each call, and a list of (graph module, shapes)"
+ATEN = torch.ops.aten
+CHECKS = (
+    "_assert_scalar",
+    "_assert_tensor_metadata",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+    "_assert_async",
+)
+FORM = ("device", "layout", "pin_memory")
 FIXED = re.compile(r"specialized it to be a constant \((\d+)\)")
 
 
@@ -48,7 +59,7 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
         inputs = [to_torch(raw) for raw in tensors]
         function(*[i.clone() for i in inputs])  # what raises does so in its own words
         capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
-        return written(plain(capture_graph(function, inputs, request.dynamic)))
+        return written(_plain(capture_graph(function, inputs, request.dynamic)))
 
     def ask(request: AskMember, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))
@@ -126,6 +137,96 @@ def _first(error: Exception) -> str:
     at = next((i for i, line in enumerate(lines) if line.startswith('File "<answer')), None)
     where = f" At `{lines[at + 1]}`." if at is not None and at + 1 < len(lines) else ""
     return f"{lines[0].rstrip('.')}.{where}" if lines else type(error).__name__
+
+
+def _plain(graph_module: fx.GraphModule) -> fx.GraphModule:
+    """Return the same graph of nothing but operators, tensors and plain arguments; its output is a flat tuple.
+
+    Only form changes: devices and layouts of factories, checks of sizes, and `torch.cond`, which becomes both branches
+    and a `where`. The host still finds out whether the graph is right.
+    """
+    graph = graph_module.graph
+    graph.set_codegen(CodeGen())
+    output = next(iter(graph.find_nodes(op="output")))
+    output.args = (tuple(tree_leaves(output.args)),)
+    while branching := graph.find_nodes(op="call_function", target=torch.ops.higher_order.cond):
+        for node in branching:
+            _both_branches(graph_module, node)
+    for node in reversed(graph.find_nodes(op="placeholder")):
+        next(iter(graph.nodes)).prepend(node)  # export puts constants before inputs
+    for node in list(graph.nodes):
+        if _overload_name(node) in CHECKS:
+            graph.erase_node(node)
+        elif node.op == "call_function":
+            _simplify(node)
+    _drop_sizes_nobody_reads(graph)
+    return fx.GraphModule(graph_module, graph)  # export hangs hooks on its own
+
+
+def _overload_name(node: fx.Node) -> str:
+    packet = getattr(node.target, "overloadpacket", None)
+    return str(getattr(packet, "__name__", ""))
+
+
+def _simplify(node: fx.Node) -> None:
+    if node.target is ATEN.detach_.default:
+        node.target = ATEN.detach.default  # of a constant: `torch.tensor(0.1)` in a captured function
+    node.kwargs = {k: v for k, v in node.kwargs.items() if k not in FORM and v is not None}
+    if isinstance(node.kwargs.get("memory_format"), torch.memory_format):
+        solid = node.kwargs["memory_format"] is torch.contiguous_format
+        node.kwargs = {k: v for k, v in node.kwargs.items() if k != "memory_format"}
+        if solid:
+            with node.graph.inserting_after(node):
+                new = node.graph.call_function(ATEN.contiguous.default, (node,))
+            node.replace_all_uses_with(new, delete_user_cb=lambda user: user is not new)
+
+
+def _drop_sizes_nobody_reads(graph: fx.Graph) -> None:
+    """Erase what is left of the checks: sizes and what was computed from them, all without effect."""
+    for node in reversed(list(graph.nodes)):
+        of_size = node.target is ATEN.sym_size.int or getattr(node.target, "__module__", "") == "_operator"
+        reads_tensor = any(isinstance(a.meta.get("val"), torch.Tensor) for a in node.all_input_nodes)
+        if (
+            node.op == "call_function"
+            and not node.users
+            and of_size
+            and (not reads_tensor or node.target is ATEN.sym_size.int)
+        ) or (node.op == "get_attr" and not node.users):
+            graph.erase_node(node)
+
+
+def _both_branches(graph_module: fx.GraphModule, node: fx.Node) -> None:
+    """Compute both branches, which may have no effects, and choose each result with `where`."""
+    predicate, yes, no, operands = node.args
+    assert isinstance(yes, fx.Node)
+    assert isinstance(no, fx.Node)
+    graph = graph_module.graph
+    with graph.inserting_before(node):
+        results = [_inlined(graph, graph_module, branch, operands) for branch in (yes, no)]
+        chosen = [graph.call_function(ATEN.where.self, (predicate, a, b)) for a, b in zip(*results, strict=True)]
+    for user in list(node.users):
+        assert user.target is operator.getitem, "torch.cond gives a tuple"
+        user.replace_all_uses_with(chosen[user.args[1]])  # type: ignore[index]  # an int, by the line above
+        graph.erase_node(user)
+    graph.erase_node(node)
+
+
+def _inlined(graph: fx.Graph, graph_module: fx.GraphModule, branch: fx.Node, operands: Any) -> list[Any]:
+    path = str(branch.target)
+    body = graph_module.get_submodule(path)
+    assert isinstance(body, fx.GraphModule)
+    new: dict[fx.Node, Any] = {}
+    given = iter(operands)
+    for node in body.graph.nodes:
+        if node.op == "placeholder":
+            new[node] = next(given)
+        elif node.op == "output":
+            return [new[leaf] for leaf in tree_leaves(node.args)]
+        else:
+            new[node] = graph.node_copy(node, lambda n: new[n])
+            if node.op == "get_attr":
+                new[node].target = f"{path}.{node.target}"
+    raise AssertionError("a graph ends in its output")
 
 
 def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
