@@ -18,7 +18,7 @@ from autograder.host.kinds.captured import CapturedAnswer
 from autograder.host.kinds.graph import read_graph
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Result
-from autograder.protocol.requests.answers import Collect, CollectedGraphs, WrittenGraph
+from autograder.protocol.requests.answers import Collect, CollectedGraphs
 
 MAX_GRAPHS = 20
 MAX_NODES = 200
@@ -66,12 +66,11 @@ def _read(reply: Result[CollectedGraphs]) -> Collected:
         raise MalformedAnswerError
     if len(graphs) > MAX_GRAPHS:
         raise CheckFailedError(f"{len(graphs)} graphs were collected; no program here has more than {MAX_GRAPHS}.")
-    results, rest = reply.tensors[:count], list(reply.tensors[count:])
+    results, rest = reply.tensors[:count], reply.tensors[count:]
     artifacts = []
     for entry in graphs:
-        own = rest[: len(entry.paths)]
-        del rest[: len(entry.paths)]
-        written = Result(WrittenGraph(entry.graph, entry.paths), own)
+        own = len(entry.graph.paths)
+        written, rest = Result(entry.graph, rest[:own]), rest[own:]
         artifacts.append(read_graph(written, "In a graph that was collected: ", max_nodes=MAX_NODES))
     shapes = tuple(entry.shapes for entry in graphs)
     return Collected(tuple(map(shared_inputs.to_torch, results)), tuple(artifacts), shapes)

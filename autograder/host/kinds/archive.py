@@ -80,12 +80,9 @@ class ArchiveAnswer:
             self.clean.reload(LoadArchive(), [RawTensor.of_bytes(archive)])
             reply, _ = self.clean.call(made, tensors)
         except AnswerFailedError as error:
-            raise CheckFailedError(f"The scripted program does not run{_where(calls)}: {error.message[:600]}") from None
+            where = calls[-1].where if calls else ""
+            raise CheckFailedError(f"The scripted program does not run{where}: {error.message[:600]}") from None
         return reply
-
-
-def _where(calls: Sequence[Case]) -> str:
-    return calls[-1].where if calls else ""
 
 
 def require_few(nodes: Sequence[ArchiveNode]) -> None:

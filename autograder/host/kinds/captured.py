@@ -28,7 +28,7 @@ from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Json
-from autograder.protocol.requests.answers import AskMember, CallMember, Capture, How
+from autograder.protocol.requests.answers import AskMember, CallFunction, Capture, How
 from course_lib.graph.data.targets import INPLACE_OPERATORS, functions
 
 MAX_NODES = 600
@@ -88,7 +88,7 @@ class CapturedAnswer(GraphAnswer):
     def call(self, case: Case, *, member: str = "") -> Reply:
         """Return what a function of the answer gives when it is called and not captured."""
         call, tensors = placed_call(Case(case.args))
-        result, mutated = self.student.call(CallMember(member, call), tensors)
+        result, mutated = self.student.call(CallFunction(member, call), tensors)
         return read_called(result.body, result.tensors, mutated, 0)
 
 

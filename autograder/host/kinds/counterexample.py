@@ -36,23 +36,11 @@ MAX_GRAPHS = 8
 
 @dataclass(frozen=True)
 class Values:
-    """A value in two forms: as it crossed, and as Python objects."""
+    """What a function returned in a worker, in two forms: as it crossed, and as Python objects."""
 
     packed: PackedValue  # to be sent on
     tensors: tuple[torch.Tensor, ...]
-    value: Any
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The inputs that a student's function returned."""
-
-    values: Values
-
-    @property
-    def value(self) -> Any:
-        """Return the inputs as Python objects; programs are graph modules, which nobody may call in the host."""
-        return self.values.value
+    value: Any  # programs in it are graph modules, which nobody may call in the host
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -61,8 +49,8 @@ class Inputs:
 
     @property
     def graphs(self) -> list[fx.GraphModule]:
-        """Return the programs among the inputs."""
-        return [leaf for leaf in leaves(self.values).values() if isinstance(leaf, fx.GraphModule)]
+        """Return the programs among the values."""
+        return [leaf for leaf in leaves(self).values() if isinstance(leaf, fx.GraphModule)]
 
 
 @dataclass(frozen=True)
@@ -78,8 +66,8 @@ class Trial:
     name: str  # completes "For ..."
     text: str
     question: Json = None  # plain data, with which the student's function is called
-    accepts: Callable[[Inputs], str] = lambda inputs: ""  # a sentence about inputs that do not count; empty if they do
-    explain: Callable[[Inputs], str] = lambda inputs: ""  # why the wrong program may have come off, where that is known
+    accepts: Callable[[Values], str] = lambda inputs: ""  # a sentence about inputs that do not count; empty if they do
+    explain: Callable[[Values], str] = lambda inputs: ""  # why the wrong program may have come off, where that is known
     graphs: int = 0  # programs that the inputs may hold
     max_elements: int = 1 << 16  # of all tensors together
     max_number: float = 1e4  # magnitude of every number, in tensors and beside them
@@ -95,22 +83,22 @@ class CounterexampleAnswer:
         self._student, self._clean = student, clean
         self._loaded = ""
 
-    def ask(self, trial: Trial) -> Inputs:
+    def ask(self, trial: Trial) -> Values:
         """Return the inputs that the function gives, checked; raises `CheckFailedError` for what cannot count."""
         reply, _ = self._student.call(FindInputs(trial.question))
-        inputs = Inputs(read_values(reply))
+        inputs = read_values(reply)
         require_bounded(inputs, graphs=trial.graphs, max_elements=trial.max_elements, max_number=trial.max_number)
         if complaint := trial.accepts(inputs):
             raise CheckFailedError(complaint)
         return inputs
 
-    def run(self, trial: Trial, program: str, inputs: Inputs, seed: int, *, double: bool = False) -> Values:
+    def run(self, trial: Trial, program: str, inputs: Values, seed: int, *, double: bool = False) -> Values:
         """Return the result of the trial's function `program` on `inputs`."""
         if trial.text != self._loaded:
             self._clean.reload(LoadTrial(trial.text), ())
             self._loaded = trial.text
-        request = RunTrial(program, seed, double, inputs.values.packed)
-        reply, _ = self._clean.call(request, inputs.values.tensors)
+        request = RunTrial(program, seed, double, inputs.packed)
+        reply, _ = self._clean.call(request, inputs.tensors)
         return read_values(reply)
 
 
@@ -118,16 +106,15 @@ def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[Counterexa
     """Return a check that the answer disproves the wrong program of each trial; its points are shared equally."""
 
     def run(answer: CounterexampleAnswer, draw: Draw) -> None:
-        share_among(trials(draw), lambda trial: _require_disproved(answer, trial, draw), noun="versions")
+        def require(trial: Trial) -> None:
+            try:
+                _require_difference(answer, trial, draw)
+            except CheckFailedError as error:
+                raise CheckFailedError(f"For {trial.name}: {error}") from None
+
+        share_among(trials(draw), require, noun="versions")
 
     return run
-
-
-def _require_disproved(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
-    try:
-        _require_difference(answer, trial, draw)
-    except CheckFailedError as error:
-        raise CheckFailedError(f"For {trial.name}: {error}") from None
 
 
 def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
@@ -151,7 +138,7 @@ def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) 
 
 
 def _result(
-    answer: CounterexampleAnswer, trial: Trial, program: str, inputs: Inputs, seed: int, *, double: bool = False
+    answer: CounterexampleAnswer, trial: Trial, program: str, inputs: Values, seed: int, *, double: bool = False
 ) -> Values:
     try:
         return answer.run(trial, program, inputs, seed, double=double)
@@ -277,18 +264,18 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
         yield place, value
 
 
-def require_bounded(inputs: Inputs, *, graphs: int, max_elements: int, max_number: float) -> None:
+def require_bounded(inputs: Values, *, graphs: int, max_elements: int, max_number: float) -> None:
     """Raise `CheckFailedError` for inputs that are too many, too large or not finite, and programs not asked for."""
-    plain = [leaf for leaf in leaves(inputs.values).values() if not isinstance(leaf, torch.Tensor)]
+    plain = [leaf for leaf in leaves(inputs).values() if not isinstance(leaf, torch.Tensor)]
     if len(inputs.graphs) > graphs:
         asked = f"{graphs} are asked for" if graphs else "none is asked for"
         raise CheckFailedError(f"The answer holds {len(inputs.graphs)} programs where {asked}.")
-    elements = sum(t.numel() for t in inputs.values.tensors)
+    elements = sum(t.numel() for t in inputs.tensors)
     if elements > max_elements:
         raise CheckFailedError(
             f"The answer has {elements:,} elements of tensors; at most {max_elements:,} may be used."
         )
-    for value in (*inputs.values.tensors, *plain):  # parameters of programs among them
+    for value in (*inputs.tensors, *plain):  # parameters of programs among them
         numbers = value if isinstance(value, torch.Tensor) else torch.tensor(_number(value), dtype=torch.float64)
         if numbers.is_complex():
             raise CheckFailedError("The answer holds complex numbers; use real ones.")

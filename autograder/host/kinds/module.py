@@ -6,7 +6,7 @@ clean worker reads those of TensorBoard.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,6 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import CallableAnswer, Case, Reply, placed, placed_call, read_called
 from autograder.host.session import AnswerFailedError, Session
@@ -101,17 +100,6 @@ class BuiltModule(CallableAnswer):
         result, mutated = self.student.call(request, tensors)
         reply = read_called(result.body, result.tensors, mutated, len(wrt) + len(by))
         return replace(reply, mutated=tuple(i for i in reply.mutated if i < arguments))
-
-
-def on_built(
-    build: Callable[[ModuleAnswer, Draw], BuiltModule], run: Callable[[Any, Draw], None]
-) -> Callable[[ModuleAnswer, Draw], None]:
-    """Return a ready-made check on functions, run on the module that `build` makes of the answer."""
-
-    def check(answer: ModuleAnswer, draw: Draw) -> None:
-        run(build(answer, draw), draw)
-
-    return check
 
 
 def _description(result: Result[Described]) -> Description:

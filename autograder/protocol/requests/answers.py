@@ -73,7 +73,7 @@ class Called:
 
 @dataclass(frozen=True)
 class CallFunction(Request[Called]):
-    """Call a function of the answer; without a name its entry point."""
+    """Call a function of the answer, without a capture; without a name its entry point."""
 
     function: str
     call: TensorCall
@@ -208,19 +208,10 @@ class AskMember(Request[Value]):
 
 
 @dataclass(frozen=True)
-class CallMember(Request[Called]):
-    """Call a function on tensors, without a capture."""
-
-    member: str
-    call: TensorCall
-
-
-@dataclass(frozen=True)
 class CollectedGraph:
     """One graph that the answer kept, and what it says of the shapes of its example inputs."""
 
-    graph: GraphData
-    paths: tuple[TensorName, ...]
+    graph: WrittenGraph
     shapes: tuple[tuple[int, ...], ...]
 
 

@@ -20,7 +20,7 @@ from autograder.protocol import Handlers, RawTensor, Result, Tensors
 from autograder.protocol.requests.answers import (
     AskMember,
     Called,
-    CallMember,
+    CallFunction,
     Capture,
     Collect,
     CollectedGraph,
@@ -64,13 +64,13 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
     def ask(request: AskMember, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))
 
-    def call(request: CallMember, tensors: Tensors) -> Result[Called]:
-        return call_on_tensors(_member(entry, request.member), request.call, tensors)
+    def call(request: CallFunction, tensors: Tensors) -> Result[Called]:
+        return call_on_tensors(_member(entry, request.function), request.call, tensors)
 
     def collect(request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
         return _collected(_member(entry, request.member), request, tensors)
 
-    return {Capture: capture, AskMember: ask, CallMember: call, Collect: collect}
+    return {Capture: capture, AskMember: ask, CallFunction: call, Collect: collect}
 
 
 def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -265,4 +265,4 @@ def _kept(item: Any, raws: list[RawTensor]) -> CollectedGraph:
     graph, kept = to_data(item[0])
     raws += [to_raw(t, path) for path, t in kept.items()]
     shapes = tuple(tuple(int(size) for size in shape) for shape in item[1])
-    return CollectedGraph(graph, tuple(kept), shapes)
+    return CollectedGraph(WrittenGraph(graph, tuple(kept)), shapes)

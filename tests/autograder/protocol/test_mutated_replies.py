@@ -40,7 +40,7 @@ REPLIES: dict[type[Any], Any] = {
     answers.Called: CALLED,
     answers.CalledConcurrently: answers.CalledConcurrently((CALLED, CALLED), (2, 3)),
     loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3)),
-    answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(GRAPH, ("w",), ((2, 3), ())),)),
+    answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),)),
     answers.PackedValue: PACKED,
     answers.WrittenGraph: WRITTEN,
     loads.EventsRead: loads.EventsRead({"loss": ((1, 0.5), (2, None))}, 3, {"weights": 1}),

@@ -11,7 +11,7 @@ from autograder.host.checks.function_checks import agrees
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case
-from autograder.host.kinds.module import FOLDER, Build, ModuleAnswer, on_built, read_events
+from autograder.host.kinds.module import FOLDER, Build, ModuleAnswer, read_events
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, Session, result_of
 from autograder.protocol import Message, RawTensor
@@ -65,10 +65,10 @@ def test_what_a_module_holds_crosses_by_name(answer_of):
 
 
 def test_the_module_runs_with_the_hosts_weights_and_ready_made_checks_apply(answer_of):
-    check = on_built(lambda answer, draw: answer.built(BUILD, STATE), agrees(formula, _cases, ("the output",)))
-    check(answer_of(NET), Draw(1, "a"))
+    check = agrees(formula, _cases, ("the output",))
+    check(answer_of(NET).built(BUILD, STATE), Draw(1, "a"))
     with pytest.raises(CheckFailedError, match="the output is off"):
-        check(answer_of(NET.replace("* self.scale", "* 1.9")), Draw(1, "a"))
+        check(answer_of(NET.replace("* self.scale", "* 1.9")).built(BUILD, STATE), Draw(1, "a"))
 
 
 def _cases(draw):
