@@ -8,7 +8,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from autograder.protocol import (
@@ -16,11 +16,9 @@ from autograder.protocol import (
     FrameKind,
     Message,
     ProtocolError,
-    RawTensor,
     parse,
     receive_frame,
     send_frame,
-    serialise,
 )
 
 MAX_REPLY_BYTES = 256 << 20
@@ -65,42 +63,30 @@ class Channel:
         """Return the worker's first message: it has imported torch and waits."""
         return self._receive(0, {FrameKind.READY}, deadline_s)
 
-    def request(
-        self,
-        kind: FrameKind,
-        body: Mapping[str, object],
-        tensors: Sequence[RawTensor] = (),
-        *,
-        shared_bytes: Sequence[int] = (),
-        fds: tuple[int, ...] = (),
-        deadline_s: float,
-    ) -> Message:
+    def request(self, kind: FrameKind, payload: bytes, fds: tuple[int, ...] = (), *, deadline_s: float) -> Message:
         """Send one request and return its reply.
 
         Raises `AnswerRaisedError`, `MalformedAnswerError`, `WorkerGoneError`, or `TimeoutError`.
         """
-        frame = Frame(kind, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
         self._prepare(deadline_s)
-        return self._exchange(frame, deadline_s)
+        return self._exchange(Frame(kind, secrets.randbits(64), payload, fds), deadline_s)
 
     def timed_call(
         self,
-        body: Mapping[str, object],
-        tensors: Sequence[RawTensor] = (),
+        payload: bytes,
+        fds: tuple[int, ...],
         *,
-        shared_bytes: Sequence[int] = (),
-        fds: tuple[int, ...] = (),
         deadline_s: float,
         deliver: Callable[[], None],
         look: Callable[[], Seen],
     ) -> tuple[Message, Seen, int]:
         """Send one call and return its reply, what `look` saw, and the time on the host's clock, in nanoseconds.
 
-        The message is packed before the clock starts. What runs under the clock is `deliver`, the signal, the
-        worker's work, its reply and `look`. Raises as `request` does.
+        What runs under the clock is `deliver`, the signal, the worker's work, its reply and `look`. Raises as `request`
+        does.
         """
-        frame = Frame(FrameKind.CALL, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
         self._prepare(deadline_s)
+        frame = Frame(FrameKind.CALL, secrets.randbits(64), payload, fds)
         start_ns = time.perf_counter_ns()
         deliver()
         reply = self._exchange(frame, deadline_s)

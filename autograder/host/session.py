@@ -18,7 +18,7 @@ from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerE
 from autograder.host.compute_lock import compute_lock
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
-from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result
+from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result, serialise
 from autograder.protocol.contract import read_reply, request_body
 from autograder.protocol.decoder import decode
 from autograder.protocol.requests.loads import Load, LoadAnswer, LoadLowering
@@ -82,11 +82,9 @@ class Session:
         self, request: Request[R], tensors: Sequence[RawTensor], shared_bytes: Sequence[int], fds: tuple[int, ...]
     ) -> Result[R]:
         """Send a request whose tensors lie in memory that stays the host's."""
-        body = request_body(request)
+        payload = serialise(request_body(request), tensors, shared_bytes)
         with self._exchange() as (channel, deadline_s):
-            reply = channel.request(
-                FrameKind.CALL, body, tensors, shared_bytes=shared_bytes, fds=fds, deadline_s=deadline_s
-            )
+            reply = channel.request(FrameKind.CALL, payload, fds, deadline_s=deadline_s)
         return result_of(request, reply)
 
     def timed_call(
@@ -100,16 +98,9 @@ class Session:
         look: Callable[[], Seen],
     ) -> tuple[Result[R], Seen, int]:
         """Call under the host's clock; see `Channel.timed_call`."""
+        payload = serialise(request_body(request), tensors, shared_bytes)
         with self._exchange() as (channel, deadline_s):
-            reply, seen, time_ns = channel.timed_call(
-                request_body(request),
-                tensors,
-                shared_bytes=shared_bytes,
-                fds=fds,
-                deadline_s=deadline_s,
-                deliver=deliver,
-                look=look,
-            )
+            reply, seen, time_ns = channel.timed_call(payload, fds, deadline_s=deadline_s, deliver=deliver, look=look)
         return result_of(request, reply), seen, time_ns
 
     def reload(self, load: Load, tensors: Sequence[RawTensor]) -> None:
@@ -135,8 +126,9 @@ class Session:
                 process.end()
 
     def _load(self, load: Load, tensors: Sequence[RawTensor]) -> None:
+        payload = serialise(request_body(load), tensors)
         with self._exchange() as (channel, deadline_s):
-            reply = channel.request(FrameKind.LOAD, request_body(load), tensors, deadline_s=deadline_s)
+            reply = channel.request(FrameKind.LOAD, payload, deadline_s=deadline_s)
         result_of(load, reply)
 
     def _start(self) -> Channel:
@@ -185,7 +177,7 @@ class Session:
 
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[tuple[Channel, float]]:
-        """Give the channel, and when the answer's time is over; translate what a request can end in.
+        """Yield the channel and the end of the answer's time; translate what a request can end in.
 
         A worker that is of no more use is dropped.
         """

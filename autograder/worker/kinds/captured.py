@@ -155,17 +155,13 @@ def _plain(graph_module: fx.GraphModule) -> fx.GraphModule:
     for node in reversed(graph.find_nodes(op="placeholder")):
         next(iter(graph.nodes)).prepend(node)  # export puts constants before inputs
     for node in list(graph.nodes):
-        if _overload_name(node) in CHECKS:
+        packet = getattr(node.target, "overloadpacket", None)
+        if getattr(packet, "__name__", "") in CHECKS:
             graph.erase_node(node)
         elif node.op == "call_function":
             _simplify(node)
     _drop_sizes_nobody_reads(graph)
     return fx.GraphModule(graph_module, graph)  # export hangs hooks on its own
-
-
-def _overload_name(node: fx.Node) -> str:
-    packet = getattr(node.target, "overloadpacket", None)
-    return str(getattr(packet, "__name__", ""))
 
 
 def _simplify(node: fx.Node) -> None:

@@ -5,5 +5,5 @@ from tests.drawn import some
 
 
 def drawn(count: int) -> list[str]:
-    """``count`` exercises."""
+    """`count` exercises."""
     return some(all_exercises(), count, name="exercises")

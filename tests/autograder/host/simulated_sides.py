@@ -15,7 +15,7 @@ EMPTY_US = 100.0
 
 @dataclass
 class SimulatedSide:
-    """A side whose round takes ``problem_us`` a problem, times what ``noise`` draws, beside what any round costs."""
+    """A side whose round takes `problem_us` a problem, times what `noise` draws, beside what any round costs."""
 
     problem_us: float
     noise: Callable[[], float] = lambda: 1.0

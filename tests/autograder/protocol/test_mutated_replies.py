@@ -1,7 +1,9 @@
 """Whatever a worker sends, the decoder gives a right reply or says that it is malformed: no other exception."""
 
+import copy
 import inspect
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,12 @@ from autograder.protocol import Done, Message, ProtocolError, Ready, Request, re
 from autograder.protocol.contract import read_reply
 from autograder.protocol.decoder import decode, encode
 from autograder.protocol.requests import answers, loads, timed_rounds
-from tests.autograder.protocol.mutations import mutated
 from tests.drawn import chance
 
+ODD: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2**63, 10**299, 0.0, 1.0, -0.5, 1e308, "", "x", "\ud800", "x" * 2000, [], [[]], [0],
+    [True], {}, {"": None}, {"tensor": 0}, {"request": "Ask"}, "__class__", [None] * 9,
+)  # fmt: skip
 MUTATIONS = 10_000  # of each class of replies
 FILES = (answers, loads, timed_rounds)
 GRAPH = {
@@ -63,6 +68,52 @@ def reply_of(request: type[Request[Any]]) -> Any:
 
 def crossed(body: Any) -> Any:
     return json.loads(json.dumps(body, default=encode))
+
+
+def mutated(value: Any, draw: random.Random) -> Any:
+    """Return the value with one to three changes."""
+    value = copy.deepcopy(value)
+    for _ in range(draw.randint(1, 3)):
+        value = _changed(value, draw)
+    return value
+
+
+def _changed(value: Any, draw: random.Random) -> Any:
+    if isinstance(value, dict) and draw.random() < 0.9:
+        return _changed_object(value, draw)
+    if isinstance(value, list) and draw.random() < 0.8:
+        return _changed_list(value, draw)
+    if type(value) in (int, float) and draw.random() < 0.4:
+        return draw.choice((-value, value + 1, value * 10, float(value), str(value), bool(value)))
+    return copy.deepcopy(draw.choice(ODD))
+
+
+def _changed_object(value: dict[str, Any], draw: random.Random) -> Any:
+    kind = draw.random()
+    if kind < 0.1:
+        return {**value, draw.choice(("more", "", "request", "kind")): draw.choice(ODD)}
+    if not value:
+        return draw.choice(ODD)
+    key = draw.choice(list(value))
+    if kind < 0.2:
+        return {name: item for name, item in value.items() if name != key}
+    if kind < 0.3:
+        return {(f"{name}s" if name == key else name): item for name, item in value.items()}
+    if kind < 0.35:
+        return list(value.items()) if draw.random() < 0.5 else list(value.values())
+    return {**value, key: _changed(value[key], draw)}
+
+
+def _changed_list(value: list[Any], draw: random.Random) -> Any:
+    if not value or draw.random() < 0.2:
+        return [*value, copy.deepcopy(draw.choice(ODD))]
+    place = draw.randrange(len(value))
+    kind = draw.random()
+    if kind < 0.2:
+        return value[:place] + value[place + 1 :]
+    if kind < 0.3:
+        return value + value
+    return [*value[:place], _changed(value[place], draw), *value[place + 1 :]]
 
 
 @pytest.mark.parametrize("kind", REPLIES, ids=lambda kind: kind.__name__)
