@@ -60,17 +60,15 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         for tensor, value in zip(own, sent, strict=True) if request.restored else ():
             tensor.copy_(value)
         result = call_on_tensors(graph_module, request.call, tensors)
-        cost = _cost(graph_module, tensors) if request.count else None
-        return Result(GraphCalled(result.body, cost), result.tensors)
+        if not request.count:
+            return Result(GraphCalled(result.body, None), result.tensors)
+        from course_lib.graph import cost
+
+        counted = cost(graph_module, [to_torch(raw) for raw in tensors])
+        told = Cost(counted.launches, counted.bytes_read, counted.bytes_written)
+        return Result(GraphCalled(result.body, told), result.tensors)
 
     return {CallGraph: call, **Rounds(graph_module).handlers()}
-
-
-def _cost(graph_module: torch.fx.GraphModule, tensors: Tensors) -> Cost:
-    from course_lib.graph import cost
-
-    counted = cost(graph_module, [to_torch(raw) for raw in tensors])
-    return Cost(counted.launches, counted.bytes_read, counted.bytes_written)
 
 
 def load_lowering(request: LoadLowering, tensors: Tensors) -> Handlers:

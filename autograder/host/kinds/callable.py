@@ -129,16 +129,16 @@ def read_called(called: Called, raws: Sequence[RawTensor], mutated: Sequence[int
 
 
 def _read_replies(result: Result[CalledConcurrently], number: int) -> list[Reply]:
-    calls, counts = result.body.calls, result.body.counts
-    if not len(calls) == len(counts) == number:
+    calls, rest = result.body.calls, result.tensors
+    if len(calls) != number:
         raise MalformedAnswerError
-    if sum(counts) != len(result.tensors):
+    replies = []
+    for called in calls:
+        replies.append(read_called(called, rest[: called.outputs], (), 0))
+        rest = rest[called.outputs :]
+    if rest:
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
-    tensors = iter(result.tensors)
-    return [
-        read_called(called, [next(tensors) for _ in range(count)], (), 0)
-        for called, count in zip(calls, counts, strict=True)
-    ]
+    return replies
 
 
 def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
@@ -148,13 +148,11 @@ def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
 
 def promoted(case: Case) -> Case:
     """Return the case with its floating-point tensors in fp64."""
-    return Case(tuple(_double(a) for a in case.args), {k: _double(a) for k, a in case.kwargs.items()}, case.label)
 
+    def double(argument: Any) -> Any:
+        return argument.double() if isinstance(argument, torch.Tensor) and argument.is_floating_point() else argument
 
-def _double(argument: Any) -> Any:
-    if isinstance(argument, torch.Tensor) and argument.is_floating_point():
-        return argument.double()
-    return argument
+    return Case(tuple(map(double, case.args)), {k: double(a) for k, a in case.kwargs.items()}, case.label)
 
 
 def require_outputs(reply: Reply, case: Case, reference: Reference, names: Sequence[str]) -> None:

@@ -84,8 +84,6 @@ class CalledConcurrently:
     """Two results of each call: the first one, and the first that differs from it, if any does."""
 
     calls: tuple[Called, ...]
-    counts: tuple[Count, ...]
-    """How many of the tensors belong to each."""
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,7 @@ def _call_concurrently(
 
     with ThreadPoolExecutor(len(request.calls)) as pool:
         results = [result for pair in pool.map(repeat, range(len(request.calls))) for result in pair]
-    counts = tuple(len(result.tensors) for result in results)
-    body = CalledConcurrently(tuple(result.body for result in results), counts)
+    body = CalledConcurrently(tuple(result.body for result in results))
     return Result(body, [raw for result in results for raw in result.tensors])
 
 
