@@ -22,10 +22,10 @@ from pathlib import Path
 from autograder.host.channel import Channel
 from autograder.host.sandbox import Level, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox
 from autograder.host.sandbox.sandbox import WORKER
-from autograder.protocol import FrameKind
+from autograder.protocol import FrameKind, serialise
 from autograder.protocol.contract import request_body
+from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.protocol.requests.value import Ask
 
 LIMITS = Limits(wall_s=120.0)
 LOAD = LoadAnswer("value", "entry", (Part("answer", "def entry(question):\n    return question"),))
@@ -69,8 +69,8 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
         deadline = time.monotonic() + PATIENCE_S
         channel = Channel(worker.socket)
         channel.wait_ready(deadline)
-        channel.request(FrameKind.LOAD, request_body(LOAD), deadline_s=deadline)
-        reply = channel.request(FrameKind.CALL, request_body(Ask(42)), deadline_s=deadline)
+        channel.request(FrameKind.LOAD, serialise(request_body(LOAD)), deadline_s=deadline)
+        reply = channel.request(FrameKind.CALL, serialise(request_body(Ask(42))), deadline_s=deadline)
         answered = time.perf_counter()
         assert reply.body["value"] == 42, "a worker that echoes"
         ending = worker.end(grace_s=PATIENCE_S)

@@ -8,8 +8,7 @@ from torch import fx
 from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, disproves
-from autograder.host.kinds.decoded import Inputs
+from autograder.host.kinds.counterexample import Trial, Values, disproves
 
 METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
 MAX_NODES = 8  # too few for one program that breaks every variant
@@ -33,7 +32,7 @@ def wrong(program, *inputs):
 """
 
 
-def _accepts(inputs: Inputs) -> str:
+def _accepts(inputs: Values) -> str:
     programs, arguments = inputs.graphs, inputs.arguments
     if len(programs) != 1 or programs[0] is not arguments[0]:
         return "Return a tuple: the program, then its inputs, as in `return program, x`."

@@ -9,8 +9,7 @@ import torch
 from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, disproves
-from autograder.host.kinds.decoded import Inputs
+from autograder.host.kinds.counterexample import Trial, Values, disproves
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def wrong(example, later):
 """
 
 
-def trial(name: str, limit: int, accepts: Callable[[Inputs], str] | None = None) -> Trial:
+def trial(name: str, limit: int, accepts: Callable[[Values], str] | None = None) -> Trial:
     """Return the question about the program `name` with this limit: the trace of the example must be wrong."""
     trap = TRAPS[name]
     return Trial(
@@ -91,7 +90,7 @@ def trial(name: str, limit: int, accepts: Callable[[Inputs], str] | None = None)
     )
 
 
-def _form(inputs: Inputs) -> str:
+def _form(inputs: Values) -> str:
     pair = inputs.value
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         return "Return a pair: the example to trace with, and the input for later."
@@ -100,7 +99,7 @@ def _form(inputs: Inputs) -> str:
     return ""
 
 
-def _explained(inputs: Inputs, trap: Trap, limit: int) -> str:
+def _explained(inputs: Values, trap: Trap, limit: int) -> str:
     """Return what was likely thought by somebody whose pair shows nothing."""
     example, later = inputs.value
     if example.shape == later.shape and torch.equal(example, later):

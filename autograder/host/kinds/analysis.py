@@ -14,7 +14,7 @@ from autograder.host.kinds import analysis_programs
 from autograder.host.point_shares import share_among
 from autograder.host.session import Session
 from autograder.protocol import Json
-from autograder.protocol.requests.analysis import Analyse
+from autograder.protocol.requests.answers import Analyse
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,10 @@ def difference(found: Any, expected: Any) -> str:
     """Say where the two differ first."""
     if isinstance(found, dict) and isinstance(expected, dict):
         missing, extra = [k for k in expected if k not in found], [k for k in found if k not in expected]
-        if missing or extra:
-            return (
-                " and ".join(
-                    [f"{', '.join(missing[:3])} is missing"] * bool(missing)
-                    + [f"{', '.join(extra[:3])} does not belong there"] * bool(extra)
-                )
-                + "."
-            )
+        told = [f"{', '.join(missing[:3])} is missing"] if missing else []
+        told += [f"{', '.join(extra[:3])} does not belong there"] if extra else []
+        if told:
+            return f"{' and '.join(told)}."
         key = next(key for key in expected if not same(found[key], expected[key]))
         return f"{key} is {_short(found[key])}; expected {_short(expected[key])}."
     if isinstance(found, str) and isinstance(expected, str):

@@ -13,9 +13,9 @@ from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, r
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Program, Traced, draw_inputs, traced
-from autograder.protocol.requests.callable import CallGraph
-from autograder.protocol.requests.graph import InputForm, Transform
-from autograder.protocol.requests.loads import LoadGraph
+from autograder.protocol import Result
+from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
+from autograder.protocol.requests.loads import CallGraph, LoadGraph
 
 
 @dataclass
@@ -32,10 +32,8 @@ class GraphAnswer:
         forms = tuple(InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in program.program.inputs)
         request = Transform(program.graph, tuple(program.tensors), forms)
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in program.tensors.values()])
-        try:
-            return read_artifact(reply, max_nodes=4 * len(program.graph["nodes"]) + 64)
-        except ArtifactRefusedError as error:
-            raise CheckFailedError(f"In the program {program.program.name}: {error}") from None
+        told = f"In the program {program.program.name}: "
+        return read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64)
 
     def run(
         self,
@@ -90,6 +88,14 @@ class _Held:
     versions: list[int]
 
 
+def read_graph(reply: Result[WrittenGraph], told: str, *, max_nodes: int) -> Artifact:
+    """Return the graph in a reply, checked and rebuilt; `told` begins the sentence with which it is refused."""
+    try:
+        return read_artifact(reply, max_nodes=max_nodes)
+    except ArtifactRefusedError as error:
+        raise CheckFailedError(f"{told}{error}") from None
+
+
 def rewrites(
     programs: Sequence[Program], operator: str, *, gradients: bool = False
 ) -> Callable[[GraphAnswer, Draw], None]:
@@ -109,12 +115,12 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
     found, wanted, name = artifact.count(operator), program.program.fused, program.program.name
     if found < wanted:
         raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {_times(found)}; expected {_times(wanted)}."
+            f"In the program {name} the result calls {operator} {times(found)}; expected {times(wanted)}."
         )
     if found > (program.program.at_most or wanted):
         reason = f" {program.program.reason}" if program.program.reason else ""
         raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {_times(found)}; {_times(wanted)} is right.{reason}"
+            f"In the program {name} the result calls {operator} {times(found)}; {times(wanted)} is right.{reason}"
         )
     _require_fewer_calls(artifact, program)
     if not program.program.folds:
@@ -214,5 +220,6 @@ def costs(
     return run
 
 
-def _times(count: int) -> str:
+def times(count: int) -> str:
+    """Say how often something is called."""
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

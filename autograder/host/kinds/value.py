@@ -2,7 +2,7 @@
 
 from autograder.host.session import Session
 from autograder.protocol import Json
-from autograder.protocol.requests.value import Ask
+from autograder.protocol.requests.answers import Ask
 
 
 class ValueAnswer:
