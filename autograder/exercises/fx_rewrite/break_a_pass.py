@@ -6,6 +6,7 @@ from typing import Any
 from torch import fx
 
 from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, disproves
@@ -13,12 +14,6 @@ from autograder.host.kinds.decoded import Inputs
 
 METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
 MAX_NODES = 8  # too few for one program that breaks every variant
-SETUP = """\
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
-
 TEXT = """
 from course_lib.fusion.mistaken import {name}
 
@@ -109,7 +104,7 @@ EXERCISE = Exercise(
     kind=Kind.COUNTEREXAMPLE,
     entry_point="counterexample",
     points=8,
-    setup=SETUP,
+    setup=FX,
     wall_s=30,
     hints=(
         "For each mistake ask what the pass no longer sees, and write the smallest program in which that matters.",
