@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
@@ -143,7 +142,6 @@ def _in_double(draw: Draw) -> Iterator[Case]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A backward by hand",
     kind=Kind.CAPTURED,
     entry_point="backward",

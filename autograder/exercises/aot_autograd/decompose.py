@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
@@ -148,7 +147,6 @@ def rounds_once(*several: Captured) -> Callable[[CapturedAnswer, Draw], None]:
 
 SIZES = ((5, 8), (2, 33))
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Decompose LayerNorm and GELU",
     kind=Kind.CAPTURED,
     entry_point="decomposed",

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
@@ -159,7 +158,6 @@ def _require_functional(answer: CapturedAnswer, name: str, rows: tuple[int, ...]
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Functionalise by hand",
     kind=Kind.CAPTURED,
     entry_point="functional",

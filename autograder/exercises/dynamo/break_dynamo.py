@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
@@ -159,7 +158,6 @@ def plain(draw: Draw) -> Iterator[Case]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Break a capture, and repair it",
     kind=Kind.CAPTURED,
     entry_point="broken",

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.steps import BREAKING, Step, breaks, graph_sizes, random_steps
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -117,7 +116,6 @@ def long(draw: Draw) -> list[list[Step]]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Predict the graphs of a program",
     kind=Kind.VALUE,
     entry_point="count_graphs",

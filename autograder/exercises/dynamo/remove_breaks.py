@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
@@ -165,7 +164,6 @@ WORDS = {
 }
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Remove graph breaks",
     kind=Kind.CAPTURED,
     entry_point="repaired",

@@ -6,7 +6,6 @@ import torch
 from torch import fx
 
 from autograder.exercises.fx_capture.custom_tracer import SETUP
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed, pointwise_chain
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -123,7 +122,6 @@ def residuals(draw: Draw) -> list[Asked]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Annotate costs",
     kind=Kind.ANALYSIS,
     entry_point="annotate_costs",

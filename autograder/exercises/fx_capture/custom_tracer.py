@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import fx, nn
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -65,7 +64,6 @@ def models(*options: dict[str, Any]) -> Callable[[Draw], list[Asked]]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Keep parts whole",
     kind=Kind.ANALYSIS,
     entry_point="trace_keeping",

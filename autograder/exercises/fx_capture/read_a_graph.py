@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -156,7 +155,6 @@ def _visible(part: str, points: float) -> Check:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read a graph",
     kind=Kind.VALUE,
     entry_point="read_graph",

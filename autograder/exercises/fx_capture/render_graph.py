@@ -5,7 +5,6 @@ from typing import Any
 from torch import fx
 
 from autograder.exercises.fx_capture.custom_tracer import SETUP
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -74,7 +73,6 @@ def keywords(draw: Draw) -> list[Asked]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Write a graph as text",
     kind=Kind.ANALYSIS,
     entry_point="render",

@@ -7,7 +7,6 @@ import torch
 from torch import fx
 
 from autograder.exercises.fx_capture.custom_tracer import SETUP
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -75,7 +74,6 @@ def several(draw: Draw) -> list[Asked]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Propagate shapes",
     kind=Kind.ANALYSIS,
     entry_point="propagate",

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.setup_lines import KERNELS
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.graph import costs, rewrites
@@ -66,7 +65,6 @@ READ_TWICE = of(
 )
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A pass that fuses bias and SiLU",
     kind=Kind.GRAPH,
     entry_point="fuse_bias_silu",

@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import fx
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.setup_lines import FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -99,7 +98,6 @@ def folding(*lapses: str) -> Callable[[Draw], Sequence[Trial]]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Break three passes",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="counterexample",

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
@@ -85,7 +84,6 @@ WRITES = shared(
 )
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Compute what is equal once",
     kind=Kind.GRAPH,
     entry_point="share_equal",

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
@@ -107,7 +106,6 @@ CONSTANTS = [
 ]
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Dead code and constants",
     kind=Kind.GRAPH,
     entry_point="clean_up",

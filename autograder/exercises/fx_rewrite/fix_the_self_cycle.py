@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.setup_lines import FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
@@ -71,7 +70,6 @@ SEVERAL = [
 ]
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Insert a node behind another",
     kind=Kind.GRAPH,
     entry_point="insert_tanh",

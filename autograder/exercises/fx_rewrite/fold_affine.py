@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.setup_lines import FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
@@ -114,7 +113,6 @@ READ_TWICE = [
 ]
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Fold a normalisation into the Linear behind it",
     kind=Kind.GRAPH,
     entry_point="fold_affine",

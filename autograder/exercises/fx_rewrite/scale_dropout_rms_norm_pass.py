@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.setup_lines import KERNELS
 from autograder.host.checks.dropout_checks import Dropping, drops
 from autograder.host.draw import Draw
@@ -117,7 +116,6 @@ SUM_ESCAPES = of(
 )
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A pass that fuses scale, dropout, residual and RMSNorm",
     kind=Kind.GRAPH,
     entry_point="fuse_scale_dropout_rms_norm",

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs import blocked_programs as programs
 from autograder.exercises.programs.loop_listings import BREAK, EXTERN, MUTATION, SIZES, VIEW, Listing, drawn
 from autograder.host.checks.inductor_checks import lower_graph
@@ -255,7 +254,6 @@ def short(draw: Draw) -> list[Listing]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Blocker hunt",
     kind=Kind.CAPTURED,
     entry_point="hunted",

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.chains import Chain, counted, random_chain
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -135,7 +134,6 @@ def of_everything(draw: Draw) -> list[Chain]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Predict the kernels",
     kind=Kind.VALUE,
     entry_point="predict_kernels",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.checks.inductor_checks import Advice, reaches_minimum
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -200,7 +199,6 @@ WORDS = {"soften": "graph break", "mix": "copy", "shares": "two reductions", "sc
 SIZES: dict[str, Sizes] = {"soften": (96, 128), "mix": (256, 96, 160), "shares": (256, 128), "scores": (512, 256)}
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Reach the byte minimum",
     kind=Kind.CAPTURED,
     entry_point="lean",

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.generated_code import ENDS, loops_of, random_text
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -134,7 +133,6 @@ def long(draw: Draw) -> list[str]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read generated code",
     kind=Kind.VALUE,
     entry_point="read_code",

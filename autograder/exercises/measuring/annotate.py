@@ -7,7 +7,6 @@ ranges, and the log is checked; the program is random in each call, so no log ca
 from collections.abc import Callable
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -141,7 +140,6 @@ def failing(draw: Draw) -> list[Part]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Annotate",
     kind=Kind.VALUE,
     entry_point="run_with_ranges",

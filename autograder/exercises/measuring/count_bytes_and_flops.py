@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
@@ -140,7 +139,6 @@ def _thought(found: int, key: str, question: Question) -> str:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Count bytes and FLOPs",
     kind=Kind.VALUE,
     entry_point="count",

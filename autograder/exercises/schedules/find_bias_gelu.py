@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -21,7 +20,6 @@ def found(name: str, fused: int, **arguments: Any) -> Scheduled:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Find bias and GELU",
     kind=Kind.SCHEDULE,
     entry_point="find_bias_gelu",

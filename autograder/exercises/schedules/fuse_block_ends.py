@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -30,7 +29,6 @@ def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool =
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Fuse the ends of the blocks",
     kind=Kind.SCHEDULE,
     entry_point="fuse_block_ends",

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -29,7 +28,6 @@ def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Replace attention",
     kind=Kind.SCHEDULE,
     entry_point="replace_attention",

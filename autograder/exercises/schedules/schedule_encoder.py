@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -49,7 +48,6 @@ def scheduled(
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A schedule for every encoder",
     kind=Kind.SCHEDULE,
     entry_point="schedule_encoder",

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -32,7 +31,6 @@ def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: A
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Separate biases",
     kind=Kind.SCHEDULE,
     entry_point="separate_biases",

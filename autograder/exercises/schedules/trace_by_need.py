@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -19,7 +18,6 @@ def flattened(name: str, part: str, **arguments: Any) -> Scheduled:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Trace by need",
     kind=Kind.SCHEDULE,
     entry_point="trace_feed_forwards",

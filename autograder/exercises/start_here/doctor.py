@@ -9,7 +9,6 @@ from typing import Any
 
 import torch  # noqa: F401 - the doctor reports on the torch that runs
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -82,7 +81,6 @@ def several(draw: Draw) -> list[list[str]]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Ask the doctor",
     kind=Kind.VALUE,
     entry_point="ask_doctor",

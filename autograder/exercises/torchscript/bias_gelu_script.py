@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -170,7 +169,6 @@ from torch.nn import functional as F
 SMALL = [(4, 8), (3, 5)]
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Bias and GELU in one group",
     kind=Kind.ARCHIVE,
     entry_point=FORWARD,

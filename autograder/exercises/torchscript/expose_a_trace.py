@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, disproves
@@ -125,7 +124,6 @@ from torch import nn
 """
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Expose a trace",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="expose",

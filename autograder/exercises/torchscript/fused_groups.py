@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception
@@ -183,7 +182,6 @@ from course_lib.capture.script_graphs import graph_of
 """
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Every fusion group",
     kind=Kind.VALUE,
     entry_point="fused_groups",

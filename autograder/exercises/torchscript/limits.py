@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception
@@ -272,7 +271,6 @@ def _short(seen: Evidence) -> str:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Which limit was it?",
     kind=Kind.VALUE,
     entry_point="which_limit",

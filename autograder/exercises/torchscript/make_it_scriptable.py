@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -160,7 +159,6 @@ from torch.nn import functional as F
 """
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Make it scriptable",
     kind=Kind.ARCHIVE,
     entry_point="make_recall",

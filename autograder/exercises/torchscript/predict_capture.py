@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -156,7 +155,6 @@ def _visible(group: str) -> Check:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Predict trace and script",
     kind=Kind.VALUE,
     entry_point="predict",

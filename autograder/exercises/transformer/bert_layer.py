@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.bert_formulas import Formula, State, attention_shapes, bert_layer
 from autograder.host.checks.function_checks import agrees
 from autograder.host.draw import Draw
@@ -142,7 +141,6 @@ def _require_masked(module: BuiltModule, formula: Formula, case: Case) -> None:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="BERT's layer, and a stack of it",
     kind=Kind.MODULE,
     entry_point="BertEncoder",

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, disproves
@@ -113,7 +112,6 @@ def _back(draw: Draw) -> Sequence[Trial]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Break attention without a sound",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="break_attention",

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -163,7 +162,6 @@ def _loss(answer: CallableAnswer, draw: Draw) -> None:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Hide tokens, and the loss of guessing them",
     kind=Kind.CALLABLE,
     entry_point="mask_tokens",

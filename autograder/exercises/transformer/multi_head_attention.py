@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.bert_formulas import State, attention, attention_shapes
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees
@@ -141,7 +140,6 @@ def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Multi-head attention",
     kind=Kind.MODULE,
     entry_point="MultiHeadAttention",

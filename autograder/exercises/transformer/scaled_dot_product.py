@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.draw import Draw
@@ -181,7 +180,6 @@ def _gradient_cases(draw: Draw) -> Iterator[Case]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Scaled dot-product attention",
     kind=Kind.CALLABLE,
     entry_point="scaled_dot_product",

@@ -9,7 +9,6 @@ from itertools import pairwise
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.checks.event_file_checks import Events, Points, read_events
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -219,7 +218,6 @@ from course_lib.models import MaskedLanguageModel, TransformerConfig
 """
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Train, and write down how it went",
     kind=Kind.MODULE,
     entry_point="train",
