@@ -42,14 +42,14 @@ EXERCISE = Exercise(
         "with compiler=a function that calls the operator.",
     ),
     checks=(
-        Check("one layer", "pattern", 3, schedules([fused("of one layer")])),
-        Check("all layers", "several layers", 2, schedules([fused("of two layers", 2, dropout=0.1)])),
+        Check("one layer", "pattern", 3, schedules(fused("of one layer"))),
+        Check("all layers", "several layers", 2, schedules(fused("of two layers", 2, dropout=0.1))),
         Check(
             "probability, mode and eps in training",
             "training mode",
             2,
-            schedules([fused("in training mode", dropout=0.25, training=True)]),
+            schedules(fused("in training mode", dropout=0.25, training=True)),
         ),
-        Check("launches", "counted cost", 2, schedules([fused("of one layer", counted=True)])),
+        Check("launches", "counted cost", 2, schedules(fused("of one layer", counted=True))),
     ),
 )

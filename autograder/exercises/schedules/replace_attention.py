@@ -39,13 +39,13 @@ EXERCISE = Exercise(
         "Dropout is a number of the call: pass dropout_p=p while training, and 0.0 otherwise, always as a float.",
     ),
     checks=(
-        Check("one layer, one call", "values", 2, schedules([replaced("of one layer")])),
-        Check("every layer", "several layers", 1.4, schedules([replaced("of two layers", 2)])),
+        Check("one layer, one call", "values", 2, schedules(replaced("of one layer"))),
+        Check("every layer", "several layers", 1.4, schedules(replaced("of two layers", 2))),
         Check(
             "dropout in training",
             "training mode",
             1.4,
-            schedules([replaced("in training mode", dropout=0.25, training=True)]),
+            schedules(replaced("in training mode", dropout=0.25, training=True)),
         ),
     ),
 )

@@ -62,15 +62,18 @@ EXERCISE = Exercise(
         "`leaf_modules=(...,)` with the class of your attention keeps that whole.",
     ),
     checks=(
-        Check("everything, in one layer", "composition", 2, schedules([scheduled("of one layer", ALL)])),
+        Check("everything, in one layer", "composition", 2, schedules(scheduled("of one layer", ALL))),
         Check(
             "one step at a time",
             "configuration",
             2,
             schedules(
-                [scheduled(f"with {key} alone", {**dict.fromkeys(OPERATORS, False), key: True}, 2) for key in OPERATORS]
+                *(
+                    scheduled(f"with {key} alone", {**dict.fromkeys(OPERATORS, False), key: True}, 2)
+                    for key in OPERATORS
+                )
             ),
         ),
-        Check("launches", "counted cost", 2, schedules([scheduled("of two layers", ALL, 2, counted=True)])),
+        Check("launches", "counted cost", 2, schedules(scheduled("of two layers", ALL, 2, counted=True))),
     ),
 )

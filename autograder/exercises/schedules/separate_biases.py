@@ -42,17 +42,12 @@ EXERCISE = Exercise(
         "Loop over a list of the paths, keep those whose module is an nn.Linear of that name, and call decompose().",
     ),
     checks=(
-        Check(
-            "one name, one layer",
-            "navigation",
-            1.6,
-            schedules([separated("of one layer, name 'query'", "query", 1)]),
-        ),
+        Check("one name, one layer", "navigation", 1.6, schedules(separated("of one layer, name 'query'", "query", 1))),
         Check(
             "every layer that has the name, and no other",
             "navigation",
             2,
-            schedules([separated("of two layers, name 'dense'", "dense", 3, 2)]),
+            schedules(separated("of two layers, name 'dense'", "dense", 3, 2)),
         ),
     ),
 )

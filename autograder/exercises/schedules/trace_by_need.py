@@ -33,13 +33,13 @@ EXERCISE = Exercise(
             "the feed-forward part of one layer is a flat graph",
             "tracing",
             2.4,
-            schedules([flattened("of one layer, which branches", "layers.0.feed_forward")]),
+            schedules(flattened("of one layer, which branches", "layers.0.feed_forward")),
         ),
         Check(
             "the part of every layer",
             "several layers",
             2.4,
-            schedules([flattened("of three layers, the second", "layers.1.feed_forward", layers=3)]),
+            schedules(flattened("of three layers, the second", "layers.1.feed_forward", layers=3)),
         ),
     ),
 )
