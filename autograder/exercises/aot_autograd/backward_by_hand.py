@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.host import comparison
@@ -13,7 +14,6 @@ from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import CapturedAnswer, operators, outside
 from autograder.host.session import AnswerFailedError
 
-Tensor = torch.Tensor
 Formula = Callable[..., Sequence[Tensor]]
 NAMES = ("the gradient by x", "by bias", "by residual", "by weight", "by shift")
 ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal sum mean"

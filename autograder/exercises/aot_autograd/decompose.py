@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.host.draw import Draw
@@ -12,7 +13,6 @@ from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, outside, require_captured
 from autograder.host.kinds.misconceptions import Misconception
 
-Tensor = torch.Tensor
 ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean amax"
 FORM = "unsqueeze squeeze expand view reshape to _to_copy clone contiguous alias detach"
 PRIMITIVES = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -12,7 +13,6 @@ from autograder.host.kinds.captured import Captured, CapturedAnswer, require_cap
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
 
-Tensor = torch.Tensor
 WIDTH = 6
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.host import comparison
@@ -17,7 +18,6 @@ from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, TensorSpec
 from course_lib.graph import to_data
 
-Tensor = torch.Tensor
 WIDTH = 4
 MAX_ELEMENTS, MAX_NUMBER = 4096, 1e4
 

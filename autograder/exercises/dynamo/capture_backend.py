@@ -17,8 +17,6 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import CapturedAnswer
 
-Tensor = torch.Tensor
-
 WHOLE = Source(
     "smooth",
     "def smooth(x, y):\n    h = (x + y).relu()\n    return h * 0.5 + x\n",

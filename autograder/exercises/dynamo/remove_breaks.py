@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -11,7 +12,6 @@ from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, captures
 from autograder.host.kinds.misconceptions import Misconception
 
-Tensor = torch.Tensor
 WIDTH, LIMIT = 6, 1.5
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.host.draw import Draw
@@ -12,7 +13,6 @@ from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, captures
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 
-Tensor = torch.Tensor
 WIDTH = 4
 
 

@@ -5,16 +5,10 @@ from typing import Any
 
 from torch import fx, nn
 
+from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
-
-SETUP = """\
-import operator
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
 
 
 def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
@@ -69,7 +63,7 @@ EXERCISE = Exercise(
     entry_point="trace_keeping",
     points=8,
     wall_s=30,
-    setup=SETUP,
+    setup=OPERATOR_AND_FX,
     masked=("course_lib.capture",),
     hints=(
         "fx.Tracer asks its method is_leaf_module(module, path) about every module that is called.",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from autograder.exercises.programs import blocked_programs as programs
 from autograder.exercises.programs.loop_listings import BREAK, EXTERN, MUTATION, SIZES, VIEW, Listing, drawn
@@ -17,7 +18,6 @@ from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 
-Tensor = torch.Tensor
 ROWS, COLUMNS = 6, 8
 
 CONFUSED = {

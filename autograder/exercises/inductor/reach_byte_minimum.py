@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from autograder.host.checks.inductor_checks import Advice, reaches_minimum
 from autograder.host.draw import Draw
@@ -16,7 +17,6 @@ from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer
 from autograder.host.kinds.misconceptions import Misconception
 
-Tensor = torch.Tensor
 MOST = 1.05  # times the minimum of bytes
 COLDEST = 0.1
 

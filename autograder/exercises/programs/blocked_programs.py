@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from autograder.exercises.programs.loop_listings import BREAK, EXTERN, MUTATION, SIZES, VIEW, Listing, Loop
 
-Tensor = torch.Tensor
 TINY = 1e-5
 
 

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -13,7 +15,6 @@ from autograder.host.kinds.archive import ArchiveAnswer, groups, outside
 from autograder.host.kinds.callable import Case, Reply
 from autograder.host.kinds.misconceptions import Misconception, explained
 
-Tensor = torch.Tensor
 Run = Callable[[ArchiveAnswer, Draw], None]
 FORWARD, BACKWARD = "bias_gelu", "bias_gelu_backward"
 REDUCTIONS = {"aten::sum", "aten::sum_to_size", "aten::size", "aten::dim", "aten::len", "aten::mean"}
@@ -160,12 +161,6 @@ def _holds_both(group: tuple[str, ...]) -> bool:
     return "aten::add" in group and bool({"aten::tanh", "aten::gelu"} & set(group))
 
 
-SETUP = """\
-import math
-import torch
-from torch import nn
-from torch.nn import functional as F
-"""
 SMALL = [(4, 8), (3, 5)]
 
 EXERCISE = Exercise(
@@ -173,7 +168,7 @@ EXERCISE = Exercise(
     kind=Kind.ARCHIVE,
     entry_point=FORWARD,
     points=15,
-    setup=SETUP,
+    setup=MATH_AND_NN,
     masked=("course_lib.kernels", "course_lib.fusion"),  # they hold bias and GELU with their derivative
     checks=(
         Check("the output is GELU of x + bias", "values", 2, agrees(FORWARD, forwards(SMALL))),

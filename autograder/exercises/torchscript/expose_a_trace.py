@@ -118,17 +118,12 @@ def _visible(name: str) -> Check:
     return Check(f"`{name}` is exposed", name, 1.6, disproves(limits([name], 2, 4)))
 
 
-SETUP = """\
-import torch
-from torch import nn
-"""
-
 EXERCISE = Exercise(
     title="Expose a trace",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="expose",
     points=8,
-    setup=SETUP,
+    setup="import torch\nfrom torch import nn\n",
     checks=tuple(map(_visible, TRAPS)),
     hints=(
         "Which question does each program ask about its input? A trace asks it once, of the example.",

@@ -176,17 +176,12 @@ def differentiable(draw: Draw) -> list[Body]:
     return [(alone(draw), Node("prim::DifferentiableGraph", inside=(group(draw), alone(draw))), group(draw))]
 
 
-SETUP = """\
-import torch
-from course_lib.capture.script_graphs import graph_of
-"""
-
 EXERCISE = Exercise(
     title="Every fusion group",
     kind=Kind.VALUE,
     entry_point="fused_groups",
     points=10,
-    setup=SETUP,
+    setup="import torch\nfrom course_lib.capture.script_graphs import graph_of\n",
     masked=("course_lib.capture.fusion_groups",),  # it finds them
     wall_s=20,
     checks=(

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from autograder.exercises.setup_lines import NN
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, disproves
@@ -116,7 +117,7 @@ EXERCISE = Exercise(
     kind=Kind.COUNTEREXAMPLE,
     entry_point="break_attention",
     points=4,
-    setup="import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    setup=NN,
     masked=("course_lib.models",),
     wall_s=60,
     checks=(
