@@ -36,11 +36,7 @@ def shared(
 
 
 EQUAL = [
-    shared(
-        "torch.exp(x + y) * torch.sigmoid(x + y)",
-        lambda x, y: torch.exp(x + y) * torch.sigmoid(x + y),
-        4,
-    ),
+    shared("torch.exp(x + y) * torch.sigmoid(x + y)", lambda x, y: torch.exp(x + y) * torch.sigmoid(x + y), 4),
     shared(
         "x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y",
         lambda x, y: x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y,

@@ -28,16 +28,10 @@ ARGUMENTS = [
         4,
     ),
     shared(
-        "x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4]",
-        lambda x, y: x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4],
-        6,
+        "x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4]", lambda x, y: x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4], 6
     ),
     shared("(x - y) * (y - x) + (x - y)", lambda x, y: (x - y) * (y - x) + (x - y), 4),
-    shared(
-        "torch.sin(x) * torch.cos(x) + torch.sin(x)",
-        lambda x, y: torch.sin(x) * torch.cos(x) + torch.sin(x),
-        4,
-    ),
+    shared("torch.sin(x) * torch.cos(x) + torch.sin(x)", lambda x, y: torch.sin(x) * torch.cos(x) + torch.sin(x), 4),
     shared("stack, permute and sum over two dimensions, twice", _deep, 7),
     shared(
         "torch.clamp(x, min=-1, max=1) * torch.clamp(x, max=1, min=-1)",
@@ -145,10 +139,7 @@ HIDDEN = HiddenPart(
         Check("parameters and layers", "modules", 0.4, rewritten(MODULES)),
         Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES)),
     ),
-    controls=(
-        ANSWERS.reference(8),
-        ANSWERS.file("compares texts", 5, below=True),
-    ),
+    controls=(ANSWERS.reference(8), ANSWERS.file("compares texts", 5, below=True)),
     right_here=NO_OPERATORS,
     equivalent={
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",

@@ -152,10 +152,7 @@ HIDDEN = HiddenPart(
         Check("what is written to is no constant", "constants", 0.8, rewritten(CHANGING)),
         Check("constants in other forms", "constants", 0.5, rewritten(FORMS)),
     ),
-    controls=(
-        ANSWERS.reference(8),
-        ANSWERS.file("torch's own dead code elimination", 1.6),
-    ),
+    controls=(ANSWERS.reference(8), ANSWERS.file("torch's own dead code elimination", 1.6)),
     right_here=NO_OPERATORS,
     equivalent={
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
