@@ -45,18 +45,14 @@ def _statistics_as_constants(
     return inner * kept, (inner * kept).sum(0), inner, (grad * normed).sum(0), grad.sum(0)
 
 
-def _without_mask(
-    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
-) -> Sequence[Tensor]:
-    right = truth(grad, x, bias, residual, kept, weight)
+def _without_mask(*args: Tensor) -> Sequence[Tensor]:
+    right = truth(*args)
     return right[2], right[2].sum(0), *right[2:]
 
 
-def _not_summed(
-    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
-) -> Sequence[Tensor]:
-    right = truth(grad, x, bias, residual, kept, weight)
-    return right[0], right[0], right[2], grad * _centred(x, bias, residual, kept)[0], grad
+def _not_summed(grad: Tensor, *args: Tensor) -> Sequence[Tensor]:
+    right = truth(grad, *args)
+    return right[0], right[0], right[2], grad * _centred(*args[:4])[0], grad
 
 
 KNOWN: tuple[tuple[Formula, str], ...] = (

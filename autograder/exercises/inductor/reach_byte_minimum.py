@@ -48,22 +48,6 @@ def scores(q: Tensor, k: Tensor) -> Tensor:
 Sizes = tuple[int, ...]
 
 
-def _soften_inputs(draw: Draw, *sizes: int) -> tuple[Tensor, ...]:
-    return draw.normal(*sizes), torch.tensor(draw.choice((0.3, 0.5, 2.0)))
-
-
-def _mix_inputs(draw: Draw, rows: int, left: int, right: int) -> tuple[Tensor, ...]:
-    return draw.normal(rows, left), draw.normal(rows, right), draw.normal(left + right, 2)
-
-
-def _shares_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
-    return (draw.normal(rows, width).abs() + 0.5,)  # of one sign: no total is near zero
-
-
-def _scores_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
-    return draw.normal(rows, width, dtype=torch.float16), draw.normal(4, width, dtype=torch.float16)
-
-
 @dataclass(frozen=True)
 class Wasteful:
     """One function that moves too much: what it means, what to try it on, and what people get wrong."""
@@ -78,7 +62,7 @@ class Wasteful:
 FUNCTIONS = {
     "soften": Wasteful(
         soften,
-        _soften_inputs,
+        lambda draw, *sizes: (draw.normal(*sizes), torch.tensor(draw.choice((0.3, 0.5, 2.0)))),
         ("the output",),
         (
             Misconception(
@@ -97,7 +81,11 @@ FUNCTIONS = {
     ),
     "mix": Wasteful(
         mix,
-        _mix_inputs,
+        lambda draw, rows, left, right: (
+            draw.normal(rows, left),
+            draw.normal(rows, right),
+            draw.normal(left + right, 2),
+        ),
         ("the product",),
         (
             Misconception(
@@ -118,7 +106,7 @@ FUNCTIONS = {
     ),
     "shares": Wasteful(
         shares,
-        _shares_inputs,
+        lambda draw, rows, width: (draw.normal(rows, width).abs() + 0.5,),  # of one sign: no total is near zero
         ("the shares",),
         (
             Misconception(
@@ -143,7 +131,10 @@ FUNCTIONS = {
     ),
     "scores": Wasteful(
         scores,
-        _scores_inputs,
+        lambda draw, rows, width: (
+            draw.normal(rows, width, dtype=torch.float16),
+            draw.normal(4, width, dtype=torch.float16),
+        ),
         ("the scores",),
         (
             Misconception(lambda q, k: q @ k.t(), "The scale is gone; it is one over the root of the width."),

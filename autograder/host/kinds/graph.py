@@ -109,12 +109,12 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
     found, wanted, name = artifact.count(operator), program.program.fused, program.program.name
     if found < wanted:
         raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {_times(found)}; expected {_times(wanted)}."
+            f"In the program {name} the result calls {operator} {times(found)}; expected {times(wanted)}."
         )
     if found > (program.program.at_most or wanted):
         reason = f" {program.program.reason}" if program.program.reason else ""
         raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {_times(found)}; {_times(wanted)} is right.{reason}"
+            f"In the program {name} the result calls {operator} {times(found)}; {times(wanted)} is right.{reason}"
         )
     _require_fewer_calls(artifact, program)
     if not program.program.folds:
@@ -213,5 +213,6 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
     return run
 
 
-def _times(count: int) -> str:
+def times(count: int) -> str:
+    """Return a number of calls in words: never, once, twice, 3 times."""
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -16,7 +16,7 @@ from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artif
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
-from autograder.host.kinds.graph import GraphAnswer, require_equal
+from autograder.host.kinds.graph import GraphAnswer, require_equal, times
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.protocol.requests.schedule import Schedule
@@ -169,7 +169,7 @@ def _require_counts(artifact: Artifact, model: Scheduled) -> None:
         if found != expected:
             why = model.says.get(target, {}).get(found) or model.reason
             raise CheckFailedError(
-                f"In the model {model.name} the result calls {target} {_times(found)}; expected {_times(expected)}."
+                f"In the model {model.name} the result calls {target} {times(found)}; expected {times(expected)}."
                 + (f" {why}" if why else "")
             )
     for target, literals in model.literals.items():
@@ -195,7 +195,3 @@ def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
 
 def _numbers(node: Mapping[str, Any]) -> list[Any]:
     return [value for value in (*node["args"], *node["kwargs"].values()) if type(value) in (bool, int, float)]
-
-
-def _times(count: int) -> str:
-    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
