@@ -105,8 +105,7 @@ BELIEFS = (
 
 def products(draw: Draw) -> list[Asked]:
     """Return graphs without views."""
-    graphs = [mixed(draw, views=False) for _ in range(3)]
-    return [g.asked(At(len(g.steps) - 1), "products and pointwise steps") for g in graphs]
+    return [mixed(draw, views=False).asked_whole("products and pointwise steps") for _ in range(3)]
 
 
 def residuals(draw: Draw) -> list[Asked]:

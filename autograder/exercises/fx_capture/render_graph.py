@@ -56,8 +56,7 @@ BELIEFS = (
 
 def simple(draw: Draw) -> list[Asked]:
     """Return graphs whose calls have nodes as their only arguments, or numbers behind them."""
-    graphs = [mixed(draw) for _ in range(2)]
-    return [g.asked(At(len(g.steps) - 1), "a small graph") for g in graphs]
+    return [mixed(draw).asked_whole("a small graph") for _ in range(2)]
 
 
 def keywords(draw: Draw) -> list[Asked]:

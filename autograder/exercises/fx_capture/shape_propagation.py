@@ -55,8 +55,7 @@ BELIEFS = (
 
 def plain(draw: Draw) -> list[Asked]:
     """Return two graphs in which every node gives one tensor."""
-    graphs = [mixed(draw) for _ in range(2)]
-    return [g.asked(At(len(g.steps) - 1), "a graph of tensors") for g in graphs]
+    return [mixed(draw).asked_whole("a graph of tensors") for _ in range(2)]
 
 
 def several(draw: Draw) -> list[Asked]:

@@ -12,7 +12,7 @@ from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.archive import ArchiveAnswer, groups, outside
-from autograder.host.kinds.callable import Case, Reply
+from autograder.host.kinds.callable import Case, Reply, as_tuple
 from autograder.host.kinds.misconceptions import Misconception, explained
 
 Run = Callable[[ArchiveAnswer, Draw], None]
@@ -120,15 +120,11 @@ def agrees(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
 
 def _require(outputs: tuple[Tensor, ...], case: Case, reference: Callable[..., Any], names: Sequence[str]) -> None:
     eagers, truths = reference(*case.args), reference(*[a.double() for a in case.args])
-    pairs = zip(_several(truths), _several(eagers), strict=True)
+    pairs = zip(as_tuple(truths), as_tuple(eagers), strict=True)
     if len(outputs) != len(names):
         raise CheckFailedError(f"it returned {len(outputs)} tensors; expected {len(names)}: {', '.join(names)}.")
     for actual, (truth, eager), what in zip(outputs, pairs, names, strict=True):
         comparison.require_close(actual, truth, eager, what, case.where)
-
-
-def _several(result: Any) -> tuple[Tensor, ...]:
-    return result if isinstance(result, tuple) else (result,)
 
 
 def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:

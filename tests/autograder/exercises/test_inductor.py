@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from autograder.exercises.inductor.predict_kernels import counted, random_chain
-from autograder.exercises.programs.generated_code import loops_of, random_text
+from autograder.exercises.inductor.read_generated_code import loops_of, random_text
 from autograder.host.draw import Draw
 from course_lib.models.chains import LINES
 from tests.autograder.exercises.judged import judged, reference, said
