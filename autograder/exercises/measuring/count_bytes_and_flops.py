@@ -149,9 +149,8 @@ EXERCISE = Exercise(
         "from torch.utils._pytree import tree_leaves\n"
         "from course_lib.models import program_from_steps\n"
     ),
-    masked=tuple(
-        f"course_lib.{p}" for p in ("graph", "profiling", "fusion", "schedule", "backends", "machine")
-    ),  # count
+    # they count
+    masked=tuple(f"course_lib.{p}" for p in ("graph", "profiling", "fusion", "schedule", "backends", "machine")),
     wall_s=30,
     hints=(
         "Print, in a mode of your own, each operator with the shapes of what it reads and writes. Which of them write "
