@@ -12,7 +12,6 @@ from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
 Step = dict[str, Any]
-Programs = Callable[[Draw], list[list[Step]]]
 
 WHOLE = ("compute", "size_if", "append")
 BREAKING = ("print", "log", "item", "value_if")
@@ -108,7 +107,7 @@ MISCONCEPTIONS = (
 )
 
 
-def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
+def predicts(part: str, programs: Callable[[Draw], list[list[Step]]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entry `part` is right for every program; `part` is "graphs" or "sizes"."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:

@@ -16,7 +16,6 @@ from course_lib.graph.generated_code import CompiledCost, lowered
 from course_lib.models.chains import LINES, inputs_of, program_of
 
 Chain = list[str]
-Programs = Callable[[Draw], list[Chain]]
 CALLS = ("product", "sort")
 FREE = ("keep", "transpose")
 SUMS = ("bias", "residual")
@@ -102,7 +101,7 @@ def _thought(found: dict[str, Any], steps: Chain) -> str:
     return explained_value(found["kernels"], steps, (REDUCTION_CALLED,) * called + MISCONCEPTIONS)
 
 
-def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
+def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entry `part`, "kernels" or "calls", is what Inductor says, for every program."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:

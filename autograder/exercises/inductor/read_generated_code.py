@@ -96,7 +96,6 @@ def _masked(block: str) -> list[str]:
 
 
 PARTS = ("sizes", "reads", "writes", "functions", "reductions", "masked")
-Texts = Callable[[Draw], list[str]]
 
 
 def _of_each(text: str, find: Callable[[str], Any]) -> list[Any]:
@@ -160,7 +159,7 @@ def _paired(text: str) -> list[tuple[dict[str, Any], str]]:
     return list(zip(loops_of(text), _of_each(text, str), strict=True))
 
 
-def reads_right(parts: Sequence[str], texts: Texts) -> Callable[[ValueAnswer, Draw], None]:
+def reads_right(parts: Sequence[str], texts: Callable[[Draw], list[str]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entries `parts` are right for every block of every text."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:

@@ -104,10 +104,8 @@ MISCONCEPTIONS = (
     Misconception(_never_stops, "An operation whose name ends with ! raises: nothing after it in its part runs."),
 )
 
-Programs = Callable[[Draw], list[Part]]
 
-
-def logs(programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
+def logs(programs: Callable[[Draw], list[Part]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's log of fresh programs is what a run with ranges gives."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:

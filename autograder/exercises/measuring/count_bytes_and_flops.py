@@ -95,10 +95,7 @@ def chains(draw: Draw) -> Iterator[Question]:
         yield Question("a masked linear layer", ((m, k), (k, n), (n,), (m, n)), steps, 4 * moved, 2 * m * k * n)
 
 
-Questions = Callable[[Draw], Iterator[Question]]
-
-
-def counts(questions: Questions, *keys: str) -> Callable[[ValueAnswer, Draw], None]:
+def counts(questions: Callable[[Draw], Iterator[Question]], *keys: str) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's counts called `keys` are exact for all questions."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:

@@ -18,8 +18,6 @@ from course_lib.doctor import Report, doctor
 NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")
 """Findings that are the same in a worker as in the host: versions, not threads or room on the disk."""
 
-Questions = Callable[[Draw], list[list[str]]]
-
 
 @functools.cache
 def report() -> Report:
@@ -44,7 +42,7 @@ MISCONCEPTIONS = (
 )
 
 
-def reports(questions: Questions) -> Callable[[ValueAnswer, Draw], None]:
+def reports(questions: Callable[[Draw], list[list[str]]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer says of fresh lists of names what the host's own doctor found."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
