@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, Values, disproves
@@ -118,18 +117,12 @@ def _visible(name: str) -> Check:
     return Check(f"`{name}` is exposed", name, 1.6, disproves(limits([name], 2, 4)))
 
 
-SETUP = """\
-import torch
-from torch import nn
-"""
-
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Expose a trace",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="expose",
     points=8,
-    setup=SETUP,
+    setup="import torch\nfrom torch import nn\n",
     checks=tuple(map(_visible, TRAPS)),
     hints=(
         "Which question does each program ask about its input? A trace asks it once, of the example.",

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import NN
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, Values, disproves
@@ -112,12 +112,11 @@ def _back(draw: Draw) -> Sequence[Trial]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Break attention without a sound",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="break_attention",
     points=4,
-    setup="import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    setup=NN,
     masked=("course_lib.models",),
     wall_s=60,
     checks=(

@@ -74,7 +74,7 @@ class ScheduleAnswer(GraphAnswer):
 Run = Callable[[ScheduleAnswer, Draw], None]
 
 
-def schedules(models: Sequence[Scheduled], *, gradients: bool = False, together: bool = False) -> Run:
+def schedules(*models: Scheduled, gradients: bool = False, together: bool = False) -> Run:
     """Return a check that each model is left with the right calls and computes what it did.
 
     Its points are shared equally. With `together` there are points only if all are right, as for a model
