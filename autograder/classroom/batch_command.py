@@ -138,7 +138,7 @@ def _engine(options: argparse.Namespace, course: "Course") -> Iterator[Engine]:
 
 
 def _cluster(options: argparse.Namespace) -> AbstractContextManager["Client"]:
-    from autograder.classroom.batch.dask_clusters import connected, local_cluster, slurm_cluster
+    from autograder.classroom.batch.dask_engine import connected, local_cluster, slurm_cluster
 
     if options.engine == "slurm":
         return slurm_cluster(options.slots or 1)

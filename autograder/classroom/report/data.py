@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from autograder.classroom.report.environment import Environment
-from autograder.classroom.report.summary import ClassSummary
+from autograder.classroom.report.summary import ClassSummary, Environment
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"

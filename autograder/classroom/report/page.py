@@ -5,12 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from autograder.classroom.report.attention import URGENCY_WORDS
-from autograder.classroom.report.environment import Environment
-from autograder.classroom.report.summary import Check, ClassSummary, Exercise, Student
+from autograder.classroom.report.summary import Check, ClassSummary, Environment, Exercise, Student
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report.exercise_html import exercise_html
-from autograder.host.report.markup import Html, element, joined
-from autograder.host.report.safe_text import escaped, one_line
+from autograder.host.report.safe_text import Html, element, escaped, joined, one_line
 from autograder.host.report.wording import discrimination_word, marks, number, percent, status_word
 
 # in case a string was not escaped: the page may load nothing and run no script

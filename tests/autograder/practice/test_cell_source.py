@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from autograder.practice.cell_source import cell_source, require_gradable
 from autograder.practice.errors import NoSourceError, NotGradableError
+from autograder.practice.visible_checks import cell_source, require_gradable
 
 CELL = """\
 import functools
