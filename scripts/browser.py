@@ -58,7 +58,7 @@ class Browser:
         return answer.get("result", {}).get("value")
 
     async def open(self, address: str, is_there: str) -> float:
-        """Open ``address`` and return the seconds until the expression ``is_there`` holds in the loaded page."""
+        """Open `address` and return the seconds until the expression `is_there` holds in the loaded page."""
         await self.ask("Page.navigate", url="about:blank")
         started = time.monotonic()
         await self.ask("Page.navigate", url=address)
@@ -72,7 +72,7 @@ class Browser:
 
 @asynccontextmanager
 async def browser(profile: Path) -> AsyncIterator[Browser]:
-    """Start Chromium with an empty ``profile``; raises `NoBrowserError` where there is none."""
+    """Start Chromium with an empty `profile`; raises `NoBrowserError` where there is none."""
     program = find()
     # no sandbox of its own: as root it has none, and it opens pages of ours only
     command = [program, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
@@ -104,9 +104,9 @@ _OPEN = ("--IdentityProvider.token=", "--ServerApp.password=", "--allow-root", "
 def jupyter_server(
     application: str, folder: Path, environment: Mapping[str, str], log: Path, *, options: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Start ``jupyter APPLICATION`` in ``folder`` on a free port, and end it; yields its address once it answers.
+    """Start `jupyter APPLICATION` in `folder` on a free port, and end it; yields its address once it answers.
 
-    What it prints goes to ``log``. Raises `TimeoutError` with the last of that if it does not answer.
+    What it prints goes to `log`. Raises `TimeoutError` with the last of that if it does not answer.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

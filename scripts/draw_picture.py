@@ -5,8 +5,6 @@
 Both graphs are captured and fused by the library as it is; the launches and bytes are those that `cost` counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path

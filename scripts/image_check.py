@@ -5,8 +5,6 @@ since they come from the package index.
 Exit status: 0 nothing found, 1 something leaked, 2 the fingerprints cannot tell.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ Without an extra: the package's own dependencies. With extras: those of the pack
 Standard library only, because it runs before anything is installed.
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from pathlib import Path

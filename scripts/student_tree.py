@@ -5,8 +5,6 @@ FOLDER/notebooks          the released notebooks, without solutions
 FOLDER/fingerprints.json  lines that stand only in solutions and hidden cases, for scripts/image_check.py
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ A fingerprint is a long line of a solution or hidden case, or two lines in a row
 lines (`return x`, an import, a signature, a comment) prove nothing alone and are left out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Type a command of this environment without waiting for its imports: in a fork of this process.
 
 What this process has imported, the fork has too; everything else is the command's own: process, folder, environment,
-output, exit status. It begins as the installed script or ``python -m`` begins.
+output, exit status. It begins as the installed script or `python -m` begins.
 """
 
 import multiprocessing
@@ -32,7 +32,7 @@ class Forked:
 
 
 def fork_command(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Forked:
-    """Start ``command``, a Python script with its arguments or ``-m`` and a module, in ``folder``."""
+    """Start `command`, a Python script with its arguments or `-m` and a module, in `folder`."""
     reading, writing = os.pipe()
     forked = multiprocessing.get_context("fork")
     process = forked.Process(target=become, args=(list(command), folder, dict(environment), writing))
@@ -42,7 +42,7 @@ def fork_command(command: Sequence[str], folder: Path, environment: Mapping[str,
 
 
 def become(command: list[str], folder: Path, environment: Mapping[str, str], output: int) -> None:
-    """Be that command from now on, in a process that was forked for it, and print to the descriptor ``output``."""
+    """Be that command from now on, in a process that was forked for it, and print to the descriptor `output`."""
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
     os.close(output)

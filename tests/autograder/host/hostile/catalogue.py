@@ -74,7 +74,7 @@ class Attack:
 
 
 def read(path: Path) -> Attack:
-    """Read one file; raises ``ValueError`` if its docstring has another form."""
+    """Read one file; raises `ValueError` if its docstring has another form."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     found = _FORM.fullmatch(docstring)
     if not found:

@@ -111,7 +111,7 @@ def unprotected(attack: Attack, question: dict[str, Any], folder: Path) -> str:
 
 
 def gained(attacks: Sequence[Attack], sandbox: Sandbox, question: dict[str, Any]) -> dict[str, str]:
-    """What each attack gains in a worker of ``sandbox``; those that do no harm to their worker share one."""
+    """What each attack gains in a worker of `sandbox`; those that do no harm to their worker share one."""
     found = {}
     shared = _session(sandbox, 60.0)
     for attack in attacks:
