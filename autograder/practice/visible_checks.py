@@ -146,8 +146,9 @@ def cell_source(answer: object) -> str:
     """
     code = _code_of(answer)
     if code is None:
+        given = "None" if answer is None else f"an object of type {type(answer).__name__}"
         raise NoSourceError(
-            f"check needs the function you wrote, without brackets; it was given {_described(answer)}. "
+            f"check needs the function you wrote, without brackets; it was given {given}. "
             'Write check("exercise_id", your_function).'
         )
     source = "".join(linecache.getlines(code.co_filename))
@@ -188,7 +189,3 @@ def _code_of(answer: object) -> CodeType | None:
     answer = inspect.unwrap(answer) if callable(answer) else answer
     code: Any = getattr(answer, "__code__", None)
     return code if isinstance(code, CodeType) else None
-
-
-def _described(answer: object) -> str:
-    return "None" if answer is None else f"an object of type {type(answer).__name__}"

@@ -88,8 +88,9 @@ def _heading(record: ExerciseRecord) -> Html:
 
 def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
     rows = [_check(check, record) for check in record.checks if show_hidden or not check.hidden]
-    if not show_hidden:
-        rows += [_hidden(group, record.status) for group in hidden_categories(record.checks)]
+    for group in hidden_categories(record.checks) if not show_hidden else ():
+        label = joined(group.category, element("span", " · hidden check", style=_QUIET))
+        rows.append(_row(group, label, record.status))
     if not rows:
         return Html()
     return element("table", *rows, style=_TABLE)
@@ -99,11 +100,6 @@ def _check(check: CheckRecord, record: ExerciseRecord) -> Html:
     kind = element("span", f" · hidden, {check.category}", style=_QUIET) if check.hidden else ""
     message = element("div", coded(check.message), style=_WRAPPED) if check.message not in ("", record.message) else ""
     return _row(check, joined(coded(check.name), kind, message), record.status)
-
-
-def _hidden(group: HiddenCategory, exercise: ExerciseStatus) -> Html:
-    label = joined(group.category, element("span", " · hidden check", style=_QUIET))
-    return _row(group, label, exercise)
 
 
 def _row(check: CheckRecord | HiddenCategory, label: Html, exercise: ExerciseStatus) -> Html:
