@@ -89,10 +89,6 @@ def _verdict(differences: Sequence[str]) -> str:
     return f"{len(differences)} differences" if differences else "every mark is as stated"
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 @dataclass(frozen=True)
 class DemoResult:
     """The result of a demonstration."""
@@ -162,3 +158,7 @@ def _prepare(course: Course, members: Sequence[Member], work: Path, chosen: Sequ
 
 def _say(sentence: str) -> None:
     print(f"==> {sentence}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
