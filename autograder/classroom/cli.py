@@ -17,6 +17,7 @@ from rich.console import Console
 from autograder.classroom.batch import stage
 from autograder.classroom.batch_command import add_batch, add_sandbox, open_chosen
 from autograder.classroom.hand_in import grade_answers
+from autograder.classroom.new_exercise import MISTAKES, write_exercise
 from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
 from autograder.exercises import all_exercises, find
@@ -77,6 +78,10 @@ def _add_questions(commands: Any) -> None:
     quality.add_argument("--slots", type=int, default=len(os.sched_getaffinity(0)), help="judge so many at a time")
     quality.add_argument("--json", action="store_true")
     quality.set_defaults(run=_quality)
+    new = commands.add_parser("new-exercise", help="write a trivial exercise into this checkout, to be edited")
+    new.add_argument("exercise", metavar="NN_NAME", help="the lesson and a name, as 04_count_nodes")
+    new.add_argument("--kind", choices=MISTAKES, default="value", help="the kind of answer that it begins with")
+    new.set_defaults(run=_new_exercise)
     commands.add_parser("sandbox", help="which isolation this machine has, and what was probed").set_defaults(
         run=_sandbox
     )
@@ -190,6 +195,13 @@ def _quality(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     print(quality_json(surveyed) if options.json else quality_text(surveyed))
     return DIFFERENT if failing(surveyed) else DONE
+
+
+def _new_exercise(options: argparse.Namespace) -> int:
+    written = write_exercise(options.exercise, options.kind)
+    print("Written:", *(f"    {path}" for path in written), sep="\n")
+    print("Each TODO in them says what to edit. The notebook's first cell and its summary may count the exercises.")
+    return DONE
 
 
 def _sandbox(_: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Compare an output with its reference by the error rule of `course_lib.fusion.error_rule`; messages are for students.
+"""Compare an output with its reference by the error rule of `course_lib.verify.error_rule`; messages are for students.
 
 An output has to be as exact as eager PyTorch at the same precision: a sum in another order passes, one precision lower
 fails.

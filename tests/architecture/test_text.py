@@ -1,11 +1,12 @@
 """What no tracked file may say: a path of somebody's machine, or how the project came about."""
 
+import ast
 import json
 import re
 
 import pytest
 
-from tests.architecture.source_tree import ROOT, tracked_files
+from tests.architecture.source_tree import CODE, ROOT, python_files, tracked_files
 
 # Written so that no pattern matches itself.
 FORBIDDEN = {
@@ -15,6 +16,7 @@ FORBIDDEN = {
     "the number of an issue": re.compile(r"\b[Ii]ssue #?\d"),
 }
 BINARY = {".png", ".ico", ".pt", ".pyc"}
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 LICENCES = {"LICENSE", "LICENSE-notebooks"}
 
 
@@ -33,6 +35,24 @@ def test_no_file_names_a_machine_or_the_projects_making():
     found = {name: forbidden_texts((ROOT / name).read_text(encoding="utf-8", errors="replace")) for name in names}
 
     assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+def other_style(source: str) -> list[str]:
+    """Return which rules of style a Python file breaks that ruff cannot check."""
+    docstrings = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(source)) if isinstance(node, DOCUMENTED)]
+    found = ["double backticks in a docstring"] if any("``" in text for text in docstrings) else []
+    return found + (["from __future__"] if re.search(r"^from __future__ import", source, re.MULTILINE) else [])
+
+
+def test_python_files_are_written_in_one_style():
+    found = {str(path.relative_to(ROOT)): other_style(path.read_text(encoding="utf-8")) for path in python_files(*CODE)}
+
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+def test_the_check_sees_another_style():
+    assert other_style('def f():\n    """Return ``x``."""\n') == ["double backticks in a docstring"]
+    assert other_style("from __future__ import annotations\n") == ["from __future__"]
 
 
 def test_notebooks_are_kept_without_outputs():

@@ -1,7 +1,5 @@
 """The benchmark of the sandbox: its arithmetic, and one quick series of the strongest level."""
 
-from __future__ import annotations
-
 from autograder.host.sandbox import open_sandbox
 from benchmarks.sandbox_overhead import Series, machine, measure
 

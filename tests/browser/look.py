@@ -9,8 +9,6 @@ of the page's own scripts. What only an eye can see is in the pictures. Exit sta
 2 there is no Chromium.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -59,7 +57,7 @@ def names_of_notebooks() -> list[str]:
 
 
 def look(folder: Path, names: Sequence[str], *, dark: bool, width: int) -> dict[str, list[Finding]]:
-    """Release and look at the notebooks ``names``, one after the other; returns the findings of each."""
+    """Release and look at the notebooks `names`, one after the other; returns the findings of each."""
     found = {}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as student:
         release(Path(student), names)

@@ -1,7 +1,5 @@
 """One notebook in JupyterLab in Chromium: run it, answer in it, scroll through it, note what a reader trips over."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import itertools
@@ -36,13 +34,13 @@ class Finding:
 
 
 class NotebookPage:
-    """The notebook that is open in ``tab``."""
+    """The notebook that is open in `tab`."""
 
     def __init__(self, tab: Browser) -> None:
         self._tab = tab
 
     async def open(self, address: str, *, width: int, height: int) -> None:
-        """Open ``address``, of JupyterLab with a notebook in it, and wait until its kernel is idle."""
+        """Open `address`, of JupyterLab with a notebook in it, and wait until its kernel is idle."""
         for domain in ("Runtime", "Log"):
             await self._tab.ask(f"{domain}.enable")
         await self._tab.ask(
@@ -57,7 +55,7 @@ class NotebookPage:
         await self._do("looking.start('notebook:run-all-cells')")
 
     async def answer(self, cell: str, text: str) -> list[Finding]:
-        """Write ``text`` into the answer's cell and run it, the try below it and the check; return what went wrong."""
+        """Write `text` into the answer's cell and run it, the try below it and the check; return what went wrong."""
         ids = await self._value("looking.cells.map(cell => cell.model.id)")
         at = ids.index(cell)
         await self._value(f"looking.write({json.dumps(cell)}, {json.dumps(text)})")
@@ -73,7 +71,7 @@ class NotebookPage:
         return found
 
     async def scroll_through(self, folder: Path) -> list[Finding]:
-        """Take a picture of every screenful into ``folder``, and return what cannot be read there."""
+        """Take a picture of every screenful into `folder`, and return what cannot be read there."""
         found: set[Finding] = set()
         step = await self._value("looking.scrolled.clientHeight") - OVERLAP_PX
         for screen in itertools.count():
@@ -86,7 +84,7 @@ class NotebookPage:
         return sorted(found)
 
     async def picture(self, path: Path, *, of_cell: str = "", whole: bool = False) -> None:
-        """Write a picture of the notebook, scrolled to a cell if one is named, or of the ``whole`` page."""
+        """Write a picture of the notebook, scrolled to a cell if one is named, or of the `whole` page."""
         if of_cell:
             await self._value(f"looking.show({json.dumps(of_cell)})")
             await asyncio.sleep(SETTLE_S)
@@ -96,7 +94,7 @@ class NotebookPage:
         path.write_bytes(base64.b64decode(taken["data"]))
 
     async def outputs(self) -> list[dict[str, Any]]:
-        """What the cells printed: ``cell``, ``kind``, ``lines`` and the beginning as ``text``."""
+        """What the cells printed: `cell`, `kind`, `lines` and the beginning as `text`."""
         return list(await self._value("looking.outputs()"))
 
     async def printed_problems(self) -> list[Finding]:
@@ -131,7 +129,7 @@ class NotebookPage:
         return found
 
     async def _do(self, expression: str) -> None:
-        """Start something that ends by writing ``window.looked``, and wait for it and for the kernel."""
+        """Start something that ends by writing `window.looked`, and wait for it and for the kernel."""
         await self._value(expression)
         await self._until("window.looked !== '' && looking.idle()")
         outcome = await self._value("window.looked")

@@ -1,7 +1,5 @@
 """JupyterLab as a student has it: released notebooks, the code without hidden cases, a home where nothing is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -18,7 +16,7 @@ THEMES = "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-set
 
 
 def release(folder: Path, names: Sequence[str]) -> None:
-    """Fill ``folder`` as the student image is filled; raises `CalledProcessError` if the release is refused."""
+    """Fill `folder` as the student image is filled; raises `CalledProcessError` if the release is refused."""
     command = [sys.executable, "-m", "autograder", "release", *names]
     subprocess.run(command, cwd=ROOT, env={**os.environ, "COURSE_WORK": str(folder / "work")}, check=True)
     (folder / "work" / "release").rename(folder / "notebooks")
@@ -27,7 +25,7 @@ def release(folder: Path, names: Sequence[str]) -> None:
 
 @contextmanager
 def student_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
-    """Start JupyterLab on what `release` put into ``folder``; yields the server's address."""
+    """Start JupyterLab on what `release` put into `folder`; yields the server's address."""
     settings = folder / "home" / THEMES
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"theme": f"JupyterLab {'Dark' if dark else 'Light'}"}))
@@ -38,7 +36,7 @@ def student_lab(folder: Path, *, dark: bool = False) -> Iterator[str]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The student image's variables, and everything that is remembered inside ``folder``."""
+    """The student image's variables, and everything that is remembered inside `folder`."""
     home = folder / "home"
     return {
         **os.environ,

@@ -1,7 +1,5 @@
 """A released notebook opens, runs and is checked in JupyterLab, and what would annoy a reader is found."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 

@@ -1,7 +1,5 @@
 """Everything in this folder needs a GPU, unless GPU_CHECK_DEVICE says that it is to be tried out on the CPU."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 On a CPU, in a dry run of the GPU check, only small sizes: Triton's interpreter takes its time. Not yet run on CUDA.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 

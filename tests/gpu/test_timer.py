@@ -1,7 +1,5 @@
 """The timer on a GPU: its own check passes, and its clocks agree where they should. Not yet run on CUDA."""
 
-from __future__ import annotations
-
 import os
 
 import torch

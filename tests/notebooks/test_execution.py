@@ -47,7 +47,7 @@ def quiet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: WarmKer
 
 
 def executed(notebook: Any, folder: Path) -> Any:
-    """``notebook`` with outputs; the network is out of reach as far as well-behaved code goes."""
+    """`notebook` with outputs; the network is out of reach as far as well-behaved code goes."""
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
     nbclient.NotebookClient(
         notebook, timeout=LIMIT_S, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
@@ -91,7 +91,7 @@ def checks(notebook: Any) -> Iterator[tuple[str, float, str, str]]:
 
 
 def marks(text: str) -> tuple[float, float]:
-    """Earned and possible points from the first line of a report: ``id: 6 / 6 points``."""
+    """Earned and possible points from the first line of a report: `id: 6 / 6 points`."""
     earned, possible = text.splitlines()[0].split(": ")[1].split(" points")[0].split("/")
     return float(ast.literal_eval(earned.strip())), float(ast.literal_eval(possible.strip()))
 
@@ -101,7 +101,7 @@ def answered_one_by_one(path: Path) -> Any:
 
     Half of the tries, others in each run, come in the end instead, for those who run all cells and answer afterwards.
     That no other cell reads what an exercise binds, so that all of them run with answers as they do without, is proved
-    in ``test_names.py``.
+    in `test_names.py`.
     """
     source, notebook = nbformat.read(path, as_version=4), released(path)
     assert "SOLUTION" not in nbformat.writes(notebook)

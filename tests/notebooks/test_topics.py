@@ -55,7 +55,7 @@ def functions(path: str) -> set[str]:
 
 
 def is_there(test: str) -> bool:
-    """Whether ``test`` is the notebook's own execution, or a file of tests that has the function it names."""
+    """Whether `test` is the notebook's own execution, or a file of tests that has the function it names."""
     path, _, function = test.partition("::")
     found = functions(path)
     return test == OWN_EXECUTION or (function in found if function else any(f.startswith("test_") for f in found))

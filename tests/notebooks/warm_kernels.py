@@ -1,12 +1,10 @@
 """Starts the kernels of all notebooks from one process that has imported what their set-up cells import.
 
-Each kernel is a process of its own that begins as ``python -m ipykernel_launcher`` begins, with its own environment,
+Each kernel is a process of its own that begins as `python -m ipykernel_launcher` begins, with its own environment,
 folder and session; it has only less to import, practice in it has a sandbox that was probed and a zygote to share, and
 Dynamo does not time its guards, which no notebook shows.
 Run as a program, this file is that process: it forks a kernel for every message on its socket, until that is closed.
 """
-
-from __future__ import annotations
 
 import ast
 import atexit
@@ -34,7 +32,7 @@ WORK = ("graphs", "lowering")
 
 
 @contextmanager
-def warm_kernels() -> Iterator[WarmKernels]:
+def warm_kernels() -> "Iterator[WarmKernels]":
     """Start the process that kernels are forked from; what set-up cells import must print nothing."""
     # Left to itself, ipykernel sets the latter before anything can import matplotlib, which then reads it.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
@@ -64,8 +62,8 @@ class WarmKernels:
 
     control: socket.socket
 
-    def launch(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str, **_: object) -> Kernel:
-        """Stand for ``launch_kernel`` of jupyter_client."""
+    def launch(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str, **_: object) -> "Kernel":
+        """Stand for `launch_kernel` of jupyter_client."""
         order = {"command": command, "environment": dict(env), "folder": cwd}
         self.control.send(json.dumps(order).encode())
         number, (pidfd,), _, _ = socket.recv_fds(self.control, 64, 1, socket.MSG_CMSG_CLOEXEC)
@@ -138,7 +136,7 @@ def set_up_imports() -> Iterator[str]:
 
 
 def become_kernel(control: socket.socket, command: list[str], environment: dict[str, str], folder: str) -> None:
-    """Be what ``command``, ``python -m`` with a module and its arguments, would start."""
+    """Be what `command`, `python -m` with a module and its arguments, would start."""
     os.setsid()
     socket.send_fds(control, [str(os.getpid()).encode()], [os.pidfd_open(os.getpid())])
     control.close()

@@ -1,7 +1,5 @@
 """The shell scripts behind make say what is missing in one sentence, and the Makefile explains every target."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One set of versions: pyproject.toml asks, constraints.txt answers, environment.yml repeats, the environment obeys."""
 
-from __future__ import annotations
-
 import functools
 import re
 import subprocess
@@ -25,7 +23,7 @@ FIRST_PART_ENDS = "# Only for the extras triton, lightning, export and cluster"
 
 
 def pins(text: str) -> list[str]:
-    """Return the lines ``name==version`` of a constraints file."""
+    """Return the lines `name==version` of a constraints file."""
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
@@ -126,7 +124,7 @@ def test_every_pin_runs_on_the_oldest_python_we_name():
 
 
 def conflicts(versions: Mapping[str, str], asked: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what distributions ask for and do not find among ``versions``, as `pip check` does in seconds."""
+    """Return what distributions ask for and do not find among `versions`, as `pip check` does in seconds."""
     found = []
     for name, lines in asked.items():
         for requirement in map(Requirement, lines):

@@ -1,6 +1,6 @@
 """Exercise 08.4: choose what forward saves for backward: few bytes, and not too much computed again."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from autograder.host.kinds.value import ValueAnswer
 AGAIN = ("pointwise", "view")
 MARGIN = 1.05  # how far from the cheapest cut an answer may be
 MOST_TRIED = 11  # values of a graph of which all cuts are tried
-Question = dict[str, Any]
+Question = Mapping[str, Any]
 Cut = Callable[[Question], list[str]]  # what an answer is: from rows and price to the names of rows that are saved
 
 

@@ -1,6 +1,6 @@
 """Exercise 08.3: read a joint graph: what is kept from forward for backward, why, and what could be computed again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id
@@ -9,7 +9,7 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 POINTWISE = ("mul", "add", "tanh", "exp", "relu")
 OTHER = ("mm", "sum", "native_dropout")
 
@@ -45,7 +45,7 @@ def _saved(rows: Sequence[Row]) -> list[str]:
     return [r["name"] for r in rows if r["part"] == "forward" and r["name"] in read]
 
 
-def truth(rows: Sequence[Row]) -> dict[str, Any]:
+def truth(rows: Sequence[Row]) -> Mapping[str, Any]:
     """Return the host's own answer."""
     by_name = {r["name"]: r for r in rows}
     saved = _saved(rows)

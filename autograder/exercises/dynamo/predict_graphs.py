@@ -89,7 +89,7 @@ def _short(value: Any) -> str:
 def _straight(draw: Draw) -> list[list[Step]]:
     """Return programs without calls and loops; all kinds of steps occur."""
     every = [{"do": do} for do in ("compute", "print", "log", "value_if", "item", "append", "size_if")]
-    followed = [{"do": do} for do in ("compute", "append", "compute", "size_if", "compute", "print")]
+    followed: list[Step] = [{"do": do} for do in ("compute", "append", "compute", "size_if", "compute", "print")]
     some = [random_steps(draw, n) for n in (2, 3, 4, 5, 6, 7, 8, 9)]
     return [followed, draw.sample(every, len(every)), *some]
 

@@ -1,6 +1,6 @@
 """Exercise 07.4: read guards, and say which call recompiles and why."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id
@@ -9,9 +9,9 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
-Guard = dict[str, Any]
-Call = dict[str, Any]
-Question = dict[str, Any]
+Guard = Mapping[str, Any]
+Call = Mapping[str, Any]
+Question = Mapping[str, Any]
 
 DTYPES = ("float32", "float64", "bfloat16")
 COMPARE: dict[str, Callable[[int, int], bool]] = {
@@ -45,7 +45,7 @@ def _size(side: Any, call: Call) -> int:
     return sizes[dim] if dim < len(sizes) else -1
 
 
-def truth(question: Question) -> dict[str, Any]:
+def truth(question: Question) -> Mapping[str, Any]:
     """Return the host's own answer."""
     failed: list[int] = []
     for number, guards in enumerate(question["entries"]):

@@ -1,6 +1,6 @@
 """Exercise 07.3: programs that recompile for every length, rewritten so that one graph serves all lengths."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -84,7 +84,7 @@ def at_lengths(name: str, lengths: Sequence[int], *, dtype: torch.dtype = torch.
     )
 
 
-def random_sweep(draw: Draw, calls: int) -> dict[str, Any]:
+def random_sweep(draw: Draw, calls: int) -> Mapping[str, Any]:
     """Return shapes of the inputs of some calls, and dimensions that the program loops over, which stay fixed."""
     ranks = [draw.integer(1, 3) for _ in range(draw.integer(1, 3))]
     places = [[i, d] for i, rank in enumerate(ranks) for d in range(rank)]
@@ -97,7 +97,7 @@ def random_sweep(draw: Draw, calls: int) -> dict[str, Any]:
     return {"calls": sweep, "looped": [p for p in places if draw.chance(0.3)]}
 
 
-def plan_truth(question: dict[str, Any]) -> dict[str, Any]:
+def plan_truth(question: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the sizes to make dynamic, and how many graphs the sweep then needs."""
     calls, looped = question["calls"], question["looped"]
     places = [[i, d] for i, sizes in enumerate(calls[0]) for d in range(len(sizes))]

@@ -1,6 +1,6 @@
 """Exercise 04.6: which escape takes a program past what torch.fx cannot see."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id
@@ -9,7 +9,7 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
-Obstacle = dict[str, Any]
+Obstacle = Mapping[str, Any]
 """What stops torch.fx: {"needs": "a value of a tensor" | "the length of a tensor" | "the value of an argument",
 "module": class name or None, "function": function name or None, "argument": name or None, "values": list}.
 
@@ -22,7 +22,7 @@ FUNCTIONS = ("rescale", "pad_rows", "choose", "count_rows")
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"mode": ("fast", "exact"), "steps": (1, 2, 3), "causal": (True, False)}
 
 
-def escape(obstacle: Obstacle) -> dict[str, Any]:
+def escape(obstacle: Obstacle) -> Mapping[str, Any]:
     """Return the smallest escape after which the graph is right for every call."""
     if obstacle["module"]:
         return {"leaf": obstacle["module"]}

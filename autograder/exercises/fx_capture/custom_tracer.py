@@ -1,6 +1,6 @@
 """Exercise 04.2: keep chosen parts whole while tracing the rest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import fx, nn
@@ -47,7 +47,7 @@ BELIEFS = (
 )
 
 
-def models(*options: dict[str, Any]) -> Callable[[Draw], list[Asked]]:
+def models(*options: Mapping[str, Any]) -> Callable[[Draw], list[Asked]]:
     """Return one question for each program; widths are drawn."""
 
     def made(draw: Draw) -> list[Asked]:

@@ -1,6 +1,6 @@
 """Exercise 04.1: read a torch.fx graph given as rows of plain data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id
@@ -9,7 +9,7 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 """One node: {"name": str, "op": one of the six, "target": str, "args": names of the nodes it reads, in order, repeats
 included}.
 """

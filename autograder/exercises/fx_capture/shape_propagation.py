@@ -1,6 +1,6 @@
 """Exercise 04.3: what every node of a graph gives, found by walking it with an Interpreter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -21,12 +21,14 @@ def described(value: Any) -> Any:
     return [described(v) for v in value] if isinstance(value, tuple | list) else value
 
 
-def shapes(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
+def shapes(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
     """Return what each node gives, by its name."""
     return _seen(module, inputs, described)
 
 
-def _seen(module: fx.GraphModule, inputs: tuple[torch.Tensor, ...], describe: Callable[[Any], Any]) -> dict[str, Any]:
+def _seen(
+    module: fx.GraphModule, inputs: tuple[torch.Tensor, ...], describe: Callable[[Any], Any]
+) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
 
     class Seeing(fx.Interpreter):
@@ -39,12 +41,12 @@ def _seen(module: fx.GraphModule, inputs: tuple[torch.Tensor, ...], describe: Ca
     return found
 
 
-def _tensors_only(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
+def _tensors_only(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
     seen = _seen(module, inputs, lambda v: described(v) if isinstance(v, torch.Tensor) else None)
     return {name: value for name, value in seen.items() if value is not None}
 
 
-def _without_output(module: fx.GraphModule, *inputs: torch.Tensor) -> dict[str, Any]:
+def _without_output(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
     return {name: value for name, value in shapes(module, *inputs).items() if name != "output"}
 
 

@@ -1,6 +1,6 @@
 """Exercise 05.7: prove three passes wrong, each by a program that it changes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import fx
@@ -43,7 +43,7 @@ def _accepts(inputs: Inputs) -> str:
     return ""
 
 
-def trial(name: str, explain: Callable[[fx.GraphModule, dict[str, Any]], str], options: dict[str, Any]) -> Trial:
+def trial(name: str, explain: Callable[[fx.GraphModule, Mapping[str, Any]], str], options: Mapping[str, Any]) -> Trial:
     """Return a question about a pass with a mistake, which the question states."""
     return Trial(
         f"{name} with {', '.join(f'{k}={v!r}' for k, v in options.items())}",
@@ -58,7 +58,7 @@ def trial(name: str, explain: Callable[[fx.GraphModule, dict[str, Any]], str], o
     )
 
 
-def _why_dead_code_is_right(program: fx.GraphModule, options: dict[str, Any]) -> str:
+def _why_dead_code_is_right(program: fx.GraphModule, options: Mapping[str, Any]) -> str:
     missing = options["overlooks"]
     calls = [n for n in program.graph.nodes if n.target == missing]
     if not calls:
@@ -68,14 +68,14 @@ def _why_dead_code_is_right(program: fx.GraphModule, options: dict[str, Any]) ->
     return f"{missing} is erased, but nobody reads afterwards what it wrote to, or the numbers hide it."
 
 
-def _why_sharing_is_right(program: fx.GraphModule, options: dict[str, Any]) -> str:
+def _why_sharing_is_right(program: fx.GraphModule, options: Mapping[str, Any]) -> str:
     targets = [n.target for n in program.graph.nodes if n.op in ("call_function", "call_method")]
     if len(set(targets)) == len(targets):
         return "No two calls have the same target: there is nothing to share."
     return f"Two calls have to be equal but for what is overlooked: {options['overlooks']}."
 
 
-def _why_folding_is_right(program: fx.GraphModule, options: dict[str, Any]) -> str:
+def _why_folding_is_right(program: fx.GraphModule, options: Mapping[str, Any]) -> str:
     factors = [a for n in program.graph.nodes for a in n.args if type(a) in (int, float)]
     if not factors or max(factors) <= options["above"]:
         return f"It folds factors above {options['above']}; the program has none."

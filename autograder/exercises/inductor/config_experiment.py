@@ -17,7 +17,7 @@ from autograder.host.kinds.value import ValueAnswer
 from course_lib.models import option_programs, program_from_steps
 
 Programs = Mapping[str, Any]
-Record = dict[str, Any]
+Record = Mapping[str, Any]
 
 # The smallest and the largest setting; True and False where there is none.
 OPTIONS: Mapping[str, tuple[int, int] | None] = {

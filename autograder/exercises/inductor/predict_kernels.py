@@ -1,6 +1,6 @@
 """Exercise 09.1: predict how many kernels Inductor generates for a program, and how many library calls it leaves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id
@@ -72,7 +72,7 @@ MISCONCEPTIONS = (
 )
 
 
-def _thought(found: dict[str, Any], steps: Chain) -> str:
+def _thought(found: Mapping[str, Any], steps: Chain) -> str:
     """Return what explains the number of kernels, or of calls if a reduction was taken for one."""
     called = found.get("calls") != counted(steps)["calls"]
     return explained_value(found["kernels"], steps, (REDUCTION_CALLED,) * called + MISCONCEPTIONS)

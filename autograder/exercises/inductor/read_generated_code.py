@@ -1,7 +1,7 @@
 """Exercise 09.3: read generated code: which loop does what, what is reduced, and what is read under a mask."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id
@@ -72,7 +72,7 @@ MISCONCEPTIONS = {
 }
 
 
-def _paired(text: str) -> list[tuple[dict[str, Any], str]]:
+def _paired(text: str) -> list[tuple[Mapping[str, Any], str]]:
     return list(zip(loops_of(text), _of_each(text, str), strict=True))
 
 

@@ -4,7 +4,7 @@ Questions are programs as data, with random shapes. Their cost is written here a
 the answer has to count while a program runs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class Question:
     wrong: tuple[tuple[int, str], ...] = ()  # other totals of bytes, and what was thought
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Mapping[str, Any]:
         """Return the question as `course_lib.models.program_from_steps` takes it."""
         inputs = [{"shape": list(shape), "dtype": self.dtype} for shape in self.inputs]
         return {"inputs": inputs, "steps": [list(step) for step in self.steps]}

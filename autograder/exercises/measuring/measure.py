@@ -6,7 +6,7 @@ are the host's, so the only way to a right ratio is an order in which the noise 
 
 import platform
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -37,7 +37,7 @@ def order_from(answer: ValueAnswer, programs: list[str], samples: int) -> list[s
     return found
 
 
-def report_from(answer: ValueAnswer, programs: list[str], times: list[list[Any]]) -> dict[str, Any]:
+def report_from(answer: ValueAnswer, programs: list[str], times: list[list[Any]]) -> Mapping[str, Any]:
     """Ask for a report on given times, and check its form."""
     found = answer.ask({"programs": programs, "times": times})
     if not isinstance(found, dict) or not set(KEYS) <= set(found):
@@ -98,7 +98,7 @@ def _other_spreads(times: list[float]) -> dict[float, str]:
     return {value: sentence for value, sentence in said.items() if value}
 
 
-def _require_number(report: dict[str, Any], key: str, name: str, expected: float, wrong: dict[float, str]) -> None:
+def _require_number(report: Mapping[str, Any], key: str, name: str, expected: float, wrong: dict[float, str]) -> None:
     found: Any = report[key].get(name) if isinstance(report[key], dict) else None
     if not _is_number(found) or abs(found - expected) > EXACT * max(abs(expected), 1e-3):
         says = next((s for v, s in wrong.items() if _is_number(found) and abs(found - v) <= EXACT * abs(v)), "")

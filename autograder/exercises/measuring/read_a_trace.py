@@ -3,7 +3,7 @@
 The traces are made here, with names and times drawn afresh; so the answers are known exactly.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +13,8 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
-Event = dict[str, Any]
-Trace = dict[str, Any]
+Event = Mapping[str, Any]
+Trace = Mapping[str, Any]
 
 KERNELS = ("gemm", "gelu", "softmax", "layer_norm", "copy", "add_bias", "reduce")
 RANGES = ("embed", "attention", "feed_forward", "head", "loss", "norms")

@@ -4,7 +4,7 @@ The host lowers its own programs; nothing is compiled.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -68,7 +68,7 @@ def kernel_text(code: str) -> str:
     return text[text.index("{\n") : text.index("''')")]
 
 
-def loops_of(text: str) -> list[dict[str, Any]]:
+def loops_of(text: str) -> list[Mapping[str, Any]]:
     """Return what there is to read in a kernel, a dict for each block."""
     blocks = re.findall(r"^    \{\n(.*?)^    \}$", text, re.MULTILINE | re.DOTALL)
     return [

@@ -11,7 +11,7 @@ import torch
 
 from autograder.host.draw import Draw
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 Tensor = torch.Tensor
 Shape = tuple[int, ...]
 

@@ -4,14 +4,14 @@ A listing is what `course_lib.graph.scheduled(...).data()` gives. Each edge is m
 so that nothing here has to find one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from autograder.host.draw import Draw
 
-Loop = dict[str, Any]
+Loop = Mapping[str, Any]
 Read = tuple[str, str]  # buffer and place
 Edge = tuple[str, str, str]  # producer, consumer, reason
 

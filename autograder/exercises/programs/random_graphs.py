@@ -1,5 +1,6 @@
 """Random graphs for questions about graphs, as steps of `analysis_programs.graph`, with shapes that always fit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ class RandomGraph:
     """A graph that grows step by step; every step has a name that says nothing of what it does."""
 
     draw: Draw
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[Mapping[str, Any]] = field(default_factory=list)
     shapes: list[list[int]] = field(default_factory=list)  # of the inputs
 
     def input(self, *shape: int) -> int:
@@ -27,7 +28,7 @@ class RandomGraph:
         step = {"call": name, "args": [_written(a) for a in args], "kwargs": given}
         return self._add({**step, "name": f"{letter}{len(self.steps)}"})
 
-    def _add(self, step: dict[str, Any]) -> int:
+    def _add(self, step: Mapping[str, Any]) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
 

@@ -3,12 +3,12 @@
 The host's own rules, held against Dynamo itself by a test. For the steps see `course_lib.models.steps`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograder.host.draw import Draw
 
-Step = dict[str, Any]
+Step = Mapping[str, Any]
 
 WHOLE = ("compute", "size_if", "append")
 BREAKING = ("print", "log", "item", "value_if")

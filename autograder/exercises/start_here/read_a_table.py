@@ -1,6 +1,6 @@
 """Exercise 00.2: read the table of a small torch.fx graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from autograder.exercises.lessons import exercise_id
@@ -9,7 +9,7 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 """One line of the table: {"node": str, "op": str, "calls": str, "arguments": str, "users": int}."""
 
 FUNCTIONS = ("relu", "tanh", "neg", "exp")

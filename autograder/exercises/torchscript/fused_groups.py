@@ -1,6 +1,6 @@
 """Exercise 03.5: find every fusion group of an optimised TorchScript graph, wherever it lies."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from autograder.host.kinds.value import ValueAnswer
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup")
 OPERATORS = ("aten::tanh", "aten::exp", "aten::relu", "aten::sigmoid", "aten::neg", "aten::abs")
-Group = dict[str, Any]
+Group = Mapping[str, Any]
 """{"kind": of the group, "operators": kinds of its nodes in order, constants left out}"""
 
 
@@ -58,14 +58,14 @@ def holder(draw: Draw, depth: int, kinds: Sequence[str], which: str) -> Node:
     return Node("prim::DifferentiableGraph", inside=body(draw, depth - 1, kinds))
 
 
-def question(nodes: Body) -> dict[str, Any]:
+def question(nodes: Body) -> Mapping[str, Any]:
     """Return the graph as `course_lib.capture.script_graphs.graph_of` takes it."""
-    held: list[dict[str, Any]] = []
+    held: list[Mapping[str, Any]] = []
     lines, result = _lines(nodes, "%x", "", held, iter(range(10_000)))
     return {"ir": "\n".join(["graph(%x : Tensor, %c : bool):", *lines, f"  return ({result})"]), "held": held}
 
 
-def _lines(nodes: Body, value: str, indent: str, held: list[dict[str, Any]], numbers: Any) -> tuple[list[str], str]:
+def _lines(nodes: Body, value: str, indent: str, held: list[Mapping[str, Any]], numbers: Any) -> tuple[list[str], str]:
     """Return the printed nodes of one block, and the value that the last of them gives."""
     lines = []
     for node in nodes:
@@ -86,7 +86,7 @@ def _lines(nodes: Body, value: str, indent: str, held: list[dict[str, Any]], num
 
 
 def _with_blocks(
-    node: Node, result: str, value: str, indent: str, held: list[dict[str, Any]], numbers: Any
+    node: Node, result: str, value: str, indent: str, held: list[Mapping[str, Any]], numbers: Any
 ) -> list[str]:
     number = next(numbers)
     loop = node.kind == "prim::Loop"

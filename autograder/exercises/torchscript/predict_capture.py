@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 from course_lib.models.small_programs import SMALL_PROGRAMS
 
-Question = dict[str, Any]
+Question = Mapping[str, Any]
 """{"program": its name, "capture": "trace" or "script", "example" and "later": {"rows": int, "sum": int}}"""
 
 OUTCOMES = ("agrees", "differs", "fails")

@@ -1,5 +1,6 @@
 """Hidden checks and controls of exercise 08.4."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import networkx as nx
@@ -17,7 +18,7 @@ from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, HiddenPart
 
 
-def cheapest(question: dict[str, Any]) -> list[str]:
+def cheapest(question: Mapping[str, Any]) -> list[str]:
     """Return the cheapest cut of a graph of any size, as a minimum cut between a source and a sink.
 
     A row's first node on the side of the sink means computed again, its second node there means needed.

@@ -1,5 +1,6 @@
 """Hidden checks and controls of exercise 04.6."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from autograder.exercises.fx_capture.choose_escape import chosen, obstacle
@@ -10,13 +11,13 @@ from autograder.host.exercise import Check, HiddenPart
 NEEDS = ("a value of a tensor", "the length of a tensor", "the value of an argument")
 
 
-def anything(draw: Draw) -> list[dict[str, Any]]:
+def anything(draw: Draw) -> list[Mapping[str, Any]]:
     """Return every place with every need, several times."""
     places = ("module", "function", "forward")
     return [obstacle(draw, where, need, several=s) for where in places for need in NEEDS for s in (False, True)]
 
 
-def switches(draw: Draw) -> list[dict[str, Any]]:
+def switches(draw: Draw) -> list[Mapping[str, Any]]:
     """Return arguments whose one value is False, and lengths in the forward itself."""
     fixed = {"needs": NEEDS[2], "module": None, "function": None, "argument": "causal", "values": [False]}
     return [fixed, obstacle(draw, "forward", NEEDS[1]), obstacle(draw, "forward", NEEDS[2], several=True)]

@@ -1,5 +1,6 @@
 """Hidden checks and controls of exercise 09.5."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from autograder.exercises.hidden.answer_files import Answers
@@ -23,7 +24,7 @@ def _without_effect(answer: ValueAnswer, draw: Draw) -> None:
     """Check that without an effect the hypothesis stays, and the verdict follows the numbers."""
     usual = visible.drawn(draw, 20, 30)
     matrix = {"shape": [draw.integer(20, 60), draw.integer(20, 60)]}
-    plain: dict[str, Any] = {name: {"inputs": [matrix], "steps": [["mul", "%0", 2.0]]} for name in usual}
+    plain: Mapping[str, Any] = {name: {"inputs": [matrix], "steps": [["mul", "%0", 2.0]]} for name in usual}
     record, plan = visible.asked(answer, plain)
     found = visible.repeat(answer, plan, plain)
     visible.require_numbers(record, found)
