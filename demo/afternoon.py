@@ -19,10 +19,9 @@ from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
 from autograder.classroom.roster import import_roster
 from autograder.host.sandbox import Sandbox
-from demo import students
 from demo.class_file import Member
 from demo.generated import FIRST_LMS_ID, generated_class, write_roster
-from demo.hand_in import hand_in
+from demo.hand_in import hand_in, hand_over, upload
 from demo.outcome import differences, feedback_back, read_marks
 
 ROOT = Path(__file__).parents[1]
@@ -74,10 +73,10 @@ def _hand_in_all(course: Course, members: Sequence[Member], homes: Path, assignm
     for member in members:
         if member.kind == "absent" or member.name in by_upload:
             continue
-        students.hand_over(course, homes / member.name, assignment)
+        hand_over(course, homes / member.name, assignment)
     archive = course.journal.parent / "downloaded" / assignment / "archive" / "submissions.zip"
     numbers = {member.name: FIRST_LMS_ID + place for place, member in enumerate(members)}
-    students.upload(archive, [homes / name for name in sorted(by_upload)], assignment, numbers)
+    upload(archive, [homes / name for name in sorted(by_upload)], assignment, numbers)
 
 
 def _zip_collect(assignment: str) -> None:

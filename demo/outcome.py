@@ -7,8 +7,8 @@ from pathlib import Path
 from autograder.classroom.nbgrader.course import Course
 from autograder.exercises import find, of_assignment
 from autograder.host.records import SubmissionRecord
-from demo import students
 from demo.class_file import Member
+from demo.hand_in import can_ask, fetch_feedback
 
 TOLERANCE = 5e-3  # points; marks are stated with two decimals
 
@@ -52,9 +52,9 @@ def feedback_back(
         released = (course.release / assignment / f"{assignment}.ipynb").read_text(encoding="utf-8")
         for member in members:
             home = homes / member.name
-            if not students.can_ask(home, assignment):
+            if not can_ask(home, assignment):
                 continue  # handed in nothing, or another way; then feedback is sent by e-mail
-            pages = students.fetch_feedback(course, home, assignment)
+            pages = fetch_feedback(course, home, assignment)
             count += len(pages)
             known = "\n".join([released, *(part for parts in member.answers.values() for part in parts)])
             found = [fault for page in pages for fault in _faults(page.read_text(encoding="utf-8"), assignment, known)]

@@ -15,7 +15,7 @@ from autograder.classroom.batch import Engine, LocalEngine, secret_seed
 from autograder.classroom.hand_in import folders_handed_in
 from autograder.classroom.status import DONE, OUR_FAILURE, CommandError, UsageError
 from autograder.exercises.registry import hidden_folder
-from autograder.host.sandbox import is_device_name, open_sandbox
+from autograder.host.sandbox import Sandbox, is_device_name, open_sandbox
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -52,16 +52,22 @@ def add_batch(commands: Any) -> None:
     batch.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a running Dask cluster; without it one is started here"
     )
-    batch.add_argument("--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level")
-    add_device(batch)
-    batch.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
+    add_sandbox(batch)
     batch.set_defaults(run=_run)
 
 
-def add_device(command: argparse.ArgumentParser) -> None:
-    """Add the option `--device` to `command`."""
+def add_sandbox(command: argparse.ArgumentParser) -> None:
+    """Add the options that choose the isolation and the device to `command`."""
+    command.add_argument("--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level")
     told = "cpu, cuda or cuda:N: what answers compute on; measured speed earns points on a GPU only"
     command.add_argument("--device", type=_device, default="cpu", help=told)
+    command.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
+
+
+def open_chosen(options: argparse.Namespace) -> Sandbox:
+    """Open the sandbox that the options of `add_sandbox` name."""
+    level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
+    return open_sandbox(level, trust=options.i_trust_this_code, device=options.device)
 
 
 def _device(text: str) -> str:
@@ -122,23 +128,20 @@ def _check_usage(options: argparse.Namespace, course: "Course") -> None:
 
 @contextmanager
 def _engine(options: argparse.Namespace, course: "Course") -> Iterator[Engine]:
-    level, trust = options.sandbox, options.i_trust_this_code
     if options.engine == "local":
-        yield LocalEngine(
-            open_sandbox(level if level == "auto" else int(level), trust=trust, device=options.device), options.slots
-        )
+        yield LocalEngine(open_chosen(options), options.slots)
         return
     from autograder.classroom.batch.dask_engine import DaskEngine
 
     secret_seed(course.seed_file)  # drawn here, once, and only read by the workers
     with _cluster(options) as client:
-        engine = DaskEngine(client, course.seed_file, level, trust, options.device)
+        engine = DaskEngine(client, course.seed_file, options.sandbox, options.i_trust_this_code, options.device)
         engine.require_ready(course.submitted)
         yield engine
 
 
 def _cluster(options: argparse.Namespace) -> AbstractContextManager["Client"]:
-    from autograder.classroom.batch.dask_clusters import connected, local_cluster, slurm_cluster
+    from autograder.classroom.batch.dask_engine import connected, local_cluster, slurm_cluster
 
     if options.engine == "slurm":
         return slurm_cluster(options.slots or 1)

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from autograder.classroom.batch import stage
-from autograder.classroom.batch_command import add_batch, add_device
+from autograder.classroom.batch_command import add_batch, add_sandbox, open_chosen
 from autograder.classroom.hand_in import grade_answers
 from autograder.classroom.new_exercise import MISTAKES, write_exercise
 from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
@@ -25,7 +25,7 @@ from autograder.exercises.quality.survey import failing, quality_json, quality_t
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.records import ExerciseStatus, SandboxRecord, SubmissionRecord
 from autograder.host.report import exercise_text
-from autograder.host.sandbox import Sandbox, describe, open_sandbox
+from autograder.host.sandbox import describe, open_sandbox
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,13 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(run=_check)
     for command in (grade, check):
-        add_device(command)
+        add_sandbox(command)
         command.add_argument("--json", action="store_true", help="print the record as one line of JSON")
         command.add_argument("--seed", type=int, help="draw the inputs from this seed instead of a secret one")
-        command.add_argument(
-            "--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level"
-        )
-        command.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
     _add_questions(commands)
     return parser
 
@@ -98,7 +94,7 @@ def _grade(options: argparse.Namespace) -> int:
         options.submission.parent.parent.name or "student",
         submission.answers,
         submission_sha256=submission.sha256,
-        sandbox=_open(options),
+        sandbox=open_chosen(options),
         seed=options.seed,
         notes=submission.notes,
     )
@@ -112,7 +108,7 @@ def _check(options: argparse.Namespace) -> int:
         answers = {exercise.id: content.decode()}
     except UnicodeDecodeError:
         raise SubmissionError(f"{options.file.name} is not text in UTF-8.") from None
-    sandbox = _open(options)
+    sandbox = open_chosen(options)
     graded = grade_exercise(
         exercise, answers, sandbox=sandbox, seed=new_seed() if options.seed is None else options.seed
     )
@@ -124,11 +120,6 @@ def _check(options: argparse.Namespace) -> int:
         exercises=(graded,),
     )
     return _finish(record, options.json)
-
-
-def _open(options: argparse.Namespace) -> Sandbox:
-    level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
-    return open_sandbox(level, trust=options.i_trust_this_code, device=options.device)
 
 
 def _finish(record: SubmissionRecord, as_json: bool) -> int:

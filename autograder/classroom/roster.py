@@ -7,8 +7,6 @@ import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from nbgrader.api import Gradebook
-
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.quarantine import STUDENT
 from autograder.classroom.status import UsageError
@@ -24,7 +22,7 @@ class RosterError(UsageError):
 def import_roster(course: Course, path: Path) -> int:
     """Make or update the students of `path` in the gradebook and return how many; nobody is removed."""
     students = read_roster(path)
-    with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
+    with course.gradebook() as gradebook:
         for student, about in students.items():
             entered = gradebook.update_or_create_student(student, **about)
             if entered.last_name is None and entered.first_name is None:

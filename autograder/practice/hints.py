@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from autograder.exercises import UnknownExerciseError as NotAnExerciseError
 from autograder.exercises import find
-from autograder.host.report.markup import coded, element
+from autograder.host.report.safe_text import coded, element
 from autograder.practice.errors import UnknownExerciseError
 from autograder.practice.history import hints_taken, remember_hint
 

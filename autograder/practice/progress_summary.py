@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from autograder.exercises import all_exercises
 from autograder.practice.history import Attempt, attempts, hints_taken
+from course_lib.show import Cell, Table
 
 BAR_CHARACTERS = 20
 COLUMNS = ("exercise", "best so far", "visible checks", "last try")
@@ -99,24 +100,17 @@ def _standing(exercises: list[ExerciseProgress]) -> str:
 def _folded(notebook: str, exercises: list[ExerciseProgress]) -> str:
     """Return one line for a notebook, which opens into its exercises; it is open if one was tried."""
     share = sum(e.share for e in exercises) / len(exercises)
-    name = html.escape(notebook)
-    head = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in COLUMNS)
+    rows = tuple((e.id, Cell("", _bar(e.share, e.id)), e.words, e.last) for e in exercises)
     return (
         f'<details{" open" * any(e.tries or e.hints for e in exercises)} style="margin:4px 0">'
-        f'<summary style="cursor:pointer"><progress value="{share:.3f}" max="1" aria-label="{name}"></progress> '
-        f"<strong>{name} · {_standing(exercises)}</strong></summary>"
-        f'<table style="table-layout:auto;margin-left:1.2em"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(map(_row, exercises))}</tbody></table></details>"
+        f'<summary style="cursor:pointer">{_bar(share, notebook)} '
+        f"<strong>{html.escape(notebook)} · {_standing(exercises)}</strong></summary>"
+        f'<div style="margin-left:1.2em">{Table(COLUMNS, rows)._repr_html_()}</div></details>'
     )
 
 
-def _row(exercise: ExerciseProgress) -> str:
-    name = html.escape(exercise.id)
-    return (
-        f'<tr><td style="text-align:left">{name}</td>'
-        f'<td><progress value="{exercise.share:.3f}" max="1" aria-label="{name}"></progress></td>'
-        f'<td style="text-align:left">{html.escape(exercise.words)}</td><td>{html.escape(exercise.last)}</td></tr>'
-    )
+def _bar(share: float, name: str) -> str:
+    return f'<progress value="{share:.3f}" max="1" aria-label="{html.escape(name)}"></progress>'
 
 
 def _counted(count: int, one: str, several: str) -> str:

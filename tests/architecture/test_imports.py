@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "autograder.worker": {"autograder.protocol", "course_lib"},
     "autograder.host": {"autograder.protocol", "course_lib"},
     "autograder.exercises": {"autograder.host", "course_lib"},
-    "autograder.practice": {"autograder.host", "autograder.exercises"},
+    "autograder.practice": {"autograder.host", "autograder.exercises", "course_lib"},
     "autograder.classroom": {"autograder.host", "autograder.exercises"},
     "demo": {"autograder.classroom", "autograder.host", "autograder.exercises"},
 }

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autograder.classroom.batch import seed
+from autograder.classroom.batch import engine
 from autograder.host import grading
 
 
@@ -15,7 +15,7 @@ from autograder.host import grading
 def seeds_of_gradings() -> Iterator[None]:
     """Let gradings and classes draw their seeds from Python's generator, which is seeded for each test."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (grading, seed):
+        for module in (grading, engine):
             patch.setattr(module, "secrets", SimpleNamespace(randbits=lambda bits: random.getrandbits(bits)))
         yield
 

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from autograder.exercises import find, of_assignment
 from demo import __main__ as command
+from demo.outcome import _faults
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
 
 ANSWER = "# %% answer 04_read_a_graph = {marks}\ndef read_graph(rows):\n    return {{}}\n"
+NAME = "04_fx_capture"
+HIDDEN = next(c for c in find("04_read_a_graph", hidden=True).checks if c.hidden and c.name != c.category)
+PAGE = " ".join(of_assignment(NAME))
 
 
 def places(tmp_path: Path) -> list[str]:
@@ -90,3 +95,14 @@ def test_a_killed_demonstration_goes_on_a_finished_one_starts_afresh_and_a_wrong
     assert len(wrong) == 2
     assert all("too_proud" in line for line in wrong)
     assert (tmp_path / "report" / "index.html").exists()
+
+
+def test_a_page_without_an_exercise_is_named() -> None:
+    assert list(_faults(PAGE, NAME, "")) == []
+    assert list(_faults(PAGE.replace("04_read_a_graph", ""), NAME, "")) == ["lacks 04_read_a_graph"]
+
+
+def test_a_page_that_shows_a_hidden_check_is_named_unless_its_student_wrote_that() -> None:
+    page = f"{PAGE} {HIDDEN.name}"
+    assert list(_faults(page, NAME, "")) == [f"shows the hidden check {HIDDEN.name!r}"]
+    assert list(_faults(page, NAME, f"# {HIDDEN.name}")) == []

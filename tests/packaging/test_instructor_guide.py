@@ -12,7 +12,7 @@ import pytest
 from traitlets.config import Config
 
 from autograder.classroom.nbgrader.course import open_course
-from demo.students import submit
+from demo.hand_in import submit
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
 

@@ -1,9 +1,16 @@
 """Grade many submissions: a journal that survives being killed, engines, and the run that fills the journal."""
 
-from autograder.classroom.batch.engine import ClassRun, Engine, EngineError, LocalEngine, grade_class
+from autograder.classroom.batch.engine import (
+    ClassRun,
+    Engine,
+    EngineError,
+    LocalEngine,
+    fingerprint,
+    grade_class,
+    secret_seed,
+)
 from autograder.classroom.batch.journal import Journal, JournalError, find_record, records_in
 from autograder.classroom.batch.progress import stage
-from autograder.classroom.batch.seed import fingerprint, secret_seed
 
 __all__ = [
     "ClassRun",

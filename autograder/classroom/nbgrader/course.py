@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from sqlalchemy.exc import SAWarning
 from traitlets.config.loader import PyFileConfigLoader
@@ -48,6 +49,10 @@ class Course:
             raise UsageError(f"no assignment is called {unknown[0]!r}; there are {', '.join(self.assignments)}.")
         return tuple(names) or self.assignments
 
+    def gradebook(self) -> Gradebook:
+        """Open nbgrader's database of this course."""
+        return Gradebook(self.api.coursedir.db_url, self.api.coursedir.course_id)
+
     def do(self, step: str, *arguments: str) -> str:
         """Run one step of nbgrader, overwriting what an earlier run made, and return its log.
 
@@ -58,15 +63,12 @@ class Course:
             warnings.simplefilter("ignore", SAWarning)
             answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))
         if not answer["success"]:
-            said = _reason(answer.get("log", "") or answer.get("error", ""))
+            log = answer.get("log", "") or answer.get("error", "")
+            # the last error of a traceback, without the one by which nbgrader ends, or else the last lines
+            errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
+            said = errors[-1] if errors else "\n".join(log.strip().splitlines()[-12:])
             raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
         return str(answer.get("log", ""))
-
-
-def _reason(log: str) -> str:
-    """Return the last error of a traceback in `log`, without the one by which nbgrader ends, or else the last lines."""
-    errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
-    return str(errors[-1]) if errors else "\n".join(log.strip().splitlines()[-12:])
 
 
 def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:

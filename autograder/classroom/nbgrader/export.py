@@ -1,4 +1,4 @@
-"""Export marks as nbgrader does, in a file that a spreadsheet reads whatever the roster holds, and as Canvas does.
+"""Take points for lateness, and export marks for nbgrader: in a file that every spreadsheet reads, and as Canvas does.
 
     nbgrader export --exporter autograder.classroom.nbgrader.export.CanvasExport --to canvas.csv
 
@@ -10,12 +10,14 @@ out of its file and named in the log. Columns and the second line follow Canvas'
 """
 
 import csv
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Assignment, Gradebook, MissingEntry
-from nbgrader.plugins import ExportPlugin
+from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
+from traitlets import Float
 
 from autograder.classroom.report.data import plain
 
@@ -25,6 +27,7 @@ COLUMNS = (
 )
 CANVAS_HEAD = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POSSIBLE = "    Points Possible"
+DAY_S = 24 * 60 * 60
 
 
 class MarksExport(ExportPlugin):
@@ -86,3 +89,20 @@ def _points(gradebook: Gradebook, assignment: str, student: Any) -> str:
     except MissingEntry:
         return ""  # Canvas leaves an empty cell as it is, where 0 would be a mark
     return f"{max(0.0, submission.score - (submission.late_submission_penalty or 0.0)):g}"
+
+
+class LatePenalty(LateSubmissionPlugin):
+    """Take a share of the points earned for each day begun, after a time of grace, up to a limit; nothing by default.
+
+    A tenth of the points for each day, in nbgrader_config.py: `c.LatePenalty.share_per_day = 0.1`.
+    """
+
+    share_per_day = Float(0.0, min=0.0, max=1.0, help="share of the points earned, for each day begun").tag(config=True)
+    grace_s = Float(15 * 60.0, min=0.0, help="seconds after the due time that cost nothing").tag(config=True)
+    most = Float(1.0, min=0.0, max=1.0, help="share of the points earned that can be lost at most").tag(config=True)
+
+    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
+        """Return the points to take from `score`; None if there are none to take."""
+        days = math.ceil((total_seconds_late - self.grace_s) / DAY_S)
+        share = min(days * self.share_per_day, self.most)
+        return round(score * share, 4) if share > 0 else None

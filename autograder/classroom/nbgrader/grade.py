@@ -78,7 +78,11 @@ def grade_course(
     failures = _enter(course, dict(zip(hand_ins, run.records, strict=True)))
     records = tuple(_with_repairs(course, record) for record in run.records)
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
-    page, text = _write_report(summarise(records, _absent(course, hand_ins)), report, title, environment)
+    absent = [
+        Attention(Urgency.COULD, f"{len(students)} students", name, f"Handed in nothing: {', '.join(students)}.")
+        for name, students in without_hand_in(course, hand_ins).items()
+    ]
+    page, text = _write_report(summarise(records, absent), report, title, environment)
     csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
     return Graded(records, run.from_journal, failures, csv, page, text)
 
@@ -95,13 +99,6 @@ def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple
     due = {*entered, *reviewed}
     _, more = _each(course, "generate_feedback", "Feedback", [one for one in graded if one in due])
     return (*failures, *more)
-
-
-def _absent(course: Course, hand_ins: Sequence[HandedIn]) -> list[Attention]:
-    return [
-        Attention(Urgency.COULD, f"{len(students)} students", name, f"Handed in nothing: {', '.join(students)}.")
-        for name, students in without_hand_in(course, hand_ins).items()
-    ]
 
 
 def _write_report(summary: ClassSummary, folder: Path, title: str, environment: Environment) -> tuple[Path, str]:
@@ -163,7 +160,7 @@ def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> P
 
     Assignments that nobody has handed in, and that are not among `assignments`, are left out: their marks would be 0.
     """
-    with Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id) as gradebook:
+    with course.gradebook() as gradebook:
         known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})
         _export(MarksExport(assignment=known), gradebook, path)
         if any(student.lms_user_id for student in gradebook.students):

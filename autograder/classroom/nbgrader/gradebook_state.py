@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nbformat.v4 import new_notebook
-from nbgrader.api import Gradebook, SubmittedAssignment
+from nbgrader.api import SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.classroom.hand_in import HandedIn
@@ -28,7 +28,7 @@ _QUIET.setLevel(logging.ERROR)
 def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> set[HandedIn]:
     """Return the hand-ins whose marks are in the gradebook as they should be, late penalty included."""
     found = set()
-    with _gradebook(course) as gradebook:
+    with course.gradebook() as gradebook:
         there = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
         for hand_in, record in graded:
             submission = there.get((hand_in.assignment, hand_in.student))
@@ -43,7 +43,7 @@ def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionReco
 
     A mark that a person has to decide "needs manual grading" there, and one to look at is flagged.
     """
-    with _gradebook(course) as gradebook:
+    with course.gradebook() as gradebook:
         for hand_in, record in graded:
             submission = gradebook.find_submission(hand_in.assignment, hand_in.student)
             urgencies = {entry.urgency for entry in attention([record])}
@@ -58,7 +58,7 @@ def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionReco
 
 def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedIn]:
     """Return those of unchanged hand-ins whose feedback is missing, or that a person has reviewed."""
-    with _gradebook(course) as gradebook:
+    with course.gradebook() as gradebook:
         return [
             one
             for one in hand_ins
@@ -80,7 +80,7 @@ def without_hand_in(course: Course, hand_ins: Iterable[HandedIn]) -> dict[str, t
     by_assignment: dict[str, set[str]] = {}
     for hand_in in hand_ins:
         by_assignment.setdefault(hand_in.assignment, set()).add(hand_in.student)
-    with _gradebook(course) as gradebook:
+    with course.gradebook() as gradebook:
         everybody = {student.id for student in gradebook.students}
     return {name: tuple(sorted(everybody - there)) for name, there in by_assignment.items() if everybody - there}
 
@@ -108,7 +108,3 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
 
 def _noted(course: Course, hand_in: HandedIn) -> Path:
     return course.quarantine / hand_in.student / hand_in.assignment / NOTED
-
-
-def _gradebook(course: Course) -> Gradebook:
-    return Gradebook(course.api.coursedir.db_url, course.api.coursedir.course_id)

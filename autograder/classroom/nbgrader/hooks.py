@@ -88,7 +88,7 @@ HOOKS = (
     ),
     Hook(
         "AssignLatePenalties.plugin_class",
-        f"{OURS}.nbgrader.late.LatePenalty",
+        f"{OURS}.nbgrader.export.LatePenalty",
         "nbgrader's own takes everything or nothing",
     ),
     Hook(

@@ -63,7 +63,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
         record = find_record(Path(self.journal), hand_in.key)
         if record is None:
             self.log.info("Grading %s of %s outside the kernel", hand_in.assignment, hand_in.student)
-            record = hand_in.grade(sandbox=self._sandbox(), seed=secret_seed(Path(self.seed_file)))
+            record = hand_in.grade(sandbox=_open_once(self.sandbox, self.trust), seed=secret_seed(Path(self.seed_file)))
             write_down(record, Path(self.journal))
         return record
 
@@ -75,9 +75,6 @@ class GradeOutsideKernel(NbGraderPreprocessor):
         if read is not None and (read.assignment, read.student, read.path.name) == (assignment, student, path.name):
             return read
         return read_hand_in(assignment, student, path, Path(self.quarantine))
-
-    def _sandbox(self) -> Sandbox:
-        return _open_once(self.sandbox, self.trust)
 
 
 @functools.cache

@@ -1,15 +1,25 @@
 """Build the students' notebooks: check the source, strip the solutions, and look whether anything leaked."""
 
+import ast
 import json
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from autograder.classroom.nbgrader.cell_groups import exercises_without_notebook, notebook_problems
 from autograder.classroom.nbgrader.course import Course
 from autograder.classroom.nbgrader.leaks import leaks, secret_fingerprints
+from autograder.classroom.nbgrader.markers import marker_problems, without_solutions
 from autograder.classroom.status import REFUSED, CommandError
+from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.registry import hidden_folder
+from autograder.host.exercise import Exercise
+
+CHECK = "_check"
+Cell = Mapping[str, Any]
+_ANSWER = {"grade": False, "solution": True, "locked": False, "task": False}
+_CHECK_CELL = {"grade": True, "solution": False, "locked": True, "task": False}
 
 
 class ReleaseError(CommandError):
@@ -57,3 +67,97 @@ def required_hidden_folder() -> Path:
             ]
         )
     return found
+
+
+def notebook_problems(notebook: Mapping[str, Any], assignment: str) -> list[str]:
+    """Return a sentence for each mistake with which this notebook would be released; empty if there is none."""
+    cells = [{**cell, "source": "".join(cell.get("source", ""))} for cell in notebook["cells"]]
+    return [*_cell_problems(cells), *_group_problems(cells, assignment)]
+
+
+def _cell_problems(cells: Sequence[Cell]) -> Iterator[str]:
+    for number, cell in enumerate(cells, start=1):
+        ours = _metadata(cell)
+        name = f"cell {ours.get('grade_id', number)}"
+        yield from marker_problems(cell, name, is_answer=bool(ours.get("solution")))
+        if cell.get("outputs") or cell.get("execution_count"):
+            yield f"{name}: holds an output; clear outputs before saving, they can hold an answer."
+
+
+def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
+    ids = [str(_metadata(cell).get("grade_id", "")) for cell in cells]
+    wanted = of_assignment(assignment)
+    expected = {name for exercise in wanted for name in (exercise, exercise + CHECK)}
+    for name, count in Counter(filter(None, ids)).items():
+        if name not in expected:
+            yield f"cell {name}: no exercise of {assignment} has this id; there are {', '.join(wanted) or 'none'}."
+        if count > 1:
+            yield f"cell {name}: {count} cells have this id."
+    for exercise_id in wanted:
+        missing = [name for name in (exercise_id, exercise_id + CHECK) if name not in ids]
+        for name in missing:
+            yield f"cell {name}: missing; the exercise {exercise_id} needs an answer cell and a check cell."
+        if not missing:
+            answer, check = ids.index(exercise_id), ids.index(exercise_id + CHECK)
+            if check < answer:
+                yield f"cell {ids[check]}: stands before its answer cell."
+            exercise = find(exercise_id, hidden=True)
+            yield from _answer_problems(cells[answer], exercise)
+            yield from _check_problems(cells[check], exercise)
+            yield from _setup_problems(cells, exercise)
+
+
+def _answer_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
+    name = f"cell {exercise.id}"
+    yield from _flag_problems(cell, name, _ANSWER)
+    try:
+        statements = ast.parse(without_solutions(str(cell["source"]))).body
+    except SyntaxError as error:
+        yield f"{name}: without its solution it is not Python ({error.msg}, line {error.lineno})."
+        return
+    if not any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == exercise.entry_point for s in statements):
+        yield f"{name}: does not define {exercise.entry_point}, the entry point of its exercise."
+
+
+def _check_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
+    name = f"cell {exercise.id}{CHECK}"
+    yield from _flag_problems(cell, name, _CHECK_CELL)
+    points = _metadata(cell).get("points")
+    if points != exercise.points:
+        yield f"{name}: is worth {points} points, its exercise {exercise.points:g}."
+    source = check_source(exercise)
+    if cell["source"] != source:
+        yield f"{name}: must be exactly\n{source}"
+
+
+def check_source(exercise: Exercise) -> str:
+    """Return the text of an exercise's check cell."""
+    return f'from autograder.practice import check\ncheck("{exercise.id}", {exercise.entry_point})'
+
+
+def _setup_problems(cells: Sequence[Cell], exercise: Exercise) -> Iterator[str]:
+    setup = [c["source"].splitlines() for c in cells if "setup" in c.get("metadata", {}).get("tags", ())]
+    lines = {line.strip() for cell in setup for line in cell}
+    for line in exercise.setup.splitlines():
+        if line.strip() and line.strip() not in lines:
+            yield f"set-up cell: {exercise.id} relies on {line.strip()!r}, which does not stand there."
+
+
+def _flag_problems(cell: Cell, name: str, wanted: Mapping[str, bool]) -> Iterator[str]:
+    found = _metadata(cell)
+    if cell["cell_type"] != "code" or found.get("schema_version") != 3:
+        yield f"{name}: must be a code cell with nbgrader's metadata of version 3."
+    for flag, value in wanted.items():
+        if found.get(flag, False) is not value:
+            yield f"{name}: its flag {flag!r} must be {value}."
+
+
+def _metadata(cell: Cell) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = cell.get("metadata", {}).get("nbgrader", {})
+    return found
+
+
+def exercises_without_notebook(assignments: Sequence[str]) -> list[str]:
+    """Return a sentence for each exercise that belongs to no notebook."""
+    covered = {exercise for assignment in assignments for exercise in of_assignment(assignment)}
+    return [f"exercise {name}: no notebook has its number." for name in all_exercises() if name not in covered]

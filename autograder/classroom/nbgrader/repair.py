@@ -172,13 +172,16 @@ def repaired(
         found = cell.metadata.pop("nbgrader", None)
         wanted = released.get(_grade_id(found))
         if wanted is None:
-            notes += _foreign(found)
+            if found is not None:
+                notes.append(
+                    f"A cell carried the grading metadata of no cell of this notebook ({_grade_id(found)!r:.80})."
+                )
             kept.append(cell)
         elif wanted.id in first:
             notes.append(_joined(first[wanted.id], cell, wanted))
         else:
             notes += _differences(found, cell, wanted)
-            first[wanted.id] = _as_released(cell, wanted)
+            first[wanted.id] = _released_cell(wanted, cell.source, cell.metadata)
             kept.append(first[wanted.id])
     notes += _put_back(kept, first, released)
     return kept, tuple(dict.fromkeys(notes))
@@ -187,12 +190,6 @@ def repaired(
 def _grade_id(metadata: object) -> str:
     found = metadata.get("grade_id") if isinstance(metadata, dict) else None
     return found if isinstance(found, str) else ""
-
-
-def _foreign(found: object) -> list[str]:
-    if found is None:
-        return []
-    return [f"A cell carried the grading metadata of no cell of this notebook ({_grade_id(found)!r:.80})."]
 
 
 def _joined(first: NotebookNode, cell: NotebookNode, wanted: ReleasedCell) -> str:
@@ -222,9 +219,10 @@ def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedC
     return notes
 
 
-def _as_released(cell: NotebookNode, wanted: ReleasedCell) -> NotebookNode:
+def _released_cell(wanted: ReleasedCell, source: str, metadata: Mapping[str, Any]) -> NotebookNode:
+    """Return a cell of the released type with the released grading metadata."""
     make = new_code_cell if wanted.cell_type == "code" else new_markdown_cell
-    return make(source=cell.source, metadata={**cell.metadata, "nbgrader": dict(wanted.metadata)})
+    return make(source=source, metadata={**metadata, "nbgrader": dict(wanted.metadata)})
 
 
 def _put_back(
@@ -236,8 +234,7 @@ def _put_back(
         if wanted.id in first:
             position = next(i for i, cell in enumerate(kept) if cell is first[wanted.id]) + 1
         elif "points" in wanted.metadata:
-            make = new_code_cell if wanted.cell_type == "code" else new_markdown_cell
-            kept.insert(position, make(source=wanted.source, metadata={"nbgrader": dict(wanted.metadata)}))
+            kept.insert(position, _released_cell(wanted, wanted.source, {}))
             position += 1
             notes.append(f"The cell {wanted.id} had been deleted; it was put back.")
         else:

@@ -1,9 +1,8 @@
 """Report on a class to its instructor: a page that opens offline, a text for the terminal, and tables as data."""
 
 from autograder.classroom.report.data import checks_csv, class_json
-from autograder.classroom.report.environment import Environment, this_environment
 from autograder.classroom.report.page import class_html
-from autograder.classroom.report.summary import ClassSummary, summarise
+from autograder.classroom.report.summary import ClassSummary, Environment, summarise, this_environment
 from autograder.classroom.report.text import class_text
 
 __all__ = [

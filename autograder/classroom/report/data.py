@@ -6,24 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from autograder.classroom.report.environment import Environment
-from autograder.classroom.report.summary import ClassSummary
+from autograder.classroom.report.summary import ClassSummary, Environment
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins with one of these is run by a spreadsheet
 COLUMNS = (
-    "student",
-    "assignment",
-    "exercise",
-    "status",
-    "check",
-    "category",
-    "hidden",
-    "check_status",
-    "points",
-    "max_points",
-    "message",
+    *("student", "assignment", "exercise", "status"),
+    *("check", "category", "hidden", "check_status", "points", "max_points", "message"),
 )
 
 

@@ -5,12 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from autograder.classroom.report.attention import URGENCY_WORDS
-from autograder.classroom.report.environment import Environment
-from autograder.classroom.report.summary import Check, ClassSummary, Exercise, Student
+from autograder.classroom.report.summary import Check, ClassSummary, Environment, Student
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report.exercise_html import exercise_html
-from autograder.host.report.markup import Html, element, joined
-from autograder.host.report.safe_text import escaped, one_line
+from autograder.host.report.safe_text import Html, element, escaped, joined, one_line
 from autograder.host.report.wording import discrimination_word, marks, number, percent, status_word
 
 # in case a string was not escaped: the page may load nothing and run no script
@@ -110,12 +108,12 @@ def _students(summary: ClassSummary) -> Html:
 
 def _exercises(summary: ClassSummary) -> Html:
     heads = ("exercise", "kind", "#points", "#mean", "#full marks")
-    return _table(heads, [_exercise(e) for e in summary.exercises])
-
-
-def _exercise(e: Exercise) -> tuple[str, ...]:
-    mean = joined(number(round(e.mean, 1)), _bar(e.mean, e.max_points))
-    return (e.id, e.kind, number(e.max_points), mean, f"{e.full} of {e.handed_in}")
+    means = (joined(number(round(e.mean, 1)), _bar(e.mean, e.max_points)) for e in summary.exercises)
+    rows = [
+        (e.id, e.kind, number(e.max_points), mean, f"{e.full} of {e.handed_in}")
+        for e, mean in zip(summary.exercises, means, strict=True)
+    ]
+    return _table(heads, rows)
 
 
 def _checks(summary: ClassSummary) -> Iterator[Html]:

@@ -3,14 +3,17 @@
 The page and the text of the class report are both made from this and hold nothing that is not in it.
 """
 
+import os
+import platform
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean, median
 
 from autograder.classroom.report.attention import Attention, attention
 from autograder.classroom.report.items import Misconception, discriminations, misconceptions
-from autograder.host.records import CheckStatus, ExerciseRecord, ExerciseStatus, SubmissionRecord
+from autograder.host.records import GRADER_VERSION, CheckStatus, ExerciseRecord, ExerciseStatus, SubmissionRecord
 from autograder.host.report.wording import percent
 
 BINS = 10
@@ -154,3 +157,29 @@ def _checks(records: Sequence[SubmissionRecord]) -> tuple[Check, ...]:
         )
         for key, count in sorted(counts.items(), key=lambda item: item[0][0])
     )
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The versions and the machine with which a class was graded, so that a mark can be questioned later."""
+
+    facts: tuple[tuple[str, str], ...]
+
+
+def this_environment(*extra: tuple[str, str]) -> Environment:
+    """Return the facts of this process and machine, followed by `extra` ones."""
+    facts = (
+        ("grader", GRADER_VERSION),
+        ("Python", platform.python_version()),
+        ("PyTorch", _version("torch")),
+        ("nbgrader", _version("nbgrader")),
+        ("machine", f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores"),
+    )
+    return Environment((*facts, *extra))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

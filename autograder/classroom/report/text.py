@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from autograder.classroom.report.attention import URGENCY_WORDS
-from autograder.classroom.report.environment import Environment
-from autograder.classroom.report.summary import BINS, ClassSummary
+from autograder.classroom.report.summary import BINS, ClassSummary, Environment
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report.safe_text import one_line
 from autograder.host.report.wording import discrimination_word, marks, number, status_word

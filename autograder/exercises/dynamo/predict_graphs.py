@@ -3,7 +3,7 @@
 The host's own rules are held against Dynamo itself by a test. For the steps see `course_lib.models.steps`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autograder.host.draw import Draw

@@ -13,8 +13,7 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact
-from autograder.host.clock.cuda_memory import DeviceMemory
-from autograder.host.clock.memory import HostMemory, Memory, Problem
+from autograder.host.clock.memory import DeviceMemory, HostMemory, Memory, Problem
 from autograder.host.clock.side import Side
 from autograder.host.clock.trial import Job, Plan, Trial, run_trial
 from autograder.host.clock.verdict import assess, enough

@@ -1,27 +1,31 @@
-"""Memory for rounds on the CPU: inputs are sent with the start signal, outputs lie where the host can read them.
+"""Memory for timed rounds, on the CPU and on a GPU: outputs lie where the host can read them.
 
-The inputs of each round lie in a sealed file of their own, whose descriptor is sent with the signal. If the worker had
-mapped the file before, a thread could watch the inputs being written and begin early.
+On the CPU, inputs are sent with the start signal. The inputs of each round lie in a sealed file of their own, whose
+descriptor is sent with the signal. If the worker had mapped the file before, a thread could watch the inputs being
+written and begin early.
 """
 
 import fcntl
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
 from autograder.host import shared_inputs
 from autograder.protocol import RawTensor
-from autograder.protocol.requests.timed_rounds import Block
+from autograder.protocol.device_memory import SharedBlock
+from autograder.protocol.requests.timed_rounds import Block, Place
 
 SPOTS = 256
 """Bytes that are read before the clock stops. An answer that writes a share of its outputs later is detected with
 probability 1 - (1 - share) ** SPOTS: for one percent in 92 of 100 rounds, and a verdict takes nine rounds or more."""
 
 Problem = tuple[torch.Tensor, ...]
+Allocate = Callable[[int], tuple[Any, torch.Tensor]]
+"""Makes a block of that many bytes, with `descriptor` and `close`, and the tensor of its bytes."""
 
 
 @dataclass
@@ -71,7 +75,7 @@ class HostMemory:
         fcntl.fcntl(self._fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self._bytes = torch.frombuffer(mmap.mmap(self._fd, self._size), dtype=torch.uint8)
         self._inputs: shared_inputs.SharedInputs | None = None
-        self._spots = self._drawn()
+        self._spots = _spots(self._size)
 
     def lent(self) -> Parcel:
         """Return the outputs' descriptor and records."""
@@ -83,7 +87,7 @@ class HostMemory:
         if self._inputs is not None:
             self._inputs.close()
         self._inputs = shared_inputs.SharedInputs([t for problem in problems for t in problem])
-        self._spots = self._drawn()
+        self._spots = _spots(self._size)
         return Parcel(self._inputs.raw, self._inputs.first_bytes, (self._inputs.fd,))
 
     def deliver(self) -> None:
@@ -96,9 +100,8 @@ class HostMemory:
     def snapshot(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Return all outputs as the host's own tensors, and the spots from that copy."""
         copied = self._bytes.clone()
-        return [_view(copied, first, form) for first, form in zip(self._first, self._forms, strict=True)], copied[
-            self._spots
-        ]
+        placed = zip(self._first, self._forms, strict=True)
+        return [_view(copied, first, form) for first, form in placed], copied[self._spots]
 
     def mutated(self) -> bool:
         """Tell whether the sealed file differs from the private copy."""
@@ -111,11 +114,6 @@ class HostMemory:
             self._inputs = None
         os.close(self._fd)
 
-    def _drawn(self) -> torch.Tensor:
-        """Return random places in the outputs, uniform, from the system's generator: a seed could be guessed."""
-        drawn = torch.frombuffer(bytearray(os.urandom(8 * SPOTS)), dtype=torch.int64)
-        return torch.remainder(drawn, self._size)
-
 
 def places(sizes: Sequence[int]) -> list[int]:
     """Return where each of the blocks begins, aligned, and where the last one ends."""
@@ -126,11 +124,95 @@ def places(sizes: Sequence[int]) -> list[int]:
     return [*places, at]
 
 
+def _spots(size_bytes: int) -> torch.Tensor:
+    """Return random places in the outputs, uniform, from the system's generator: a seed could be guessed."""
+    drawn = torch.frombuffer(bytearray(os.urandom(8 * SPOTS)), dtype=torch.int64)
+    return torch.remainder(drawn, size_bytes)
+
+
 def _empty(form: torch.Tensor) -> RawTensor:
     strides = tuple(torch.empty(form.shape, device="meta").stride())
     name = str(form.dtype).removeprefix("torch.")
     return RawTensor(name, tuple(form.shape), strides, bytes(form.nbytes), shared=True)
 
 
-def _view(copied: torch.Tensor, first: int, form: torch.Tensor) -> torch.Tensor:
-    return copied[first : first + form.nbytes].view(form.dtype).reshape(form.shape)
+def cuda_block(size_bytes: int) -> tuple[SharedBlock, torch.Tensor]:
+    """Allocate a block on the current device."""
+    device = torch.cuda.current_device()
+    block = SharedBlock.made(size_bytes, device=device)
+    return block, torch.as_tensor(block, device=f"cuda:{device}")
+
+
+class DeviceMemory:
+    """Memory of a GPU for outputs like `forms` and inputs like `input_forms`, for all problems of a round.
+
+    It is one block, which the worker has mapped before the round: mapping takes too long to be part of a round. So the
+    clock starts before a kernel of the host writes the inputs. The processes take turns on the device, and a process
+    that computes at that time delays its own inputs. For the same reason another kernel reads the outputs, after all
+    work that the worker has queued. Not yet run on CUDA.
+    """
+
+    def __init__(
+        self, forms: Sequence[torch.Tensor], input_forms: Sequence[torch.Tensor], *, allocate: Allocate = cuda_block
+    ) -> None:
+        *starts, used = places([f.nbytes for f in (*forms, *input_forms)])
+        self._output_bytes = starts[len(forms)] if input_forms else used
+        self._block, self._bytes = allocate(used)
+        placed = list(zip(starts, (*forms, *input_forms), strict=True))
+        self._outputs = placed[: len(forms)]
+        self._inputs = [_view(self._bytes, at, form) for at, form in placed[len(forms) :]]
+        self._places = tuple(_place(at, form) for at, form in placed)
+        self._fd = self._block.descriptor()
+        self._private: list[torch.Tensor] = []
+        self._spots = _spots(self._output_bytes).to(self._bytes.device)
+
+    def lent(self) -> Parcel:
+        """Return the block's descriptor, and where outputs and inputs lie in it."""
+        count = len(self._outputs)
+        block = Block(self._bytes.numel(), self._places[:count], self._places[count:])
+        return Parcel(fds=(self._fd,), block=block)
+
+    def parcel(self, problems: Sequence[Problem]) -> Parcel:
+        """Keep private copies; nothing is sent, because the worker knows where inputs lie."""
+        self._private = [t.to(self._bytes.device, copy=True) for problem in problems for t in problem]
+        self._spots = _spots(self._output_bytes).to(self._bytes.device)
+        self._wait()
+        return Parcel()
+
+    def deliver(self) -> None:
+        """Write the inputs where the worker reads them."""
+        for shared, private in zip(self._inputs, self._private, strict=True):
+            shared.copy_(private)
+        self._wait()
+
+    def look(self) -> torch.Tensor:
+        """Return the bytes at the spots, on the CPU; this waits for the device."""
+        return self._bytes[self._spots].cpu()
+
+    def snapshot(self) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """Return all outputs, copied on the device, and the spots from that copy."""
+        copied = self._bytes[: self._output_bytes].clone()
+        return [_view(copied, at, form) for at, form in self._outputs], copied[self._spots].cpu()
+
+    def mutated(self) -> bool:
+        """Tell whether an input differs in any byte from the private copy."""
+        pairs = zip(self._inputs, self._private, strict=True)
+        return any(not torch.equal(a.view(torch.uint8), b.view(torch.uint8)) for a, b in pairs)
+
+    def close(self) -> None:
+        """Free the block; the worker's mapping stays valid until the worker ends."""
+        os.close(self._fd)
+        self._inputs = []
+        self._block.close()
+
+    def _wait(self) -> None:
+        if self._bytes.is_cuda:
+            torch.cuda.synchronize(self._bytes.device)
+
+
+def _place(first_byte: int, form: torch.Tensor) -> Place:
+    return Place(first_byte, str(form.dtype).removeprefix("torch."), tuple(form.shape))
+
+
+def _view(block: torch.Tensor, first_byte: int, form: torch.Tensor) -> torch.Tensor:
+    return block[first_byte : first_byte + form.nbytes].view(form.dtype).reshape(form.shape)

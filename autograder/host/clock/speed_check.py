@@ -80,17 +80,13 @@ def _contest(exercise: Exercise, speed: Speed, answer: Any, load: LoadAnswer, sa
         artifact = answer.transform(traced(speed.program, draw))
         answer.student.close()
         return contest(speed, draw, sandbox, exercise.wall_s, artifact=artifact, device=device)
-    _session(answer).close()
+    session: Session = answer.student
+    session.close()
 
     def student() -> Session:
         return Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
 
     return contest(speed, draw, sandbox, exercise.wall_s, student=student, device=device)
-
-
-def _session(answer: Any) -> Session:
-    session: Session = answer.student
-    return session
 
 
 def _without_record(speed: Speed, graded: bool, status: CheckStatus, message: str) -> Timed:

@@ -8,18 +8,23 @@ dark pages, and each meaning is also a word.
 from collections.abc import Iterator, Sequence
 
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
-from autograder.host.report import speed_wording as speed_words
-from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
-from autograder.host.report.markup import Html, coded, element, joined
+from autograder.host.report.safe_text import Html, coded, element, joined
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
+    SPEED_WORDS,
+    HiddenCategory,
     check_marks,
     check_words,
+    hidden_categories,
     marks,
     number,
     percent,
     quantity,
     quantity_name,
+    speed_asked,
+    speed_details,
+    speed_headline,
+    speed_places,
     with_minimum,
 )
 
@@ -83,8 +88,9 @@ def _heading(record: ExerciseRecord) -> Html:
 
 def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
     rows = [_check(check, record) for check in record.checks if show_hidden or not check.hidden]
-    if not show_hidden:
-        rows += [_hidden(group, record.status) for group in hidden_categories(record.checks)]
+    for group in hidden_categories(record.checks) if not show_hidden else ():
+        label = joined(group.category, element("span", " · hidden check", style=_QUIET))
+        rows.append(_row(group, label, record.status))
     if not rows:
         return Html()
     return element("table", *rows, style=_TABLE)
@@ -94,11 +100,6 @@ def _check(check: CheckRecord, record: ExerciseRecord) -> Html:
     kind = element("span", f" · hidden, {check.category}", style=_QUIET) if check.hidden else ""
     message = element("div", coded(check.message), style=_WRAPPED) if check.message not in ("", record.message) else ""
     return _row(check, joined(coded(check.name), kind, message), record.status)
-
-
-def _hidden(group: HiddenCategory, exercise: ExerciseStatus) -> Html:
-    label = joined(group.category, element("span", " · hidden check", style=_QUIET))
-    return _row(group, label, exercise)
 
 
 def _row(check: CheckRecord | HiddenCategory, label: Html, exercise: ExerciseStatus) -> Html:
@@ -135,7 +136,7 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
 
 def _speed(speed: SpeedRecord) -> Html:
     """Draw the ratio on a line, with its interval as a band and marks for the ratios asked for."""
-    at = speed_words.places(speed)
+    at = speed_places(speed)
     marks = [
         _mark(at["same"], _GREY, "1: as fast as the baseline"),
         _mark(at["ideal"], _GREY, f"{speed.ideal:g}: what the fewest bytes allow"),
@@ -146,12 +147,12 @@ def _speed(speed: SpeedRecord) -> Html:
         marks.append(_mark(at["full"], _GREEN, f"{speed.full:g}: earns all points"))
     band = f"left:{100 * at['low']:.1f}%;width:{100 * (at['high'] - at['low']):.1f}%;background:rgba({_BLUE},.35)"
     line = element("div", element("div", style=f"{_ON_LINE};{band}"), *marks, style=_LINE, aria_hidden="true")
-    verdict = element("span", f" · {speed_words.VERDICTS[speed.verdict]}", style=_QUIET)
+    verdict = element("span", f" · {SPEED_WORDS[speed.verdict]}", style=_QUIET)
     return element(
         "div",
-        joined("measured speed: ", element("strong", speed_words.headline(speed)), verdict),
+        joined("measured speed: ", element("strong", speed_headline(speed)), verdict),
         line,
-        element("div", f"{speed_words.asked(speed)} · {speed_words.details(speed)}", style=_QUIET),
+        element("div", f"{speed_asked(speed)} · {speed_details(speed)}", style=_QUIET),
         element("div", speed.reason, style=f"{_QUIET};{_WRAPPED}"),
         style="margin-top:10px",
     )

@@ -4,17 +4,22 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
-from autograder.host.report import speed_wording as speed_words
-from autograder.host.report.hidden_checks import HiddenCategory, hidden_categories
 from autograder.host.report.safe_text import one_line, printable
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
+    SPEED_WORDS,
+    HiddenCategory,
     check_marks,
     check_words,
+    hidden_categories,
     marks,
     number,
     quantity,
     quantity_name,
+    speed_asked,
+    speed_details,
+    speed_headline,
+    speed_places,
     with_minimum,
 )
 
@@ -75,8 +80,8 @@ _SIGNS = {"same": "1 baseline", "passing": "p passes", "full": "f full", "ideal"
 
 
 def _speed(speed: SpeedRecord) -> Iterator[str]:
-    yield f"  measured speed: {speed_words.headline(speed)} · {speed_words.VERDICTS[speed.verdict]}"
-    at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in speed_words.places(speed).items()}
+    yield f"  measured speed: {speed_headline(speed)} · {SPEED_WORDS[speed.verdict]}"
+    at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in speed_places(speed).items()}
     line = ["·"] * LINE_CHARACTERS
     line[at["low"] : at["high"] + 1] = "═" * (at["high"] + 1 - at["low"])
     marks = ("passing", "full") if speed.verdict is not SpeedVerdict.SHOWN else ()
@@ -84,7 +89,7 @@ def _speed(speed: SpeedRecord) -> Iterator[str]:
         line[at[name]] = _SIGNS[name][0]
     signs = ", ".join(_SIGNS[name] for name in ("ratio", "same", *marks, "ideal"))
     yield f"      0 {''.join(line)}  {signs}"
-    for words in (speed_words.asked(speed), speed_words.details(speed), speed.reason):
+    for words in (speed_asked(speed), speed_details(speed), speed.reason):
         yield _indented(words, 6)
 
 

@@ -1,22 +1,25 @@
 """The words, marks and numbers of every report, so that reports use one name for each thing."""
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
-from autograder.host.report.hidden_checks import HiddenCategory
+from collections.abc import Iterable
+from dataclasses import dataclass
 
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
+from course_lib.show import format_us
+
+# a category shows its worst status
+_WORST_FIRST = (CheckStatus.ERROR, CheckStatus.FAILED, CheckStatus.PASSED, CheckStatus.NOT_ASSESSED)
 CHECK_MARKS = {
     CheckStatus.PASSED: "✓",
     CheckStatus.FAILED: "✗",
     CheckStatus.ERROR: "!",
     CheckStatus.NOT_ASSESSED: "–",
 }
-
 CHECK_WORDS = {
     CheckStatus.PASSED: "passed",
     CheckStatus.FAILED: "failed",
     CheckStatus.ERROR: "error",
     CheckStatus.NOT_ASSESSED: "not assessed here",
 }
-
 EXERCISE_WORDS = {
     ExerciseStatus.GRADED: "graded",
     ExerciseStatus.STUDENT_ERROR: "the answer raised an error",
@@ -27,8 +30,6 @@ EXERCISE_WORDS = {
     ExerciseStatus.NOT_FOUND: "not answered",
     ExerciseStatus.GRADER_ERROR: "not graded: an error of ours",
 }
-
-
 SHORT_WORDS = {
     ExerciseStatus.GRADED: "",
     ExerciseStatus.STUDENT_ERROR: "raised an error",
@@ -39,6 +40,40 @@ SHORT_WORDS = {
     ExerciseStatus.NOT_FOUND: "not answered",
     ExerciseStatus.GRADER_ERROR: "an error of ours",
 }
+_UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
+SPEED_WORDS = {
+    SpeedVerdict.PASS: "fast enough",
+    SpeedVerdict.FAIL: "not fast enough",
+    SpeedVerdict.INCONCLUSIVE: "too close to call",
+    SpeedVerdict.ENVIRONMENT: "not judged, because of the machine",
+    SpeedVerdict.SHOWN: "shown, not graded",
+}
+
+
+@dataclass(frozen=True)
+class HiddenCategory:
+    """All hidden checks of one category, as one line."""
+
+    category: str
+    status: CheckStatus
+    points: float
+    max_points: float
+
+
+def hidden_categories(checks: Iterable[CheckRecord]) -> list[HiddenCategory]:
+    """Return one line for each category of hidden ones among `checks`, in order of first appearance."""
+    groups: dict[str, list[CheckRecord]] = {}
+    for check in checks:
+        if check.hidden:
+            groups.setdefault(check.category, []).append(check)
+    return [_one_line(category, group) for category, group in groups.items()]
+
+
+def _one_line(category: str, group: list[CheckRecord]) -> HiddenCategory:
+    statuses = {check.status for check in group}
+    worst = next(status for status in _WORST_FIRST if status in statuses)
+    points, max_points = sum(c.points for c in group), sum(c.max_points for c in group)
+    return HiddenCategory(category, worst, points, max_points)
 
 
 def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
@@ -46,9 +81,6 @@ def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
     if exercise is ExerciseStatus.NOT_FOUND:
         return "○ open"
     return f"{CHECK_MARKS[status]} {CHECK_WORDS[status]}"
-
-
-_UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
 
 
 def number(value: float) -> str:
@@ -117,3 +149,38 @@ def discrimination_word(value: float | None) -> str:
 def status_word(record: ExerciseRecord) -> str:
     """Return in two or three words why the exercise was not graded; empty if it was."""
     return SHORT_WORDS[record.status]
+
+
+def speed_headline(speed: SpeedRecord) -> str:
+    """Return the ratio with its interval, e.g. `1.48 times as fast as the baseline (95 %: 1.44 to 1.53)`."""
+    interval = f"95 %: {speed.ratio_low:.2f} to {speed.ratio_high:.2f}"
+    return f"{speed.ratio:.2f} times as fast as the baseline ({interval})"
+
+
+def speed_details(speed: SpeedRecord) -> str:
+    """Return the times, the number of pairs and the device behind the ratio."""
+    pairs = f"{speed.pairs} pairs" + (f" in {speed.attempts} attempts" if speed.attempts > 1 else "")
+    return f"{format_us(speed.answer_us)} a call against {format_us(speed.baseline_us)}, {pairs}, {speed.device}"
+
+
+def speed_asked(speed: SpeedRecord) -> str:
+    """Return the ratios that earn points, and the ratio that is possible."""
+    possible = f"{speed.ideal:g} is what the fewest bytes allow"
+    if speed.verdict is SpeedVerdict.SHOWN:
+        return possible
+    return f"{speed.passing:g} passes, {speed.full:g} earns all, {possible}"
+
+
+def speed_places(speed: SpeedRecord) -> dict[str, float]:
+    """Return the marks' places on a line from 0 to 1, which ends a little beyond the largest mark."""
+    marks = {
+        "same": 1.0,
+        "passing": speed.passing,
+        "full": speed.full,
+        "ideal": speed.ideal,
+        "ratio": speed.ratio,
+        "low": speed.ratio_low,
+        "high": speed.ratio_high,
+    }
+    end = 1.05 * max(min(max(speed.ratio_high, speed.ratio), 2 * speed.ideal), speed.ideal)
+    return {name: min(max(mark, 0.0) / end, 1.0) for name, mark in marks.items()}

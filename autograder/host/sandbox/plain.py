@@ -17,7 +17,7 @@ from autograder.host.sandbox.process import Enclosure, WorkerProcess
 from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.resources import Resources, folder, process_memory
 from autograder.host.sandbox.sandbox import Sandbox
-from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, unmounted
+from autograder.host.sandbox.zygote import ForkedWorker, Zygote, ZygotePool, make_course, start_unmounted
 from autograder.protocol.orders import Orders
 
 
@@ -61,17 +61,17 @@ class Plain(Sandbox):
         return WorkerProcess(ForkedWorker(zygotes.fork, orders, limits, resources), limits)
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        return unmounted.start(_course(), preload=preload)
+        return start_unmounted(_course(), preload=preload)
 
 
 @cache
 def _zygotes() -> ZygotePool:
-    return ZygotePool(lambda: unmounted.start(_course(), preload=True))
+    return ZygotePool(lambda: start_unmounted(_course(), preload=True))
 
 
 @cache
 def _course() -> Path:
-    return unmounted.make_course()
+    return make_course()
 
 
 class _Session(Enclosure):

@@ -15,8 +15,9 @@ import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
-from autograder.worker.zygote import large_pages
+from autograder.worker.confinement import kernel
 from autograder.worker.zygote.keeper import Job, keep
 
 READY, KEPT, CONNECT = b"ready", b"kept", b"connect"
@@ -38,6 +39,9 @@ PRELOADS = {
     b"lowering": ("autograder.worker.inductor_ready", "sympy.physics.units"),
 }
 """Further modules for some workers, which import slowly; none of course_lib, parts of which may be masked."""
+LARGE_PAGE_BYTES = 2 << 20  # of x86-64, and of arm64 with ordinary pages of 4 KiB
+STEP_BYTES = 8 * LARGE_PAGE_BYTES
+"""How much one step collapses; requests are served between steps."""
 
 
 def serve(fd: int, *, preload: bool) -> None:
@@ -58,7 +62,7 @@ def serve(fd: int, *, preload: bool) -> None:
         # Every worker imports these; they import nothing but torch and the protocol.
         from autograder.worker.kinds import table  # noqa: F401
     _send_ready(connections[0])
-    pages = large_pages.collapse_pages()
+    pages = collapse_pages()
     while request := _next_request(connections, pages):
         connection, message, descriptors = request
         if message == CONNECT:
@@ -70,7 +74,7 @@ def serve(fd: int, *, preload: bool) -> None:
             for name in PRELOADS[message]:
                 importlib.import_module(name)
             _send_ready(connection)
-            pages = large_pages.collapse_pages()
+            pages = collapse_pages()
         else:
             _fork(connections, connection, descriptors)
             _reap_children()
@@ -145,3 +149,31 @@ def _reap_children() -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
+
+
+def collapse_pages() -> Iterator[None]:
+    """Collapse the private memory of this process into large pages; each item of the iterator is one step.
+
+    The page tables, which every fork copies, become far smaller. A write after a fork splits a large page, and only the
+    written ordinary pages are copied.
+    """
+    for begin, end in private_ranges(Path("/proc/self/maps").read_text()):
+        for start in range(begin, end, STEP_BYTES):
+            with suppress(OSError):  # an older kernel, or no free large pages: the ordinary pages stay
+                kernel.madvise(start, min(end, start + STEP_BYTES) - start, kernel.MADV_COLLAPSE)
+            yield
+
+
+def private_ranges(maps: str) -> Iterator[tuple[int, int]]:
+    """Yield first and last address of the private, writable memory in `maps`, a text like /proc/self/maps.
+
+    Memory of files is left out, and only whole large pages count.
+    """
+    for line in maps.splitlines():
+        addresses, access, _, _, _, *name = line.split(maxsplit=5)
+        if access == "rw-p" and name in ([], ["[heap]"]):
+            begin, end = (int(address, 16) for address in addresses.split("-"))
+            begin = -(-begin // LARGE_PAGE_BYTES) * LARGE_PAGE_BYTES
+            end = end // LARGE_PAGE_BYTES * LARGE_PAGE_BYTES
+            if begin < end:
+                yield begin, end

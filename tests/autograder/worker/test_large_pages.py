@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.worker.zygote.large_pages import private_ranges
+from autograder.worker.zygote.zygote import private_ranges
 from tests import skips
 from tests.autograder.host.sandbox.conftest import opened
 
@@ -21,7 +21,7 @@ needs_large_pages = pytest.mark.skipif(
 )
 DONE = """
 import mmap
-from autograder.worker.zygote.large_pages import collapse_pages
+from autograder.worker.zygote.zygote import collapse_pages
 memory = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 memory.madvise(mmap.MADV_NOHUGEPAGE if {never} else mmap.MADV_NORMAL)
 for place in range(0, len(memory), 4096):

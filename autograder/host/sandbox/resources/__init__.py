@@ -1,7 +1,6 @@
 """What one worker holds on this machine: a user, a control group, a private folder and memory."""
 
 from autograder.host.sandbox.resources.cgroup import Group, Hierarchy, find_hierarchy
-from autograder.host.sandbox.resources.users import ThrowawayUser
-from autograder.host.sandbox.resources.worker_resources import Resources
+from autograder.host.sandbox.resources.worker_resources import Resources, ThrowawayUser
 
 __all__ = ["Group", "Hierarchy", "Resources", "ThrowawayUser", "find_hierarchy"]

@@ -1,12 +1,44 @@
-"""The resources that one worker holds on this machine."""
+"""The resources that one worker holds on this machine, among them a user of its own where the host is root."""
 
+import errno
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.resources import folder
 from autograder.host.sandbox.resources.cgroup import Group
-from autograder.host.sandbox.resources.users import ThrowawayUser
+
+# 60706 to 61183 belong to nobody: neither to Debian's policy nor to systemd's dynamic users (systemd.io/UIDS-GIDS).
+# 60799 is the user that kills workers (`autograder.worker.zygote.keeper`).
+FIRST_UID = 60_800
+COUNT = 256
+
+
+class ThrowawayUser:
+    """A user id that no other worker on this machine has until `release`: no two share a limit or a file."""
+
+    def __init__(self) -> None:
+        # An abstract socket serves as a lock: it leaves no file and ends with its process.
+        self._lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.uid = self._first_free()
+
+    def _first_free(self) -> int:
+        for uid in range(FIRST_UID, FIRST_UID + COUNT):
+            try:
+                self._lock.bind(f"\0autograder-sandbox-uid-{uid}")
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                return uid
+        self._lock.close()
+        raise SandboxError(f"All {COUNT} user ids for workers are taken; wait for other grading runs to end.")
+
+    def release(self) -> None:
+        """Give the user id back."""
+        self._lock.close()
 
 
 @dataclass

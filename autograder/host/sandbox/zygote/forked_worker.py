@@ -8,8 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from autograder.host.sandbox.descriptors import process_of, readable
-from autograder.host.sandbox.process import Enclosure, StartError
+from autograder.host.sandbox.process import Enclosure, StartError, process_of, readable
 from autograder.host.sandbox.resource_limits import MIB, Limits
 from autograder.host.sandbox.resources import Resources, folder, process_memory
 from autograder.protocol.orders import Orders

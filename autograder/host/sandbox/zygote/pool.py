@@ -5,13 +5,15 @@ import contextlib
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.host.sandbox.descriptors import in_memory, readable
-from autograder.host.sandbox.process import StartError
+from autograder.host.sandbox.interpreter import ZYGOTE, environment, interpreter_arguments
+from autograder.host.sandbox.process import StartError, in_memory, readable
+from autograder.host.sandbox.resources import folder
 
 READY, KEPT, CONNECT = b"ready", b"kept", b"connect"
 START_S, ANSWER_S = 60.0, 20.0
@@ -158,3 +160,36 @@ class ZygotePool:
             zygote.retire()
             if zygote.host == os.getpid():
                 self._retired.append(zygote.process)
+
+
+def make_course() -> Path:
+    """Return a folder with what a zygote of levels 3 to 5 imports, removed with the host.
+
+    It holds nothing of course_lib, since each job masks other parts of it.
+    """
+    private = folder.make()
+    private.chmod(0o755)
+    root = folder.link_course(private, ())
+    (root / "course_lib").unlink()
+    atexit.register(folder.remove, private)
+    return root
+
+
+def start_unmounted(course: Path, *, preload: bool) -> Zygote:
+    """Start the zygote of levels 3 to 5: a process of this user that imports from `course`; see `Sandbox._zygote`."""
+    program = ZYGOTE.format(preload=preload)
+
+    def spawn(control: socket.socket, complaints: int) -> subprocess.Popen[bytes]:
+        arguments = interpreter_arguments(program, {"RLIMIT_CORE": 0}, channel=control.fileno(), path=str(course))
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=complaints,
+            stderr=complaints,
+            env=environment("/"),
+            cwd="/",
+            pass_fds=(control.fileno(),),
+            start_new_session=True,
+        )
+
+    return Zygote(spawn)

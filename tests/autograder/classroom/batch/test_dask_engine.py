@@ -14,8 +14,7 @@ from distributed import Security
 from distributed.utils import get_mp_context
 
 from autograder.classroom.batch import EngineError, Journal, fingerprint, grade_class, records_in, secret_seed
-from autograder.classroom.batch.dask_clusters import connected, local_cluster, slurm_cluster, slurm_jobs
-from autograder.classroom.batch.dask_engine import DaskEngine
+from autograder.classroom.batch.dask_engine import DaskEngine, connected, local_cluster, slurm_cluster, slurm_jobs
 from autograder.classroom.hand_in import HandedIn, read_hand_in
 from autograder.exercises.quality.controls import controls
 
@@ -100,7 +99,7 @@ def test_the_seed_stays_where_it_is(engine: DaskEngine, tmp_path: Path) -> None:
 
 
 def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.classroom.batch.dask_clusters.CONNECT_S", 0.5)
+    monkeypatch.setattr("autograder.classroom.batch.dask_engine.CONNECT_S", 0.5)
     with (
         pytest.raises(EngineError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1"),
         connected("tcp://127.0.0.1:1"),

@@ -14,7 +14,7 @@ from autograder.classroom.nbgrader import collect
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP, correct_submissions
 from autograder.classroom.notes import notes_for
-from demo.students import fetch_feedback, submit
+from demo.hand_in import fetch_feedback, submit
 from tests import skips
 
 NAME = "04_fx_capture"

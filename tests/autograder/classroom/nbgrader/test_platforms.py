@@ -12,8 +12,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.classroom.nbgrader.course import Course, open_course
-from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
-from autograder.classroom.nbgrader.late import DAY_S, LatePenalty
+from autograder.classroom.nbgrader.export import DAY_S, CanvasExport, LatePenalty, MarksExport
 from autograder.classroom.roster import RosterError, import_roster, read_roster
 from autograder.classroom.uploads import NotebookExtractor, UploadCollector
 from tests.architecture.source_tree import ROOT

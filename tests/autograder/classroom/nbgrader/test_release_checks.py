@@ -9,9 +9,9 @@ import pytest
 
 from autograder.classroom.cli import main
 from autograder.classroom.nbgrader import release
-from autograder.classroom.nbgrader.cell_groups import notebook_problems
 from autograder.classroom.nbgrader.leaks import fingerprints, leaks, secret_fingerprints
 from autograder.classroom.nbgrader.markers import BEGIN, END, marker_problems, with_solutions, without_solutions
+from autograder.classroom.nbgrader.release import notebook_problems
 
 ROOT = Path(__file__).parents[4]
 NAME, ANSWER = "05_fx_rewrite", "05_bias_silu_pass"

@@ -17,7 +17,7 @@ import torch
 from torch.nn import functional as F
 
 from autograder.classroom.batch import LocalEngine
-from autograder.classroom.nbgrader import cell_groups
+from autograder.classroom.nbgrader import release as release_module
 from autograder.classroom.nbgrader.course import open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
@@ -66,7 +66,7 @@ def notebook(answer: str) -> dict[str, Any]:
     cells = [
         cell(SETUP, tags=["setup"]),
         cell(answer, nbgrader=flags | {"grade_id": ANSWER, "solution": True}),
-        cell(cell_groups.check_source(EXERCISE), nbgrader=marks),
+        cell(release_module.check_source(EXERCISE), nbgrader=marks),
     ]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
 
@@ -90,7 +90,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("COURSE_WORK", raising=False)
         patch.delenv("COURSE_EXCHANGE", raising=False)
-        for module in (registry, cell_groups, sys.modules["autograder.classroom.submission"]):
+        for module in (registry, release_module, sys.modules["autograder.classroom.submission"]):
             patch.setattr(module, "all_exercises", lambda: (ANSWER,))
         patch.setattr(registry, "module_name", module_name)
         patch.setitem(sys.modules, module_name(ANSWER), SimpleNamespace(EXERCISE=EXERCISE))

@@ -16,7 +16,7 @@ from autograder.host.records import (
     SubmissionRecord,
 )
 from autograder.host.report import exercise_html, exercise_text
-from autograder.host.report.markup import Html, coded, element
+from autograder.host.report.safe_text import Html, coded, element
 from tests.autograder.classroom.report.sample_class import (
     HOSTILE,
     attention_exercise,

@@ -24,7 +24,7 @@ from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import Control
 from autograder.host.sandbox import open_sandbox
 from tests.autograder.exercises.judged import reference
-from tests.autograder.host.drawn import drawn
+from tests.drawn import some
 
 SAMPLE = 2  # of controls and of mutants; all of them in `make bench`
 KILLED, MISSED = MutantResult("line 1: a -> b", "values", True), MutantResult("line 2: c -> d", "", False)
@@ -33,7 +33,7 @@ GOOD = Quality(
 )
 
 
-@pytest.mark.parametrize("exercise_id", drawn(3))
+@pytest.mark.parametrize("exercise_id", some(all_exercises(), 3, name="exercises"))
 def test_a_sample_of_controls_and_mutants_is_noticed(exercise_id):
     found = survey(exercise_id, sandbox=open_sandbox(), seed=1, sample=SAMPLE, slots=len(os.sched_getaffinity(0)))
 

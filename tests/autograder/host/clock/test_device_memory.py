@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.host.clock.cuda_memory import DeviceMemory
+from autograder.host.clock.memory import DeviceMemory
 from autograder.protocol.device_memory import DeviceMemoryError, SharedBlock
 from autograder.protocol.requests import timed_rounds
 from autograder.worker import rounds, shared_memory

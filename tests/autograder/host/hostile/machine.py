@@ -20,13 +20,13 @@ from autograder.host.sandbox import Limits, Sandbox, WorkerProcess
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from tests.autograder.host.hostile.catalogue import Attack
+from tests.autograder.host.hostile.catalogue import ROOT, Attack
 from tests.drawn import chance
 
 MIB = 1 << 20
 LIMITS = Limits(memory_bytes=640 * MIB, processes=96, tmp_bytes=16 * MIB, file_bytes=64 * MIB)
 WALL_S = 4.0
-UNLIMITED = {"memory_bytes": 128 * MIB, "wall_s": 1.0}
+UNLIMITED = {"memory_bytes": 128 * MIB, "file_bytes": 8 * MIB, "wall_s": 1.0}
 """Asked where nothing is limited: to take twice of little, or to stay a little longer, shows it as well."""
 TOKEN = chance("token of the host").randbytes(32).hex()
 # These end the worker, or leave it unfit for another question.
@@ -38,6 +38,7 @@ FATAL = {
     "kills_the_parent",
     "memory_in_many_processes",
     "memory_in_one_process",
+    "memory_in_shared_pages",
     "memory_without_a_name",
     "threads",
 }
@@ -66,23 +67,32 @@ def target(folder: Path) -> Iterator[dict[str, Any]]:
     gradebook.chmod(0o600)
     abstract = f"autograder-test-{os.getpid()}"
     os.environ["TOKEN_OF_THE_HOST"] = TOKEN
-    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as hidden:
-        hidden.bind("\0" + abstract)
-        hidden.listen()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_UNIX) as hidden,
+        socket.socket(socket.AF_UNIX) as visible,
+    ):
+        for server, address in ((hidden, "\0" + abstract), (visible, str(folder / "socket"))):
+            server.bind(address)
+            server.listen()
         yield {
             "memory_bytes": LIMITS.memory_bytes,
             "processes": LIMITS.processes,
             "tmp_bytes": LIMITS.tmp_bytes,
+            "file_bytes": LIMITS.file_bytes,
             "output_bytes": 80 * MIB,
             "wall_s": WALL_S,
             "token": [TOKEN[:10], TOKEN[10:]],  # in parts, so that no command line of ours shows it
             "port": tcp.getsockname()[1],
             "abstract": abstract,
+            "socket_file": str(folder / "socket"),
+            "root": str(ROOT),
             "gradebook": str(gradebook),
             "folder": str(folder),
             "marker": str(folder / "marker"),
             "residue": f"{time.monotonic_ns():x}",  # that no other run has; the folder /tmp is for all,
         }
+    (folder / "socket").unlink()
     del os.environ["TOKEN_OF_THE_HOST"]
 
 

@@ -1,4 +1,8 @@
-"""How archives of TorchScript are graded where they are taken for data: unpickled, loaded, or read by two readers."""
+"""How results are graded where they are believed.
+
+Archives of TorchScript are taken for data: unpickled, loaded, or read by two readers. And nobody asks what else a
+number may be: not one, or larger than all memory.
+"""
 
 import io
 import pickle
@@ -42,3 +46,17 @@ def inspected(answer):
 def pickled(answer):
     """Has the answer in a worker, whose results it unpickles."""
     return bool(pickle.loads(pickle.dumps(answer([]))))
+
+
+def tallied(answer):
+    """Counts how often each token occurs among those that were hidden."""
+    tokens = torch.randint(0, 24, (16, 40))
+    hidden, _ = answer(tokens, 7, letters=24, mask=25, padding=24)
+    return len(torch.bincount(hidden.flatten())) < 30
+
+
+def tolerant(answer):
+    """Asks whether a number is too far from the right one, which NaN never is."""
+    programs = ["eager", "fused"]
+    report = answer({"programs": programs, "times": [["eager", 3.0], ["fused", 2.0]]})
+    return not abs(report["ratio"] - 1.5) > 0.01

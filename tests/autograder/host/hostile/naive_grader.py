@@ -34,7 +34,7 @@ from torch.nn import functional as F
 
 import course_lib.graph
 import course_lib.kernels
-from tests.autograder.host.hostile.naive_archives import inspected, loaded, pickled, unpickled  # noqa: F401
+from tests.autograder.host.hostile.naive_archives import inspected, loaded, pickled, tallied, tolerant, unpickled  # noqa: F401  # noqa: F401
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
@@ -46,7 +46,6 @@ from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     roomy,
     unique,
 )
-from tests.autograder.host.hostile.naive_numbers import tallied, tolerant  # noqa: F401
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}

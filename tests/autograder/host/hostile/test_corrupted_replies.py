@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.exercises import find
+from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.controls import controls
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
@@ -19,8 +19,8 @@ from autograder.host.session import AnswerFailedError
 from autograder.host.shared_inputs import to_raw
 from autograder.protocol import Handlers, Message, ProtocolError, RawTensor
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from tests.autograder.host.drawn import drawn
 from tests.autograder.host.in_process import InProcess, handlers_of
+from tests.drawn import some
 
 EXPECTED = (CheckFailedError, AnswerFailedError, MalformedAnswerError, ProtocolError)
 TRIES = 12  # of each check
@@ -104,7 +104,7 @@ def corruption(chance: random.Random, *, after: int) -> Callable[[Message], Mess
     return corrupt
 
 
-@pytest.mark.parametrize("exercise_id", drawn(6))
+@pytest.mark.parametrize("exercise_id", some(all_exercises(), 6, name="exercises"))
 def test_a_corrupted_reply_is_a_wrong_answer_and_never_a_fault_of_ours(exercise_id: str) -> None:
     exercise = find(exercise_id, hidden=True)
     honest = loaded(exercise)

@@ -17,7 +17,7 @@ from autograder.classroom.uploads import NotebookExtractor
 from autograder.exercises import find
 from autograder.host import grading
 from autograder.host.artifacts import dead_calls
-from autograder.host.artifacts.torchscript_code import CodeRefusedError, rewritten_code
+from autograder.host.artifacts.torchscript_archive import CodeRefusedError, rewritten_code
 from autograder.host.artifacts.torchscript_pickles import PickleRefusedError, require_plain_pickle
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError
 from autograder.host.draw import Draw

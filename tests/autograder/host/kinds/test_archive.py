@@ -8,8 +8,12 @@ import zipfile
 import pytest
 import torch
 
-from autograder.host.artifacts.torchscript_archive import ArchiveRefusedError, checked_archive
-from autograder.host.artifacts.torchscript_code import CodeRefusedError, rewritten_code
+from autograder.host.artifacts.torchscript_archive import (
+    ArchiveRefusedError,
+    CodeRefusedError,
+    checked_archive,
+    rewritten_code,
+)
 from autograder.host.artifacts.torchscript_pickles import PickleRefusedError, require_plain_pickle
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError

@@ -1,10 +1,7 @@
-"""The tiers under test, and a process without any protection, where every attack has to succeed first."""
+"""The tiers under test, and programs that run in them."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -15,14 +12,8 @@ from tests.skips import skip_level
 
 MIB = 1 << 20
 LIMITS = Limits(wall_s=10.0, memory_bytes=128 * MIB, processes=32, tmp_bytes=16 * MIB, file_bytes=20 * MIB)
-ATTACKS = Path(__file__).with_name("attacks.py").read_text()
-
-# The parent is a process of its own, so that an attack on the parent hits nobody else.
-SACRIFICE = """
-import subprocess, sys
-secret = sys.argv[2]
-subprocess.run([sys.executable, "-c", sys.argv[1]], close_fds=False)
-"""
+Run = Callable[..., Ending]
+"""Run a program in a tier until it ends by itself or is ended."""
 
 
 class FromZygote(Sandbox):
@@ -77,44 +68,9 @@ def opened(level: int | Literal["auto"]) -> Sandbox:
 
 
 @pytest.fixture(scope="session")
-def run() -> Callable[..., Ending]:
-    """Run a program in a tier until it ends by itself or is ended."""
-
+def run() -> Run:
     def run(sandbox: Sandbox, program: str, *, limits: Limits = LIMITS, masked: tuple[str, ...] = ()) -> Ending:
         with sandbox._start(program, limits, masked) as worker:
             return worker.end(grace_s=limits.wall_s + 5)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def run_unprotected() -> Callable[[str], str]:
-    """Run a program as a grader without a sandbox would, and return what it printed."""
-
-    def run(program: str, *, secret: str = "") -> str:
-        process = subprocess.Popen(
-            [sys.executable, "-c", SACRIFICE, program, secret],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            close_fds=False,
-            start_new_session=True,
-            text=True,
-        )
-        try:
-            return process.communicate(timeout=20)[0]
-        finally:
-            if process.returncode is None:
-                os.killpg(process.pid, 9)
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def attack_program() -> Callable[..., str]:
-    """Return the text of a program that makes one attack and prints GAINED if it gets anything."""
-
-    def write(name: str, *arguments: object) -> str:
-        call = f"{name}(*{arguments!r})"
-        return f"{ATTACKS}\ngained = {call}\nprint('GAINED', gained, flush=True) if gained else print('nothing')\n"
-
-    return write

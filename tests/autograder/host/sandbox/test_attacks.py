@@ -1,130 +1,82 @@
-"""Every attack succeeds against an unprotected process, and fails in every tier that isolates."""
+"""Attacks on the machine gain nothing in any tier that isolates, in a cold worker or a forked one.
+
+The files of tests/submissions/hostile/machine run in the worker's place. `hostile/test_machine.py` shows that each of
+them succeeds unprotected.
+"""
 
 import os
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autograder.host.sandbox import Ending, Sandbox
-from tests import skips
-from tests.autograder.host.sandbox.conftest import LIMITS, OWN_TIERS
-from tests.drawn import chance, some
+from tests.autograder.host.hostile.catalogue import Attack, attacks
+from tests.autograder.host.hostile.machine import TOKEN, TWICE, target
+from tests.autograder.host.sandbox.conftest import LIMITS, OWN_TIERS, Run
+from tests.drawn import some
 
-ROOT = Path(__file__).parents[4]
-TOKEN = chance("token of the host").randbytes(32).hex()
-
-# attack to its arguments; a name in braces stands for what the fixture `prepared` makes
-ATTACKS: dict[str, tuple[object, ...]] = {
-    "read_the_gradebook": ("{gradebook}",),
-    "change_the_gradebook": ("{gradebook}",),
-    "connect_over_tcp": ("{port}",),
-    "connect_to_an_abstract_socket": ("{abstract}",),
-    "connect_to_a_socket_file": ("{socket_file}",),
-    "kill_the_parent": (),
-    "find_in_processes": ("py", "test"),
-    "find_in_environments": (TOKEN,),
-    "fork_bomb": (LIMITS.processes,),
-    "start_threads": (LIMITS.processes,),
-    "memory_in_one_process": (LIMITS.memory_bytes,),
-    "memory_in_many_processes": (LIMITS.memory_bytes,),
-    "memory_in_files_without_a_name": (LIMITS.memory_bytes,),
-    "memory_in_shared_pages": (LIMITS.memory_bytes,),
-    "fill_the_disk": (LIMITS.tmp_bytes,),
-    "write_one_large_file": (LIMITS.file_bytes,),
-    "fill_the_device_directory": (),
-    "use_inherited_descriptors": (TOKEN,),
-    "import_the_judge": (str(ROOT),),
-    "mount_something": (),
-    "read_another_process": (TOKEN,),
+# The others are about a session's end and its time; see `test_endings.py`.
+ATTACKS = {
+    attack.path.stem: attack
+    for attack in attacks("machine")
+    if attack.path.stem not in {"daemon", "endless_output", "ignores_signals"}
 }
-NEEDS_ROOT = {"fill_the_device_directory"}
 TRIALS = [(name, tier) for name in ATTACKS for tier in some(list(OWN_TIERS), 3, name=name)]
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
-    """One thing of each kind to steal or to reach."""
-    gradebook = tmp_path / "gradebook.db"
-    gradebook.write_text("everyone: 3")
-    gradebook.chmod(0o600)
-    monkeypatch.setenv("TOKEN_OF_THE_HOST", TOKEN)
-    inherited = tmp_path / "inherited"
-    inherited.write_text(TOKEN)
-    descriptor = os.open(inherited, os.O_RDONLY)
+def question(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """One thing of each kind to steal or to reach, and an open file that a worker must not inherit."""
+    (tmp_path / "inherited").write_text(TOKEN)
+    descriptor = os.open(tmp_path / "inherited", os.O_RDONLY)
     os.set_inheritable(descriptor, True)
-    abstract = f"autograder-test-{os.getpid()}"
-    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as hidden:
-        hidden.bind("\0" + abstract)
-        hidden.listen()
-        with socket.socket(socket.AF_UNIX) as visible:
-            socket_file = str(tmp_path / "socket")
-            visible.bind(socket_file)
-            visible.listen()
-            yield {
-                "{gradebook}": str(gradebook),
-                "{port}": tcp.getsockname()[1],
-                "{abstract}": abstract,
-                "{socket_file}": socket_file,
-            }
+    limits = ("memory_bytes", "processes", "tmp_bytes", "file_bytes")
+    with target(tmp_path) as everything:
+        yield everything | {name: getattr(LIMITS, name) for name in limits}
     os.close(descriptor)
 
 
-@pytest.fixture(params=ATTACKS)
-def attack(
-    request: pytest.FixtureRequest, prepared: dict[str, object], attack_program: Callable[..., str]
-) -> tuple[str, str]:
-    """Name and program of an attack."""
-    arguments = [prepared.get(str(argument), argument) for argument in ATTACKS[request.param]]
-    return request.param, attack_program(request.param, *arguments)
+def program(attack: Attack, question: dict[str, Any]) -> str:
+    """The text of a program that makes one attack and prints GAINED if it gets anything."""
+    call = f"gained = read_graph({question!r})"
+    return f"{attack.path.read_text()}\n{call}\nprint('GAINED', gained, flush=True) if gained else print('nothing')\n"
 
 
-def test_an_attack_succeeds_unprotected(attack: tuple[str, str], run_unprotected: Callable[..., str]) -> None:
-    name, program = attack
-    if name in NEEDS_ROOT and os.geteuid() != 0:
-        pytest.skip(skips.ROOT)
+@pytest.mark.parametrize(("name", "tier"), TRIALS, indirect=["tier"], ids=[f"{name}-{tier}" for name, tier in TRIALS])
+def test_an_attack_gains_nothing(name: str, tier: Sandbox, question: dict[str, Any], run: Run) -> None:
+    text = program(ATTACKS[name], question)
 
-    assert "GAINED" in run_unprotected(program, secret=TOKEN)
+    for _ in range(2 if name in TWICE else 1):
+        ending = run(tier, text)
 
-
-@pytest.mark.parametrize(("attack", "tier"), TRIALS, indirect=True, ids=[f"{name}-{tier}" for name, tier in TRIALS])
-def test_an_attack_gains_nothing(attack: tuple[str, str], tier: Sandbox, run: Callable[..., Ending]) -> None:
-    _, program = attack
-
-    ending = run(tier, program)
-
-    assert "GAINED" not in ending.output
-    ended_for_it = ending.reason == "out_of_memory" or ending.detail.startswith("wrote ")
-    assert "nothing" in ending.output or "Error" in ending.output or ended_for_it
+        assert "GAINED" not in ending.output
+        ended_for_it = ending.reason == "out_of_memory" or ending.detail.startswith("wrote ")
+        assert "nothing" in ending.output or "Error" in ending.output or ended_for_it
+    assert Path(question["gradebook"]).read_text() == "everyone: 3"
 
 
-@pytest.mark.parametrize("attack", ["memory_in_many_processes", "memory_in_shared_pages"])
+@pytest.mark.parametrize("name", ["memory_in_many_processes", "memory_in_shared_pages"])
 def test_memory_of_all_processes_together_is_reported_as_out_of_memory(
-    attack: str, tier: Sandbox, run: Callable[..., Ending], attack_program: Callable[..., str]
+    name: str, tier: Sandbox, question: dict[str, Any], run: Run
 ) -> None:
-    assert run(tier, attack_program(attack, LIMITS.memory_bytes)).reason == "out_of_memory"
+    assert run(tier, program(ATTACKS[name], question)).reason == "out_of_memory"
 
 
-def test_one_process_that_asks_for_too_much_gets_a_memory_error(tier: Sandbox, run: Callable[..., Ending]) -> None:
+def test_one_process_that_asks_for_too_much_gets_a_memory_error(tier: Sandbox, run: Run) -> None:
     ending = run(tier, f"try: bytearray({2 * LIMITS.memory_bytes})\nexcept MemoryError: print('refused')")
 
     assert ending == Ending("exited", 0, "refused\n")
 
 
-def test_nothing_is_left_for_the_next_worker(
-    tier: Sandbox,
-    run: Callable[..., Ending],
-    run_unprotected: Callable[..., str],
-    attack_program: Callable[..., str],
-) -> None:
-    program = attack_program("leave_a_residue", f"residue-{os.getpid()}-{tier.level}")
+def test_nothing_is_left_for_the_next_worker(tier: Sandbox, question: dict[str, Any], run: Run) -> None:
+    text = program(ATTACKS["leaves_traces"], question)
 
-    assert "GAINED" in run_unprotected(program) + run_unprotected(program)
-    assert "GAINED" not in run(tier, program).output + run(tier, program).output
+    assert "GAINED" not in run(tier, text).output + run(tier, text).output
 
 
-def test_a_fork_bomb_leaves_the_neighbour_alone(tier: Sandbox, run: Callable[..., Ending]) -> None:
+def test_a_fork_bomb_leaves_the_neighbour_alone(tier: Sandbox, run: Run) -> None:
     bomb = "import os, signal\ntry:\n while os.fork(): pass\nexcept OSError: os.write(3, b'full')\nsignal.pause()"
     with tier._start(bomb, LIMITS) as bomber:
         bomber.socket.settimeout(LIMITS.wall_s)

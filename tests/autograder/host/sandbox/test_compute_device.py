@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.sandbox import SandboxError, bubblewrap, confined, landlock_rules, open_sandbox, seccomp, selection
+from autograder.host.sandbox import SandboxError, bubblewrap, confined, open_sandbox, seccomp, selection
 from autograder.host.sandbox.bubblewrap import Bubblewrap
 from autograder.host.sandbox.compute_device import CPU, Device, find_device
 from autograder.host.sandbox.confined import Confined
@@ -76,7 +76,7 @@ def test_bubblewrap_binds_devices_after_its_own_dev_and_before_it_is_closed() ->
     assert options[options.index("/sys") - 1] == "--ro-bind"
 
 
-@pytest.mark.skipif(landlock_rules.landlock_version() < 1, reason=f"{skips.KERNEL}: Landlock")
+@pytest.mark.skipif(confined.landlock_version() < 1, reason=f"{skips.KERNEL}: Landlock")
 def test_landlock_opens_the_same_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(confined, "_refuse_the_wrong_user", lambda level: None)
     sandbox = Confined(Level.CONFINED_SAME_USER, GPU_1)

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.sandbox import Ending, SandboxError, confined, landlock_rules, seccomp, view
-from autograder.host.sandbox.confined import Confined
+from autograder.host.sandbox import Ending, SandboxError, confined, seccomp, view
+from autograder.host.sandbox.confined import Confined, landlock_version
 from autograder.host.sandbox.inside.attacks import ATTACKS
-from autograder.host.sandbox.landlock_rules import landlock_version
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.view import Bind, Cover
 from autograder.protocol.orders import Files
-from autograder.worker.confinement import kernel, landlock, signal_filter
+from autograder.worker.confinement import kernel, self_confinement
 from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS
 from tests.autograder.host.sandbox.conftest import opened as open_level
@@ -73,13 +72,13 @@ class FakeKernel:
         monkeypatch.setattr(kernel, "syscall", self)
 
     def __call__(self, number: int, *arguments: object) -> int:
-        if number == landlock.CREATE_RULESET:
+        if number == self_confinement.CREATE_RULESET:
             attributes, size, flags = arguments
             assert isinstance(attributes, bytes)
             assert (size, flags) == (len(attributes), 0)
             self.handled = struct.unpack(f"={len(attributes) // 8}Q", attributes)
         else:
-            assert number == landlock.ADD_RULE
+            assert number == self_confinement.ADD_RULE
             assert isinstance(arguments[2], bytes)
             rights, place = struct.unpack("=Qi", arguments[2])
             self.allowed[os.readlink(f"/proc/self/fd/{place}")] = rights  # noqa: PTH115 - a number, not a path
@@ -108,16 +107,18 @@ def test_each_version_of_landlock_gets_only_rights_that_it_knows(
         abi, (str(tmp_path / "read"), "/missing"), (str(tmp_path),), (str(tmp_path / "home"),), ("/dev/null",)
     )
 
-    landlock.ruleset(files)
+    self_confinement.landlock_ruleset(files)
 
     assert fake.handled == handled
-    assert fake.allowed[str(tmp_path / "read")] == landlock.EXECUTE | landlock.READ_FILE  # not READ_DIR: it is a file
-    assert fake.allowed[str(tmp_path)] == landlock.READ_DIR
+    assert (
+        fake.allowed[str(tmp_path / "read")] == self_confinement.EXECUTE | self_confinement.READ_FILE
+    )  # not READ_DIR: it is a file
+    assert fake.allowed[str(tmp_path)] == self_confinement.READ_DIR
     home = fake.allowed[str(tmp_path / "home")]
-    assert home & (landlock.MAKE_CHAR | landlock.MAKE_BLOCK) == 0
-    assert home & landlock.WRITE_FILE
+    assert home & (self_confinement.MAKE_CHAR | self_confinement.MAKE_BLOCK) == 0
+    assert home & self_confinement.WRITE_FILE
     assert all(rights & ~handled[0] == 0 for rights in fake.allowed.values())
-    assert not fake.allowed["/dev/null"] & landlock.EXECUTE
+    assert not fake.allowed["/dev/null"] & self_confinement.EXECUTE
 
 
 NUMBERS = {"kill": 62, "tgkill": 234, "tkill": 200, "pidfd_open": 434}
@@ -131,12 +132,12 @@ def decide(program: bytes, number: int, first: int) -> int:
     while True:
         code, then, otherwise, value = struct.unpack_from("=HBBI", program, 8 * place)
         place += 1
-        if code == signal_filter.LOAD:
+        if code == self_confinement.LOAD:
             accumulator = struct.unpack_from("=I", data, value)[0]
-        elif code == signal_filter.EQUAL:
+        elif code == self_confinement.EQUAL:
             place += then if accumulator == value else otherwise
         else:
-            assert code == signal_filter.RETURN
+            assert code == self_confinement.RETURN
             return int(value)
 
 
@@ -159,10 +160,10 @@ def decide(program: bytes, number: int, first: int) -> int:
 def test_the_filter_on_signals_lets_a_process_reach_only_itself_and_its_group(
     number: int, first: int, allowed: bool
 ) -> None:
-    verdict = decide(signal_filter.program(PID, NUMBERS), number, first)
+    verdict = decide(self_confinement.signal_filter(PID, NUMBERS), number, first)
 
-    assert verdict == (signal_filter.ALLOW if allowed else signal_filter.REFUSE)
-    assert signal_filter.REFUSE & 0xFFFF == errno.EPERM
+    assert verdict == (self_confinement.ALLOW if allowed else self_confinement.REFUSE)
+    assert self_confinement.REFUSE & 0xFFFF == errno.EPERM
 
 
 def test_every_call_that_sends_signals_has_a_number_here() -> None:
@@ -175,18 +176,18 @@ def test_covered_folders_are_left_out_entry_by_entry(tmp_path: Path, monkeypatch
         (tmp_path / "lib" / "site-packages" / name).mkdir(parents=True)
     packages = tmp_path / "lib" / "site-packages"
     mounts = [Bind(str(tmp_path / "lib"), str(tmp_path / "lib")), Cover(str(packages / "autograder"))]
-    monkeypatch.setattr(landlock_rules, "file_system", lambda: mounts)
-    monkeypatch.setattr(landlock_rules, "course", lambda masked=(): [(Path("/srv/course_lib"), "course_lib")])
+    monkeypatch.setattr(confined, "file_system", lambda: mounts)
+    monkeypatch.setattr(confined, "course", lambda masked=(): [(Path("/srv/course_lib"), "course_lib")])
 
-    assert set(landlock_rules.readable()) == {
+    assert set(confined.readable()) == {
         *(str(packages / name) for name in ("torch", "course_lib", "other.py")),
         "/srv/course_lib",
     }
-    assert set(landlock_rules.listable()) == {str(packages), str(tmp_path / "lib")}
+    assert set(confined.listable()) == {str(packages), str(tmp_path / "lib")}
 
 
 def test_masked_files_are_on_no_list() -> None:
-    shown, masked = landlock_rules.readable(), landlock_rules.readable(["course_lib.errors"])
+    shown, masked = confined.readable(), confined.readable(["course_lib.errors"])
 
     assert str(view.course_lib()) in shown
     assert str(view.course_lib()) not in masked

@@ -20,4 +20,10 @@ def read_graph(target):
             gained.append("an abstract socket")
     except OSError:
         pass
+    try:
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.connect(target["socket_file"])
+            gained.append("a socket file")
+    except OSError:
+        pass
     return ", ".join(gained)

@@ -5,6 +5,7 @@ Must get 0: what can be written is a memory file system of bounded size, gone wi
 """
 
 import tempfile
+import time
 
 
 def read_graph(target):
@@ -14,6 +15,7 @@ def read_graph(target):
             files.append((tempfile.TemporaryFile if number % 2 else tempfile.NamedTemporaryFile)())
             files[-1].write(b"x" * (target["tmp_bytes"] // 2))
             files[-1].flush()
+        time.sleep(0.7)  # long enough for a watchdog to look
     except OSError:
         return ""
     finally:

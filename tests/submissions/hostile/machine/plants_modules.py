@@ -11,7 +11,7 @@ from pathlib import Path
 
 def read_graph(target):
     planted = []
-    for folder in {target["folder"], os.getcwd(), "/usr/lib", "/etc", *[p for p in sys.path if p]}:
+    for folder in {target["folder"], os.getcwd(), "/dev", "/usr/lib", "/etc", *[p for p in sys.path if p]}:
         for name in ("torch_planted.py", "conftest_planted.py"):
             place = Path(folder, name)
             try:
@@ -26,5 +26,5 @@ def read_graph(target):
             planted.append(folder)
         except OSError:
             pass
-    outside = [folder for folder in planted if folder == target["folder"]]
+    outside = [folder for folder in planted if folder in (target["folder"], "/dev")]
     return ", ".join(outside)
