@@ -53,13 +53,7 @@ def verify(
         for mode in modes
         for dtype in dtypes
     ]
-
-    def compare_loaded(changed: nn.Module, loaded: nn.Module) -> list[Finding]:
-        found = replace(runs[0], reference=changed, candidate=loaded, gradients=False).findings()
-        return [replace(one, where="after loading a state dict") for one in found]
-
-    of_state = compare_state(reference, candidate, dtypes[0], modes[0], compare_loaded, seed)
-    return Report((*(finding for run in runs for finding in run.findings()), *of_state))
+    return Report((*(finding for run in runs for finding in run.findings()), *runs[0].state_findings()))
 
 
 @dataclass(frozen=True)
@@ -82,6 +76,15 @@ class _Run:
             replayed = [*self.compared(replays=True), *self.checkpoints_compared()]
             return min(findings, replayed, key=lambda found: sum(not finding.passed for finding in found))
         return findings
+
+    def state_findings(self) -> list[Finding]:
+        """Compare the state dicts, and what both models compute after they have loaded other values."""
+
+        def compare_loaded(changed: nn.Module, loaded: nn.Module) -> list[Finding]:
+            found = replace(self, reference=changed, candidate=loaded, gradients=False).findings()
+            return [replace(one, where="after loading a state dict") for one in found]
+
+        return compare_state(self.reference, self.candidate, self.dtype, self.mode, compare_loaded, self.seed)
 
     def compared(self, *, replays: bool) -> list[Finding]:
         """Return the comparisons; with `replays`, the original uses the masks that the scheduled model drew."""
