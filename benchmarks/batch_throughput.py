@@ -55,14 +55,14 @@ def grading(work: Path, submissions: int) -> tuple[list[SubmissionRecord], float
     started = time.monotonic()
     with Journal(work / "journal.jsonl") as journal:
         run = grade_class(
-            hand_ins, journal, engine=LocalEngine(sandbox), seed=secret_seed(work / "seed"), on_record=_dot
+            hand_ins,
+            journal,
+            engine=LocalEngine(sandbox),
+            seed=secret_seed(work / "seed"),
+            on_record=lambda record: print(".", end="", flush=True),
         )
     print()
     return list(run.records), time.monotonic() - started, sandbox.level
-
-
-def _dot(record: SubmissionRecord) -> None:
-    print(".", end="", flush=True)
 
 
 def append_ms(work: Path, record: SubmissionRecord) -> tuple[float, int]:

@@ -124,7 +124,7 @@ def print_import_time() -> None:
 
 def public_packages() -> tuple[str, ...]:
     """Return the packages of the library that a notebook imports, torch first."""
-    names = sorted(f"course_lib.{module.name}" for module in pkgutil.iter_modules(course_lib.__path__) if module.ispkg)
+    names = sorted(f"course_lib.{module.name}" for module in pkgutil.iter_modules(course_lib.__path__))
     return ("torch", *names)
 
 

@@ -21,32 +21,31 @@ from collections.abc import Callable, Iterable
 
 import torch
 
-from benchmarks.fusion_trials.formula_trials import FormulaOutcome, try_formula
-from benchmarks.fusion_trials.program_trials import Outcome, try_out
+from benchmarks.fusion_trials.generated_programs import Program
+from benchmarks.fusion_trials.program_trials import Outcome, try_formula, try_out
 
 MUST_FUSE_SHARE = 0.95
 
 
-def table(outcomes: Iterable[Outcome | FormulaOutcome]) -> str:
+def table(outcomes: Iterable[Outcome]) -> str:
     """Return one line for each edit, the unedited programs first: how many, fused, wrong."""
     return _table("what changed the meaning", outcomes, lambda one: one.program.edit or "nothing: must fuse")
 
 
-def table_of_passes(outcomes: Iterable[Outcome | FormulaOutcome]) -> str:
+def table_of_passes(outcomes: Iterable[Outcome]) -> str:
     """Return two lines for each pass, for the programs that it must fuse and for those whose meaning was changed."""
     return _table(
         "pass or formula", outcomes, lambda one: f"{_kind(one)}{'' if one.program.must_fuse else ', changed'}"
     )
 
 
-def _kind(outcome: Outcome | FormulaOutcome) -> str:
-    return outcome.program.seed.name if isinstance(outcome, Outcome) else outcome.program.formula
+def _kind(outcome: Outcome) -> str:
+    program = outcome.program
+    return program.seed.name if isinstance(program, Program) else program.formula
 
 
-def _table(
-    title: str, outcomes: Iterable[Outcome | FormulaOutcome], name: Callable[[Outcome | FormulaOutcome], str]
-) -> str:
-    groups: dict[str, list[Outcome | FormulaOutcome]] = collections.defaultdict(list)
+def _table(title: str, outcomes: Iterable[Outcome], name: Callable[[Outcome], str]) -> str:
+    groups: dict[str, list[Outcome]] = collections.defaultdict(list)
     for outcome in outcomes:
         groups[name(outcome)].append(outcome)
     lines = [f"{title:44}{'programs':>10}{'fused':>8}{'wrong':>8}"]
@@ -72,7 +71,7 @@ def main() -> int:
     return int(_sweep("formulas", try_formula, range(options.first, options.first + formulas)) or failed)
 
 
-def _sweep(what: str, trial: Callable[[int], Outcome | FormulaOutcome], numbers: range) -> bool:
+def _sweep(what: str, trial: Callable[[int], Outcome], numbers: range) -> bool:
     """Run one sweep, print its result, and return whether it failed."""
     start, busy = time.perf_counter(), time.process_time()
     outcomes = [trial(number) for number in numbers]

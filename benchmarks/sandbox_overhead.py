@@ -22,10 +22,10 @@ from pathlib import Path
 from autograder.host.channel import Channel
 from autograder.host.sandbox import Level, Limits, Sandbox, SandboxError, WorkerProcess, open_sandbox
 from autograder.host.sandbox.sandbox import WORKER
-from autograder.protocol import FrameKind
+from autograder.protocol import FrameKind, serialise
 from autograder.protocol.contract import request_body
+from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.protocol.requests.value import Ask
 
 LIMITS = Limits(wall_s=120.0)
 LOAD = LoadAnswer("value", "entry", (Part("answer", "def entry(question):\n    return question"),))
@@ -69,8 +69,8 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
         deadline = time.monotonic() + PATIENCE_S
         channel = Channel(worker.socket)
         channel.wait_ready(deadline)
-        channel.request(FrameKind.LOAD, request_body(LOAD), deadline_s=deadline)
-        reply = channel.request(FrameKind.CALL, request_body(Ask(42)), deadline_s=deadline)
+        channel.request(FrameKind.LOAD, serialise(request_body(LOAD)), deadline_s=deadline)
+        reply = channel.request(FrameKind.CALL, serialise(request_body(Ask(42))), deadline_s=deadline)
         answered = time.perf_counter()
         assert reply.body["value"] == 42, "a worker that echoes"
         ending = worker.end(grace_s=PATIENCE_S)
@@ -108,7 +108,7 @@ def machine() -> str:
 
 
 def _cpu_s(sandbox: Sandbox) -> float:
-    """Processor time of this process, of its children that have ended, and of a running zygote with its children."""
+    """Return the processor time of this process, of its ended children, and of a running zygote with its children."""
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(usage.ru_utime + usage.ru_stime for usage in own)
     current = sandbox.zygotes._current if sandbox.zygotes else None

@@ -11,8 +11,6 @@ Exit status: 0 if all of it holds, 1 otherwise.
 """
 
 import argparse
-import datetime
-import json
 import os
 import statistics
 import sys
@@ -22,7 +20,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -34,11 +31,10 @@ from autograder.host.draw import Draw
 from autograder.host.sandbox import Sandbox, open_sandbox
 from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Program, TensorSpec, traced
-from benchmarks.timing_decisions import idle, loaded, upper_bound
+from benchmarks.timing_decisions import idle, loaded, upper_bound, write
 from course_lib.show import Table
 from course_lib.timing import Verdict, environment
 
-SCHEMA = "fusion-course/speed-verdicts/1"
 INPUT = (TensorSpec((64, 1024)),)
 BASELINE, CANDIDATE = 30, 20  # calls of the operator: the true ratio is 1.5
 IDEAL = 10.0  # far above: nothing here is to look too good
@@ -165,15 +161,9 @@ def table(cells: Sequence[Cell]) -> str:
     return str(Table(tuple(rows[0]), tuple(tuple(one.values()) for one in rows), rule="none"))
 
 
-def write(cells: Sequence[Cell], folder: Path) -> Path:
-    """Write everything as JSON into `folder` and return where it lies."""
-    folder.mkdir(parents=True, exist_ok=True)
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    record: dict[str, Any] = {"schema": SCHEMA, "date": date, "machine": environment().to_json()}
-    record["cells"] = [asdict(cell) | row(cell) for cell in cells]
-    path = folder / f"speed-verdicts-{date}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    return path
+def facts(cells: Sequence[Cell]) -> dict[str, object]:
+    """Return everything that was found as plain data."""
+    return {"cells": [asdict(cell) | row(cell) for cell in cells]}
 
 
 def main() -> int:
@@ -192,7 +182,7 @@ def main() -> int:
     cells = [cell for name in chosen for cell in run(name, conditions[name], sandbox, runs)]
     print(f"\n{table(cells)}")
     if arguments.results:
-        print(f"Written to {write(cells, arguments.results)}")
+        print(f"Written to {write('speed-verdicts', facts(cells), arguments.results)}")
     opposite = {str(Verdict.PASS): str(Verdict.FAIL), str(Verdict.FAIL): str(Verdict.PASS)}
     refuted = sum(cell.verdicts[opposite[cell.wanted]] for cell in cells if cell.wanted in opposite)
     return int(refuted > 0 if arguments.quick else any(cell.wrong for cell in cells))

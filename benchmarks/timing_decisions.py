@@ -24,16 +24,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
+from course_lib.show import Table
 from course_lib.timing import Verdict, compare, decide_speedup, environment
 from course_lib.timing.paired_runs import Comparison
 
-SCHEMA = "fusion-course/timing-decisions/1"
 THRESHOLD, CUT = 1.2, 1.152
 # (repetitions of the candidate, of the baseline): the true ratio is the second over the first.
 BELOW = ((20, 20), (20, 21), (20, 22))
@@ -217,9 +217,8 @@ def row(cell: Cell) -> dict[str, str]:
 def table(cells: list[Cell]) -> str:
     """Return a line for each cell."""
     rows = [row(cell) for cell in cells]
-    lines = [list(rows[0]), *(list(one.values()) for one in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
+    columns = tuple(rows[0])
+    return str(Table(columns, tuple(tuple(one.values()) for one in rows), numbers=columns, rule="none"))
 
 
 def summary(cells: list[Cell]) -> tuple[str, bool]:
@@ -238,19 +237,18 @@ def summary(cells: list[Cell]) -> tuple[str, bool]:
     return "\n".join(lines), kept
 
 
-def write(cells: list[Cell], folder: Path) -> Path:
-    """Write everything as JSON into `folder` and return where it lies."""
+def facts(cells: list[Cell]) -> dict[str, object]:
+    """Return everything that was found as plain data."""
+    summed = summary(cells)[0].splitlines()
+    return {"threshold": THRESHOLD, "cells": [row(cell) for cell in cells], "summary": summed}
+
+
+def write(name: str, found: Mapping[str, object], folder: Path) -> Path:
+    """Write what was found as NAME-DATE.json into `folder`, with the date and the machine, and return where it lies."""
     folder.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    record = {
-        "schema": SCHEMA,
-        "date": date,
-        "machine": environment().to_json(),
-        "threshold": THRESHOLD,
-        "cells": [row(cell) for cell in cells],
-        "summary": summary(cells)[0].splitlines(),
-    }
-    path = folder / f"timing-decisions-{date}.json"
+    record = {"schema": f"fusion-course/{name}/1", "date": date, "machine": environment().to_json(), **found}
+    path = folder / f"{name}-{date}.json"
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return path
 
@@ -273,7 +271,7 @@ def main() -> int:
     told, kept = summary(cells)
     print(f"\nThreshold {THRESHOLD}, cut {CUT}\n\n{table(cells)}\n\n{told}")
     if arguments.results:
-        print(f"Written to {write(cells, arguments.results)}")
+        print(f"Written to {write('timing-decisions', facts(cells), arguments.results)}")
     return 0 if kept or arguments.quick else 1
 
 

@@ -35,7 +35,7 @@ def find(exercise_id: str, *, hidden: bool = False) -> Exercise:
     exercise: Exercise = importlib.import_module(module_name(exercise_id)).EXERCISE
     part = hidden_part(exercise_id) if hidden else None
     extra: tuple[Check, ...] = tuple(replace(c, hidden=True) for c in part.checks) if part else ()
-    return replace(exercise, checks=exercise.checks + extra)
+    return replace(exercise, id=exercise_id, checks=exercise.checks + extra)
 
 
 def hidden_folder() -> Path | None:

@@ -8,7 +8,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from autograder.protocol import (
@@ -16,11 +16,9 @@ from autograder.protocol import (
     FrameKind,
     Message,
     ProtocolError,
-    RawTensor,
     parse,
     receive_frame,
     send_frame,
-    serialise,
 )
 
 MAX_REPLY_BYTES = 256 << 20
@@ -30,6 +28,9 @@ Seen = TypeVar("Seen")
 
 class MalformedAnswerError(Exception):
     """The worker sent what no honest answer sends: bytes too early, twice, or in no known form."""
+
+    def __init__(self, message: str = "The worker sent a reply of another form.") -> None:
+        super().__init__(message)
 
 
 class WorkerGoneError(Exception):
@@ -62,57 +63,33 @@ class Channel:
         """Return the worker's first message: it has imported torch and waits."""
         return self._receive(0, {FrameKind.READY}, deadline_s)
 
-    def request(
-        self,
-        kind: FrameKind,
-        body: Mapping[str, object],
-        tensors: Sequence[RawTensor] = (),
-        *,
-        shared_bytes: Sequence[int] = (),
-        fds: tuple[int, ...] = (),
-        deadline_s: float,
-    ) -> Message:
+    def request(self, kind: FrameKind, payload: bytes, fds: tuple[int, ...] = (), *, deadline_s: float) -> Message:
         """Send one request and return its reply.
 
         Raises `AnswerRaisedError`, `MalformedAnswerError`, `WorkerGoneError`, or `TimeoutError`.
         """
-        self.expect_silence()
-        nonce = secrets.randbits(64)
-        payload = serialise(body, tensors, shared_bytes)
-        try:
-            self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
-            send_frame(self._socket, Frame(kind, nonce, payload, fds))
-        except (BrokenPipeError, ConnectionResetError):
-            raise WorkerGoneError from None
-        expected = FrameKind.LOADED if kind is FrameKind.LOAD else FrameKind.RESULT
-        return self._receive(nonce, {expected, FrameKind.RAISED}, deadline_s)
+        self._prepare(deadline_s)
+        return self._exchange(Frame(kind, secrets.randbits(64), payload, fds), deadline_s)
 
     def timed_call(
         self,
-        body: Mapping[str, object],
-        tensors: Sequence[RawTensor] = (),
+        payload: bytes,
+        fds: tuple[int, ...],
         *,
-        shared_bytes: Sequence[int] = (),
-        fds: tuple[int, ...] = (),
         deadline_s: float,
         deliver: Callable[[], None],
         look: Callable[[], Seen],
     ) -> tuple[Message, Seen, int]:
         """Send one call and return its reply, what `look` saw, and the time on the host's clock, in nanoseconds.
 
-        The message is packed before the clock starts. What runs under the clock is `deliver`, the signal, the
-        worker's work, its reply and `look`. Raises as `request` does.
+        What runs under the clock is `deliver`, the signal, the worker's work, its reply and `look`. Raises as `request`
+        does.
         """
-        self.expect_silence()
-        frame = Frame(FrameKind.CALL, secrets.randbits(64), serialise(body, tensors, shared_bytes), fds)
-        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
+        self._prepare(deadline_s)
+        frame = Frame(FrameKind.CALL, secrets.randbits(64), payload, fds)
         start_ns = time.perf_counter_ns()
         deliver()
-        try:
-            send_frame(self._socket, frame)
-        except (BrokenPipeError, ConnectionResetError):
-            raise WorkerGoneError from None
-        reply = self._receive(frame.nonce, {FrameKind.RESULT, FrameKind.RAISED}, deadline_s)
+        reply = self._exchange(frame, deadline_s)
         seen = look()
         return reply, seen, time.perf_counter_ns() - start_ns
 
@@ -128,6 +105,18 @@ class Channel:
             raise WorkerGoneError from None
         if unasked:
             raise MalformedAnswerError("The worker sent something before it was asked, or answered twice.")
+
+    def _prepare(self, deadline_s: float) -> None:
+        self.expect_silence()
+        self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
+
+    def _exchange(self, frame: Frame, deadline_s: float) -> Message:
+        try:
+            send_frame(self._socket, frame)
+        except (BrokenPipeError, ConnectionResetError):
+            raise WorkerGoneError from None
+        expected = FrameKind.LOADED if frame.kind is FrameKind.LOAD else FrameKind.RESULT
+        return self._receive(frame.nonce, {expected, FrameKind.RAISED}, deadline_s)
 
     def _learn_pid(self, deadline_s: float) -> None:
         """Look at who sent what comes next, without taking it; a worker that was quick to be ready is asked again."""

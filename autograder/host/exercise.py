@@ -94,7 +94,6 @@ class HiddenPart:
 class Exercise:
     """One exercise; `points` are those of its cell in the notebook, for visible and hidden checks together."""
 
-    id: str  # the file's name, the answer cell's id, the test's name
     title: str
     kind: Kind
     entry_point: str  # the function that the answer cell defines
@@ -108,6 +107,7 @@ class Exercise:
     wall_s: float = 60.0  # limit for all calls of one grading together
     speed: Speed | None = None  # the baseline and ratios for the answer's speed
     hints: Hints = ()  # shown by `autograder.practice.hint`, one more step at each call
+    id: str = ""  # of the answer cell; `exercises.registry.find` forms it from lesson and file
 
     def __post_init__(self) -> None:
         if len(self.hints) not in (0, 3):

@@ -5,7 +5,6 @@ answer costs its check, an answer that raises costs the checks in which it raise
 the protocol ends the exercise, and a failure of ours costs nothing and is never scored.
 """
 
-import contextlib
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -83,16 +82,13 @@ class _Grading:
             self._add(check, CheckStatus.ERROR, 0.0, f"Not run: {self.ended.message}")
             return
         try:
-            with _malformed_as_failed():
-                check.run(answer, Draw(self.seed, self.exercise.id, check.name))
+            check.run(answer, Draw(self.seed, self.exercise.id, check.name))
         except CheckFailedError as error:
             self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
         except AnswerFailedError as error:
-            self.raised.append(error)
-            self.seen = self.seen or (None if check.hidden else error)
-            self.ended = error if error.fatal else None
-            self.ended_unseen = error.fatal and check.hidden
-            self._add(check, CheckStatus.ERROR, 0.0, error.message)
+            self._fail(check, error)
+        except (MalformedAnswerError, ProtocolError) as error:
+            self._fail(check, AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True))
         else:
             self._add(check, CheckStatus.PASSED, check.points, "")
 
@@ -135,6 +131,13 @@ class _Grading:
             speed=self.timed.record,
         )
 
+    def _fail(self, check: Check, error: AnswerFailedError) -> None:
+        self.raised.append(error)
+        self.seen = self.seen or (None if check.hidden else error)
+        self.ended = error if error.fatal else None
+        self.ended_unseen = error.fatal and check.hidden
+        self._add(check, CheckStatus.ERROR, 0.0, error.message)
+
     def _all_failed(self, error: AnswerFailedError) -> None:
         self.ended = error
         self.checks = [
@@ -150,27 +153,18 @@ class _Grading:
         )
 
 
-@contextlib.contextmanager
-def _malformed_as_failed() -> Any:
-    try:
-        yield
-    except (MalformedAnswerError, ProtocolError) as error:
-        raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
-
-
 def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
     """Return the record of an answer that is missing or untouched: every check failed, for one reason."""
-    checks = tuple(
-        CheckRecord(c.name, c.category, c.hidden, CheckStatus.FAILED, 0.0, c.points, message) for c in exercise.checks
-    )
     total = round(sum(c.points for c in exercise.checks), 6)
+    checks = _all_checks(exercise, CheckStatus.FAILED, message)
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, total, ExerciseStatus.NOT_FOUND, message, checks)
 
 
 def not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
     """Return the record of a failure of ours: nothing was assessed, so nothing is lost."""
-    checks = tuple(
-        CheckRecord(c.name, c.category, c.hidden, CheckStatus.NOT_ASSESSED, 0.0, c.points, message)
-        for c in exercise.checks
-    )
+    checks = _all_checks(exercise, CheckStatus.NOT_ASSESSED, message)
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, 0.0, ExerciseStatus.GRADER_ERROR, message, checks)
+
+
+def _all_checks(exercise: Exercise, status: CheckStatus, message: str) -> tuple[CheckRecord, ...]:
+    return tuple(CheckRecord(c.name, c.category, c.hidden, status, 0.0, c.points, message) for c in exercise.checks)

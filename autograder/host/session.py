@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -18,7 +18,7 @@ from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerE
 from autograder.host.compute_lock import compute_lock
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
-from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result
+from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result, serialise
 from autograder.protocol.contract import read_reply, request_body
 from autograder.protocol.decoder import decode
 from autograder.protocol.requests.loads import Load, LoadAnswer, LoadLowering
@@ -82,7 +82,9 @@ class Session:
         self, request: Request[R], tensors: Sequence[RawTensor], shared_bytes: Sequence[int], fds: tuple[int, ...]
     ) -> Result[R]:
         """Send a request whose tensors lie in memory that stays the host's."""
-        reply = self._request(FrameKind.CALL, request, tensors, shared_bytes=shared_bytes, fds=fds)
+        payload = serialise(request_body(request), tensors, shared_bytes)
+        with self._exchange() as (channel, deadline_s):
+            reply = channel.request(FrameKind.CALL, payload, fds, deadline_s=deadline_s)
         return result_of(request, reply)
 
     def timed_call(
@@ -96,21 +98,9 @@ class Session:
         look: Callable[[], Seen],
     ) -> tuple[Result[R], Seen, int]:
         """Call under the host's clock; see `Channel.timed_call`."""
-        channel = self._channel or self._start()
-        started_s = time.monotonic()
-        try:
-            with self._outcomes(), compute_lock.released():
-                reply, seen, time_ns = channel.timed_call(
-                    request_body(request),
-                    tensors,
-                    shared_bytes=shared_bytes,
-                    fds=fds,
-                    deadline_s=started_s + self._left_s,
-                    deliver=deliver,
-                    look=look,
-                )
-        finally:
-            self._left_s -= time.monotonic() - started_s
+        payload = serialise(request_body(request), tensors, shared_bytes)
+        with self._exchange() as (channel, deadline_s):
+            reply, seen, time_ns = channel.timed_call(payload, fds, deadline_s=deadline_s, deliver=deliver, look=look)
         return result_of(request, reply), seen, time_ns
 
     def reload(self, load: Load, tensors: Sequence[RawTensor]) -> None:
@@ -136,31 +126,10 @@ class Session:
                 process.end()
 
     def _load(self, load: Load, tensors: Sequence[RawTensor]) -> None:
-        result_of(load, self._request(FrameKind.LOAD, load, tensors))
-
-    def _request(
-        self,
-        kind: FrameKind,
-        request: Request[Any],
-        tensors: Sequence[RawTensor],
-        *,
-        shared_bytes: Sequence[int] = (),
-        fds: tuple[int, ...] = (),
-    ) -> Message:
-        channel = self._channel or self._start()
-        started_s = time.monotonic()
-        try:
-            with self._outcomes(), compute_lock.released():
-                return channel.request(
-                    kind,
-                    request_body(request),
-                    tensors,
-                    shared_bytes=shared_bytes,
-                    fds=fds,
-                    deadline_s=started_s + self._left_s,
-                )
-        finally:
-            self._left_s -= time.monotonic() - started_s
+        payload = serialise(request_body(load), tensors)
+        with self._exchange() as (channel, deadline_s):
+            reply = channel.request(FrameKind.LOAD, payload, deadline_s=deadline_s)
+        result_of(load, reply)
 
     def _start(self) -> Channel:
         with compute_lock.released():
@@ -207,10 +176,16 @@ class Session:
         return (self._channel or self._start()).worker_pid
 
     @contextlib.contextmanager
-    def _outcomes(self) -> Iterator[None]:
-        """Translate what a request can end in, and drop a worker that is of no more use."""
+    def _exchange(self) -> Iterator[tuple[Channel, float]]:
+        """Yield the channel and the end of the answer's time; translate what a request can end in.
+
+        A worker that is of no more use is dropped.
+        """
+        channel = self._channel or self._start()
+        started_s = time.monotonic()
         try:
-            yield
+            with compute_lock.released():
+                yield channel, started_s + self._left_s
         except AnswerRaisedError as error:
             raise _raised(error) from None
         except (MalformedAnswerError, ProtocolError) as error:
@@ -222,6 +197,8 @@ class Session:
             raise AnswerFailedError(ExerciseStatus.TIMED_OUT, message, fatal=True) from None
         except WorkerGoneError:
             raise _gone(self._drop()) from None
+        finally:
+            self._left_s -= time.monotonic() - started_s
 
     def _drop(self) -> Ending:
         assert self._process is not None, "a request has a worker"
@@ -234,7 +211,7 @@ def result_of(request: Request[R], reply: Message) -> Result[R]:
     try:
         return read_reply(request, reply)
     except ProtocolError:  # its sentence is about our classes and tells a student nothing
-        raise MalformedAnswerError("The worker sent a reply of another form.") from None
+        raise MalformedAnswerError from None
 
 
 def _work(load: Load | None) -> tuple[str, ...]:

@@ -4,10 +4,9 @@ A message is a frame (kind, nonce, length) around a body (JSON) and raw tensors.
 `requests`, read by `decoder`. Nothing here evaluates, imports or unpickles.
 """
 
-from autograder.protocol.contract import Done, GraphData, Json, Raised, Ready, Request, Result
+from autograder.protocol.contract import Done, GraphData, Handlers, Json, Raised, Ready, Request, Result, Tensors
 from autograder.protocol.frames import Frame, FrameKind, ProtocolError, receive_frame, send_frame
-from autograder.protocol.messages import Message, parse, serialise
-from autograder.protocol.raw_tensors import DTYPES, RawTensor
+from autograder.protocol.messages import DTYPES, Message, RawTensor, parse, serialise
 
 __all__ = [
     "DTYPES",
@@ -15,6 +14,7 @@ __all__ = [
     "Frame",
     "FrameKind",
     "GraphData",
+    "Handlers",
     "Json",
     "Message",
     "ProtocolError",
@@ -23,6 +23,7 @@ __all__ = [
     "Ready",
     "Request",
     "Result",
+    "Tensors",
     "parse",
     "receive_frame",
     "send_frame",

@@ -10,14 +10,13 @@ order in which the fields count them.
 """
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin
 
 from autograder.protocol.decoder import Within, decode
 from autograder.protocol.frames import ProtocolError
-from autograder.protocol.messages import MAX_TENSORS, Message
-from autograder.protocol.raw_tensors import RawTensor
+from autograder.protocol.messages import MAX_TENSORS, Message, RawTensor
 
 R = TypeVar("R")
 Json = Any
@@ -40,6 +39,14 @@ class Result(Generic[R]):
 
     body: R
     tensors: Sequence[RawTensor] = ()
+
+
+Tensors = Sequence[RawTensor]
+Handlers = Mapping[type[Request[Any]], Callable[[Any, Tensors], Result[Any]]]
+"""What a worker serves: for each class of request the function that makes the reply.
+
+The function takes the request, and the tensors that came with it.
+"""
 
 
 @dataclass(frozen=True)

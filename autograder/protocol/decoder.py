@@ -19,14 +19,13 @@ import base64
 import binascii
 import functools
 import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from autograder.protocol.frames import ProtocolError
 
 T = TypeVar("T")
-Decode = Callable[[Any], Any]
 SCALARS = (bool, int, float, str, types.NoneType)
 
 
@@ -36,15 +35,6 @@ class Within:
 
     least: int
     most: int
-
-
-def decode(data: object, kind: type[T]) -> T:
-    """Return the value of type `kind` that `data` stands for; raises `ProtocolError` if it stands for none."""
-    try:
-        decoded: T = _decoder(cast("Any", kind))(data)
-    except RecursionError:  # a dataclass that holds itself may come nested without end
-        raise ProtocolError("a value that is nested too deeply") from None
-    return decoded
 
 
 def encode(value: object) -> object:
@@ -58,150 +48,94 @@ def encode(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is no part of a message")
 
 
-@functools.cache
-def _decoder(kind: Any) -> Decode:
-    """Return the decoder of a type hint; raises `TypeError` for a hint that no message may have."""
-    origin, arguments = get_origin(kind), get_args(kind)
+def decode(data: object, kind: type[T]) -> T:
+    """Return the value of type `kind` that `data` stands for; raises `ProtocolError` if it stands for none."""
+    try:
+        decoded: T = _decoded(data, kind)
+    except RecursionError:  # a dataclass that holds itself may come nested without end
+        raise ProtocolError("a value that is nested too deeply") from None
+    return decoded
+
+
+def _decoded(data: Any, kind: Any) -> Any:
     if kind is Any:
-        return _unchanged
-    if kind in SCALARS:
-        return _scalar(kind)
-    if kind is bytes:
-        return _bytes
-    if is_dataclass(kind):
-        return _record(kind)
-    if origin is Literal:
-        return _literal(arguments)
+        return data
+    form, origin, arguments = _forms(kind).get(type(data)), get_origin(kind), get_args(kind)
+    if form is None:
+        expected = " or ".join(form.__name__ for form in _forms(kind))
+        raise ProtocolError(f"a {type(data).__name__} where a message has a {expected}")
+    if form is not kind:  # one of a union
+        return _decoded(data, form)
     if origin is Annotated:
-        return _limited(_decoder(arguments[0]), arguments[1])
-    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
-        return _tuple(_decoder(arguments[0]))
+        return _limited(_decoded(data, arguments[0]), arguments[1])
+    if origin is Literal and data not in arguments:
+        raise ProtocolError(f"a value that is none of {', '.join(map(repr, arguments))}")
+    if is_dataclass(kind):
+        return _record(data, kind)
+    if kind is bytes:
+        return _bytes(data)
     if origin is tuple:
-        return _fixed_tuple(tuple(map(_decoder, arguments)))
-    if origin in (dict, Mapping) and arguments[0] is str:
-        return _mapping(_decoder(arguments[1]))
-    if origin in (Union, types.UnionType):
-        return _union(arguments)
-    raise TypeError(f"no message may hold {kind}")
-
-
-def _unchanged(data: Any) -> Any:
+        return _tuple(data, arguments)
+    if origin in (dict, Mapping):
+        return {key: _decoded(value, arguments[1]) for key, value in data.items()}
     return data
 
 
-def _scalar(kind: type) -> Decode:
-    def read(data: Any) -> Any:
-        if type(data) is not kind:
-            raise _refused(data, kind.__name__)
-        return data
+@functools.cache
+def _forms(kind: Any) -> Mapping[type, Any]:
+    """Return the types that `json` may make of a value of type `kind`, each with the part of `kind` that it stands for.
 
-    return read
+    Raises `TypeError` for a hint that no message may have.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        parts = [(form, part) for part in arguments for form in _forms(part)]
+        if len(dict(parts)) < len(parts):
+            raise TypeError(f"two of {arguments} have one form in JSON")
+        return dict(parts)
+    if origin is Annotated:
+        return dict.fromkeys(_forms(arguments[0]), kind)
+    if origin is Literal:
+        return {type(value): kind for value in arguments}
+    if kind is bytes:
+        return {str: kind}
+    if origin is tuple:
+        return {list: kind}
+    if is_dataclass(kind) or (origin in (dict, Mapping) and arguments[0] is str):
+        return {dict: kind}
+    if kind in SCALARS:
+        return {kind: kind}
+    raise TypeError(f"no message may hold {kind}")
 
 
-def _bytes(data: Any) -> bytes:
-    if type(data) is not str:
-        raise _refused(data, "a string")
+def _limited(value: Any, limits: Within) -> Any:
+    if not limits.least <= (value if type(value) in (int, float) else len(value)) <= limits.most:
+        raise ProtocolError(f"a {type(value).__name__} that is not within {limits.least} and {limits.most:,}")
+    return value
+
+
+def _record(data: Mapping[str, Any], kind: Any) -> Any:
+    hints = _hints(kind)
+    if data.keys() != hints.keys():
+        raise ProtocolError(f"an object that has not just the fields of {kind.__name__}")
+    return kind(**{name: _decoded(data[name], hint) for name, hint in hints.items()})
+
+
+@functools.cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _bytes(text: str) -> bytes:
     try:
-        return base64.b64decode(data, validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise ProtocolError("a text that is no base64") from None
 
 
-def _literal(values: tuple[Any, ...]) -> Decode:
-    def read(data: Any) -> Any:
-        for value in values:
-            if type(data) is type(value) and data == value:
-                return data
-        raise _refused(data, f"one of {', '.join(map(repr, values))}")
-
-    return read
-
-
-def _limited(decoder: Decode, limits: Within) -> Decode:
-    def read(data: Any) -> Any:
-        value = decoder(data)
-        if not limits.least <= (value if type(value) in (int, float) else len(value)) <= limits.most:
-            raise ProtocolError(f"a {type(data).__name__} that is not within {limits.least} and {limits.most:,}")
-        return value
-
-    return read
-
-
-def _tuple(decoder: Decode) -> Decode:
-    def read(data: Any) -> Any:
-        if type(data) is not list:
-            raise _refused(data, "a list")
-        return tuple(map(decoder, data)) if data and decoder is not _unchanged else tuple(data)
-
-    return read
-
-
-def _fixed_tuple(decoders: tuple[Decode, ...]) -> Decode:
-    def read(data: Any) -> Any:
-        if type(data) is not list or len(data) != len(decoders):
-            raise _refused(data, f"a list of {len(decoders)}")
-        return tuple(decoder(item) for decoder, item in zip(decoders, data, strict=True))
-
-    return read
-
-
-def _mapping(decoder: Decode) -> Decode:
-    def read(data: Any) -> Any:
-        if type(data) is not dict:
-            raise _refused(data, "an object")
-        return data if decoder is _unchanged else {key: decoder(value) for key, value in data.items()}
-
-    return read
-
-
-def _record(kind: Any) -> Decode:
-    names: frozenset[str] = frozenset(field.name for field in fields(kind))
-
-    @functools.cache  # only when it is needed: a dataclass may hold itself
-    def decoders() -> Sequence[tuple[str, Decode]]:
-        hints = get_type_hints(kind, include_extras=True)
-        return [(field.name, _decoder(hints[field.name])) for field in fields(kind)]
-
-    def read(data: Any) -> Any:
-        if type(data) is not dict or data.keys() != names:
-            raise _refused(data, f"{kind.__name__} with just its fields")
-        return kind(*[decoder(data[name]) for name, decoder in decoders()])
-
-    return read
-
-
-def _union(kinds: tuple[Any, ...]) -> Decode:
-    decoders = {_json_type(kind): _decoder(kind) for kind in kinds}
-    if len(decoders) < len(kinds):
-        raise TypeError(f"two of {kinds} have one form in JSON")
-
-    def read(data: Any) -> Any:
-        decoder = decoders.get(type(data))
-        if decoder is None:
-            raise _refused(data, " or ".join(form.__name__ for form in decoders))
-        return decoder(data)
-
-    return read
-
-
-def _json_type(kind: Any) -> Any:
-    """Return the type of what `json` makes of a value of type `kind`."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _json_type(arguments[0])
-    if origin is Literal:
-        (form,) = {type(value) for value in arguments}
-        return form
-    if kind is bytes:
-        return str
-    if origin is tuple:
-        return list
-    if origin in (dict, Mapping) or is_dataclass(kind):
-        return dict
-    if kind in SCALARS:
-        return kind
-    raise TypeError(f"{kind} cannot stand beside another form")
-
-
-def _refused(data: object, expected: str) -> ProtocolError:
-    return ProtocolError(f"a {type(data).__name__} where a message has {expected}")
+def _tuple(data: list[Any], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    if kinds[1:] == (Ellipsis,):
+        return tuple(_decoded(item, kinds[0]) for item in data)
+    if len(data) != len(kinds):
+        raise ProtocolError(f"a list of {len(data)} where a message has {len(kinds)}")
+    return tuple(map(_decoded, data, kinds))

@@ -4,6 +4,18 @@ Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u
 body refers to tensor number `i` as `{"tensor": i}`. `parse` refuses duplicate keys, bodies nested too deeply or
 too long, numbers that are not finite, and bytes left over, so that one payload has exactly one reading. What a body
 may hold is said in `autograder.protocol.contract`.
+
+The record of a tensor:
+
+    size  field
+       1  dtype code, its index in `DTYPES`
+       1  storage: 0 the bytes follow in this message, 1 they lie in the shared memory that came with it
+       1  number of dimensions, at most `MAX_DIMENSIONS`
+       5  zero
+       8  first byte, counted from the start of the message's bytes or of the shared memory
+       8  number of bytes
+  8 each  shape
+  8 each  strides, in elements, none negative
 """
 
 import json
@@ -12,20 +24,80 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
 from autograder.protocol.decoder import encode
 from autograder.protocol.frames import ProtocolError
-from autograder.protocol.raw_tensors import RawTensor, read_head, write_head
+
+DTYPES = {
+    "bool": 1,
+    "uint8": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "complex64": 8,
+    "complex128": 16,
+}
+"""Name of a dtype (an attribute of `torch`) to the size of one element in bytes."""
+_NAMES = tuple(DTYPES)
 
 MAX_BODY_BYTES = 4 << 20
 MAX_TENSORS = 4096
 MAX_DEPTH = 64
 MAX_DIGITS = 300
+MAX_DIMENSIONS = 16
 _COUNT = struct.Struct("<I")
+_HEAD = struct.Struct("<BBB5xQQ")
+_Head = tuple[str, bool, int, int, tuple[int, ...], tuple[int, ...]]
+"""A record that was read: dtype, shared, first byte, number of bytes, shape, strides."""
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _ENCODER = json.JSONEncoder(separators=(",", ":"), default=encode)
 _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
+
+
+@dataclass(frozen=True)
+class RawTensor:
+    """A tensor as data: what both sides can check before either makes a tensor of it.
+
+    `data` holds the storage from the first element on: `extent` elements, which strides may visit more than once.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    data: bytes | bytearray | memoryview
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise ProtocolError(f"a tensor of dtype {self.dtype!r}; known are {', '.join(DTYPES)}")
+        if len(self.shape) > MAX_DIMENSIONS or len(self.shape) != len(self.strides):
+            raise ProtocolError(f"a tensor of shape {self.shape} with strides {self.strides}")
+        if any(n < 0 for n in (*self.shape, *self.strides)):
+            raise ProtocolError(f"a tensor with a negative size or stride: {self.shape}, {self.strides}")
+        needed = self.extent * DTYPES[self.dtype]
+        if needed != len(self.data):
+            raise ProtocolError(
+                f"a {self.dtype} tensor of shape {self.shape} with {len(self.data):,} bytes, "
+                f"where {needed:,} are needed"
+            )
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Self:
+        """Return the bytes of a file as one tensor."""
+        return cls("uint8", (len(data),), (1,), data)
+
+    @property
+    def extent(self) -> int:
+        """Return the number of elements from the first that is visited to the last, both included."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
 
 
 @dataclass(frozen=True)
@@ -47,7 +119,7 @@ def serialise(
     heads, blobs, inline_at = [], [], 0
     offsets = iter(shared_bytes)
     for tensor in tensors:
-        heads.append(write_head(tensor, next(offsets) if tensor.shared else inline_at))
+        heads.append(_write_head(tensor, next(offsets) if tensor.shared else inline_at))
         if not tensor.shared:
             blobs.append(bytes(tensor.data))
             inline_at += len(tensor.data)
@@ -63,7 +135,7 @@ def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = N
     tensor_count, at = _count(view, at, "number of tensors", MAX_TENSORS)
     heads = []
     for _ in range(tensor_count):
-        at, head = read_head(view, at)
+        at, head = _read_head(view, at)
         heads.append(head)
     tensors, used = [], 0
     for dtype, is_shared, first, count, shape, strides in heads:
@@ -78,6 +150,26 @@ def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = N
     if at + used != len(view):
         raise ProtocolError(f"a message with {len(view) - at - used:,} bytes too many")
     return Message(body, tuple(tensors))
+
+
+def _write_head(tensor: RawTensor, first_byte: int) -> bytes:
+    """Return the record of `tensor`, whose bytes start at `first_byte`."""
+    rank = len(tensor.shape)
+    head = _HEAD.pack(_NAMES.index(tensor.dtype), tensor.shared, rank, first_byte, len(tensor.data))
+    return head + struct.pack(f"<{2 * rank}q", *tensor.shape, *tensor.strides)
+
+
+def _read_head(payload: memoryview, at: int) -> tuple[int, _Head]:
+    """Read the record at byte `at`; return the byte after it, and the record."""
+    try:
+        code, shared, rank, first, count = _HEAD.unpack_from(payload, at)
+        if code >= len(_NAMES) or shared > 1 or rank > MAX_DIMENSIONS:
+            raise ProtocolError(f"a tensor record with dtype code {code}, storage {shared}, {rank} dimensions")
+        numbers = struct.unpack_from(f"<{2 * rank}q", payload, at + _HEAD.size)
+    except struct.error:
+        raise ProtocolError("a tensor record that ends too early") from None
+    end = at + _HEAD.size + 16 * rank
+    return end, (_NAMES[code], bool(shared), first, count, numbers[:rank], numbers[rank:])
 
 
 def _count(view: memoryview, at: int, what: str, limit: int) -> tuple[int, int]:

@@ -13,18 +13,19 @@ from autograder.protocol import (
     Done,
     Frame,
     FrameKind,
+    Handlers,
     Message,
     Ready,
     Result,
+    Tensors,
     parse,
     receive_frame,
     send_frame,
     serialise,
 )
 from autograder.protocol.contract import read_request
-from autograder.worker.failures import describe
-from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.shared_memory import mapped
+from autograder.worker.source import describe
 
 
 def main(fd: int = 3, *, cuda: bool = False) -> None:

@@ -8,17 +8,18 @@ neither, so there the clock sees nothing but the work.
 
 import contextlib
 import ctypes
+import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from autograder.protocol import Done, Result
-from autograder.protocol.requests.timed_rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
+from autograder.protocol import Done, Handlers, Result, Tensors
+from autograder.protocol.device_memory import SharedBlock
+from autograder.protocol.requests.timed_rounds import Block, FetchOutputs, HoldInputs, LendOutputs, Place, RunRound
 from autograder.worker import shared_memory
-from autograder.worker.devices import device_tensors
-from autograder.worker.handlers import Handlers, Tensors
 from autograder.worker.tensors import NotATensorError, to_torch
 
 # mallopt(3): -4 is M_MMAP_MAX, -1 M_TRIM_THRESHOLD, -2 M_TOP_PAD
@@ -111,3 +112,28 @@ def _fill(outs: Sequence[torch.Tensor], results: Sequence[Any]) -> None:
             form = f"{tuple(out.shape)} {str(out.dtype).removeprefix('torch.')}"
             raise NotATensorError(f"An output is not a torch.Tensor of {form}, as it is in the other calls.")
         out.copy_(result.detach())
+
+
+def cuda_bytes(descriptor: int, size_bytes: int) -> torch.Tensor:
+    """Return the bytes of a block that the host made, mapped as long as the process lives. Not yet run on CUDA."""
+    torch.zeros(1, device="cuda")  # makes the context that mapping needs
+    block = SharedBlock.of_descriptor(descriptor, size_bytes, device=torch.cuda.current_device())
+    return torch.as_tensor(block, device="cuda")
+
+
+def device_tensors(
+    block: Block, descriptor: int, *, bytes_of: Callable[[int, int], torch.Tensor] = cuda_bytes
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Return outputs and inputs in the block that `descriptor` stands for."""
+    memory = bytes_of(descriptor, block.size_bytes)
+    os.close(descriptor)
+    return _views(memory, block.outputs), _views(memory, block.inputs)
+
+
+def _views(memory: torch.Tensor, places: Sequence[Place]) -> list[torch.Tensor]:
+    views = []
+    for place in places:
+        dtype = getattr(torch, place.dtype)
+        end = place.first_byte + math.prod(place.shape) * dtype.itemsize
+        views.append(memory[place.first_byte : end].view(dtype).reshape(place.shape))
+    return views

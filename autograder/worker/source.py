@@ -1,14 +1,20 @@
-"""Load an answer: its parts, set-up first, run as one fresh module."""
+"""Load an answer: its parts, set-up first, run as one fresh module; and say where in them an exception was raised."""
 
 import linecache
 import sys
+import traceback
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.worker.failures import AnswerError
+from autograder.protocol import Raised
 
 MODULE_NAME = "answer"
+MAX_MESSAGE_CHARACTERS = 1000
+
+
+class AnswerError(Exception):
+    """An answer returned something that cannot be used; the message is a sentence for the student."""
 
 
 class NoEntryPointError(AnswerError):
@@ -42,3 +48,33 @@ def run(parts: Mapping[str, str]) -> types.ModuleType:
         # dont_inherit: annotations of an answer are what they are in a notebook, and not text as in this file
         exec(compile(text, filename, "exec", dont_inherit=True), module.__dict__)
     return module
+
+
+def describe(error: BaseException) -> Raised:
+    """Return the exception's type and message, and the innermost line of the answer that was running."""
+    part, line, text = "", 0, ""
+    if isinstance(error, SyntaxError):
+        message, part, line, text = error.msg or "", error.filename or "", error.lineno or 0, error.text or ""
+    else:
+        try:
+            message = str(error)
+        except Exception:
+            message = "its message cannot be shown"
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.filename.startswith(("<answer", "<setup")):
+                part, line, text = frame.filename, frame.lineno or 0, frame.line or ""
+    return Raised(
+        type=type(error).__name__,
+        message=message[:MAX_MESSAGE_CHARACTERS],
+        part=part[:100],
+        line=int(line),
+        text=text.strip()[:200],
+        said_to_student=_is_said_to_student(error),
+    )
+
+
+def _is_said_to_student(error: BaseException) -> bool:
+    """Tell whether the message needs no more words: ours, and what the library says of graphs and schedules."""
+    library = sys.modules.get("course_lib.errors")  # which not every worker has imported, or may
+    of_the_library = [getattr(library, name, None) for name in ("GraphError", "ScheduleError")]
+    return isinstance(error, AnswerError) or type(error) in of_the_library

@@ -1,11 +1,14 @@
-"""Raw tensors to torch tensors and back."""
+"""Raw tensors to torch tensors and back, and calls of a function, a module or a graph on them."""
 
 import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 
-from autograder.protocol import RawTensor
-from autograder.worker.failures import AnswerError
+from autograder.protocol import RawTensor, Result, Tensors
+from autograder.protocol.requests.answers import Arguments, Called, TensorCall
+from autograder.worker.source import AnswerError
 
 
 class NotATensorError(AnswerError):
@@ -30,3 +33,59 @@ def to_raw(tensor: object, what: str) -> RawTensor:
     solid = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
     data = ctypes.string_at(solid.data_ptr(), solid.nbytes) if solid.numel() else b""
     return RawTensor(str(solid.dtype).removeprefix("torch."), tuple(solid.shape), tuple(solid.stride()), data)
+
+
+def call_on_tensors(
+    function: Callable[..., Any], call: TensorCall, tensors: Tensors, parameters: Sequence[torch.Tensor] = ()
+) -> Result[Called]:
+    """Call `function` and differentiate as asked, by the `parameters` after the tensors of the call."""
+    inputs = [to_torch(raw) for raw in tensors]
+    for i in call.wrt:
+        inputs[i].requires_grad_()
+    args, kwargs = filled(call.arguments, inputs)
+    result = function(*args, **kwargs)
+    is_tuple = isinstance(result, tuple | list)
+    outputs = list(result) if is_tuple else [result]
+    raws = [to_raw(o, f"output {i}" if is_tuple else "the output") for i, o in enumerate(outputs)]
+    by = [*(inputs[i] for i in call.wrt), *parameters]
+    gradients = _gradients(outputs, by, [inputs[i] for i in call.cotangents])
+    raws += [to_raw(g, "a gradient") for g in gradients if g is not None]
+    called = Called(
+        outputs=len(outputs),
+        is_tuple=is_tuple,
+        gradients=tuple(g is not None for g in gradients),
+        aliases=tuple(i for i, o in enumerate(outputs) if _shares_memory(o, inputs)),
+    )
+    return Result(called, raws)
+
+
+def filled(
+    arguments: Arguments, inputs: Sequence[torch.Tensor], folder: str = ""
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return the arguments with the tensors and the folder for which they stand."""
+    args = [_filled(a, inputs, folder) for a in arguments.args]
+    return args, {name: _filled(a, inputs, folder) for name, a in arguments.kwargs.items()}
+
+
+def _filled(argument: Any, inputs: Sequence[torch.Tensor], folder: str) -> Any:
+    if isinstance(argument, dict):
+        if set(argument) == {"tensor"}:
+            return inputs[argument["tensor"]]
+        if argument == {"folder": True}:
+            return folder
+    return argument
+
+
+def _gradients(
+    outputs: list[torch.Tensor], by: list[torch.Tensor], cotangents: list[torch.Tensor]
+) -> list[torch.Tensor | None]:
+    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=False) if o.requires_grad]
+    if not by or not pairs:
+        return [None] * len(by)
+    heads, given = zip(*pairs, strict=True)
+    return list(torch.autograd.grad(heads, by, given, allow_unused=True))
+
+
+def _shares_memory(output: torch.Tensor, inputs: list[torch.Tensor]) -> bool:
+    start = output.untyped_storage().data_ptr()
+    return output.numel() > 0 and any(start == i.untyped_storage().data_ptr() for i in inputs if i.numel())

@@ -14,8 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks.fusion_trials.program_edits import EDITS
-from benchmarks.fusion_trials.program_seeds import NAMES, SEEDS, Seed, spell
+from benchmarks.fusion_trials.program_seeds import EDITS, NAMES, SEEDS, Seed, spell
 from course_lib.capture.isolation import seed_everything
 
 Tensor = torch.Tensor

@@ -1,4 +1,4 @@
-"""Try one generated program: fuse it, compare it with itself, and record the outcome."""
+"""Try one generated program or formula: fuse it, compare it with itself, and record the outcome."""
 
 import copy
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from benchmarks.fusion_trials.formula_programs import FormulaProgram, generate_formula
 from benchmarks.fusion_trials.generated_programs import Program, generate
 from course_lib.fusion import PASSES, FusionResult, GraphPass, fuse
 from course_lib.fusion.passes.layer_norm_to_batch_norm import LayerNormToBatchNorm
@@ -17,9 +18,9 @@ class Outcome:
     """Hold the outcome of one program."""
 
     number: int
-    program: Program
+    program: Program | FormulaProgram
     refused: bool = False  # by PyTorch, before any pass
-    fused: bool = False  # by the pass that its seed is for
+    fused: bool = False  # by the pass that its seed is for; for a formula, its operator was found
     wrong: str = ""  # how it differs after fusing
     explanation: str = ""  # why it was not fused
 
@@ -27,15 +28,22 @@ class Outcome:
 def try_out(number: int) -> Outcome:
     """Generate program `number`, fuse it and compare."""
     program = generate(number)
-    try:
-        with torch.no_grad():
-            copy.deepcopy(program.module)(*(value.clone() for value in program.inputs))
-    except (RuntimeError, TypeError, ValueError):  # an edit may mix types that PyTorch does not mix
+    if not _runs(program):
         return Outcome(number, program, refused=True)
     passes = _passes(program)
     result = fuse(program.module, program.inputs, passes, level="lossy")
     fused = result.num_matches_by_pass[program.seed.name] > 0
     return Outcome(number, program, False, fused, _difference(program, result), result.explain())
+
+
+def _runs(program: Program | FormulaProgram) -> bool:
+    """Tell whether PyTorch runs a program; an edit may give types or shapes that do not fit."""
+    try:
+        with torch.no_grad():
+            copy.deepcopy(program.module)(*(value.clone() for value in program.inputs))
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    return True
 
 
 def _passes(program: Program) -> list[GraphPass]:
@@ -84,3 +92,17 @@ def _with_batch_norm(program: Program) -> nn.Module:
         with torch.no_grad():
             twin(*(value.clone() for value in program.inputs))
     return twin
+
+
+def try_formula(number: int) -> Outcome:
+    """Generate program `number`, fuse it and compare."""
+    program = generate_formula(number)
+    if not _runs(program):
+        return Outcome(number, program, refused=True)
+    result = fuse(program.module, program.inputs)
+    counts = result.num_matches_by_pass
+    # Writes in place must have become functional too.
+    fused = counts["formulas"] > 0 and (counts["out_of_place"] > 0 or not program.in_place)
+    report = verify(program.module, result.graph_module, program.inputs, modes=("eval",), dtypes=(torch.float64,))
+    wrong = "" if report.passed else f"{program.source}\n{report}\n{result.graph_module.code}"
+    return Outcome(number, program, False, fused, wrong, result.explain())

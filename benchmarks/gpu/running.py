@@ -1,4 +1,8 @@
-"""Run sections in processes of their own, each within its budget, and write their results as JSON and Markdown."""
+"""Run sections in processes of their own, each within its budget, and write their results as JSON and Markdown.
+
+As a command, `python -m benchmarks.gpu.running SECTION DEVICE BUDGET_S NOTES`, it runs one section in its own process,
+which the section may crash.
+"""
 
 import datetime
 import json
@@ -15,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.section import Section
+from benchmarks.gpu.section import Run, Section, section
 
 ROOT = Path(__file__).resolve().parents[2]
 STOPPING_S = 5.0  # what is left of a budget when a section is told that its time is over
@@ -84,7 +88,7 @@ def run_one(name: str, section: Section, device: str, budget_s: float, folder: P
     """Run one section in a process and return its result, also if it failed."""
     notes, log = folder / f"{name}.json", folder / f"{name}.log"
     asked_s = max(budget_s - STOPPING_S, budget_s / 2)
-    command = [sys.executable, "-m", "benchmarks.gpu.child", name, device, str(asked_s), str(notes)]
+    command = [sys.executable, "-m", "benchmarks.gpu.running", name, device, str(asked_s), str(notes)]
     start_s = time.monotonic()
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -134,11 +138,12 @@ DRY = "**A dry run on a CPU: nothing was measured on a GPU, and no number below 
 def as_record(results: Sequence[Result], device: str, elapsed_s: float) -> dict[str, Any]:
     """Return everything as plain data."""
     now = datetime.datetime.now(datetime.UTC)
+    names = (result.notes.get("device") for result in results if result.name == "machine")
     return {
         "schema": SCHEMA,
         "date": now.date().isoformat(),
         "dry_run": device == "cpu",
-        "device": _device(results),
+        "device": str(next(names, None) or "unknown device"),
         "elapsed_s": round(elapsed_s, 1),
         "sections": {result.name: result.to_json() for result in results},
     }
@@ -167,6 +172,12 @@ def write(record: dict[str, Any], table: str, folder: Path) -> Path:
     return path
 
 
-def _device(results: Sequence[Result]) -> str:
-    found = next((result.notes["device"] for result in results if result.name == "machine" and result.notes), None)
-    return str(found or "unknown device")
+def main() -> int:
+    """Run the section named on the command line; whatever it raises ends this process with a traceback."""
+    name, device, budget_s, notes = sys.argv[1:]
+    section(name).run(Run(device, Path(notes), time.monotonic() + float(budget_s)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,9 +7,7 @@ Read the files in the order of what happens to a graph:
     condensation.py     merge nodes into groups without ever making a cycle
     parts.py            cut a graph into parts for a target and the rest, and write it with a call for each part
     target.py           what a target has to offer
-    cache.py            what was compiled before
-    prices.py           whether a part is worth it
-    compiled_part.py    one part, for each kind of inputs that it meets
+    compiled_part.py    one part, for each kind of inputs that it meets: what was compiled before, whether it pays
     lowered_graph.py    `lower`: all of it for one graph
     backend.py          `Backend`: all of it for `torch.compile`, in training too
     lowering_report.py  what became of a program
@@ -18,12 +16,19 @@ Read the files in the order of what happens to a graph:
 """
 
 from course_lib.backends.backend import Backend
-from course_lib.backends.cache import CompileCache, InputFacts, facts_of, fingerprint
-from course_lib.backends.compiled_part import Compiled, PartOutcome
+from course_lib.backends.compiled_part import (
+    CompileCache,
+    Compiled,
+    InputFacts,
+    PartOutcome,
+    Prices,
+    Spent,
+    facts_of,
+    fingerprint,
+)
 from course_lib.backends.lowered_graph import Lowered, Refusal, lower
 from course_lib.backends.lowering_report import Report, report
 from course_lib.backends.parts import Part, cut_out, partition, split
-from course_lib.backends.prices import Prices, Spent
 from course_lib.backends.support import (
     Condition,
     Support,

@@ -15,6 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.errors import BackendError
 from course_lib.fusion.effects import is_pure, mutates
+from course_lib.fusion.surgery import hold
 from course_lib.graph import Cost, cost
 
 GraphCompiler = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
@@ -190,7 +191,7 @@ def _with_state(traced: fx.GraphModule, state: Mapping[str, torch.Tensor]) -> fx
     inputs = traced.graph.find_nodes(op="placeholder")
     for number, (node, tensor) in enumerate(zip(inputs, state.values(), strict=False)):
         with traced.graph.inserting_before(node):
-            _keep(traced, f"state_{number}", tensor)
+            hold(traced, f"state_{number}", tensor)
             read = traced.graph.create_node("get_attr", f"state_{number}")
         read.meta = dict(node.meta)
         node.replace_all_uses_with(read)
@@ -199,10 +200,3 @@ def _with_state(traced: fx.GraphModule, state: Mapping[str, torch.Tensor]) -> fx
     traced.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output") or not is_pure(node))
     traced.recompile()
     return traced
-
-
-def _keep(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
-    if isinstance(tensor, torch.nn.Parameter):
-        module.register_parameter(name, tensor)
-    else:
-        module.register_buffer(name, tensor)

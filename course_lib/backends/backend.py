@@ -6,11 +6,9 @@ from typing import Any
 from torch import fx
 
 from course_lib.backends.aten import compiled_ahead
-from course_lib.backends.cache import CompileCache
-from course_lib.backends.compiled_part import Compiled
+from course_lib.backends.compiled_part import CompileCache, Compiled, Prices
 from course_lib.backends.lowered_graph import Lowered, lower
 from course_lib.backends.lowering_report import Report
-from course_lib.backends.prices import Prices
 from course_lib.backends.target import Target
 from course_lib.errors import BackendError
 

@@ -9,10 +9,16 @@ import torch
 from torch import fx
 
 from course_lib.backends.aten import decompose, eager_cost, fake_mode_of, has_symbols
-from course_lib.backends.cache import CompileCache
-from course_lib.backends.compiled_part import Compiled, CompiledPart, PartOutcome, outcome_of
+from course_lib.backends.compiled_part import (
+    CompileCache,
+    Compiled,
+    CompiledPart,
+    PartOutcome,
+    Prices,
+    Spent,
+    outcome_of,
+)
 from course_lib.backends.parts import Part, computes, cut_out, partition, split
-from course_lib.backends.prices import Prices, Spent
 from course_lib.backends.support import target_name
 from course_lib.backends.target import Executable, Target
 from course_lib.errors import BackendError
@@ -153,7 +159,7 @@ def _costs(node: fx.Node) -> bool:
 
 
 class _Rest(fx.Interpreter):
-    """Runs on fake values what eager PyTorch keeps; the values of all other nodes are known."""
+    """Run on fake values what eager PyTorch keeps; the values of all other nodes are known."""
 
     def run_node(self, n: fx.Node) -> Any:
         if n.op in ("placeholder", "get_attr", "call_module"):

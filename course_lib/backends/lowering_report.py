@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from course_lib.backends.compiled_part import PartOutcome
+from course_lib.backends.compiled_part import PartOutcome, Spent
 from course_lib.backends.lowered_graph import Lowered
-from course_lib.backends.prices import Spent
 from course_lib.backends.target import Executable
 from course_lib.fusion import Objection
 from course_lib.graph.nodes import code_table

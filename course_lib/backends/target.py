@@ -28,7 +28,7 @@ class Target(ABC):
 
     @property
     def identity(self) -> object:
-        """The key of this target in a cache; two targets that compile alike may have equal keys."""
+        """Return the key of this target in a cache; two targets that compile alike may have equal keys."""
         return self  # and not its id, which another object may have later
 
     @abstractmethod

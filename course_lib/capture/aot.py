@@ -11,7 +11,7 @@ from torch import fx, nn
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.failure_causes import explaining
 from course_lib.capture.source_lines import lines_of_nodes
 
 
@@ -40,10 +40,8 @@ def capture_aot(
     def run(*given: Any, **named: Any) -> Any:
         return tree_unflatten(list(compiled(_state(model), given, named)), layout[0])
 
-    try:
+    with explaining("aot", model):
         run(*inputs, **keyword_inputs)
-    except Exception as error:  # the program runs on fake tensors and may raise anything
-        raise explain_failure("aot", name_of(model), error) from error
     return Captured(
         mode="aot",
         captured_by="torch._functorch.aot_autograd",

@@ -12,10 +12,17 @@ from typing import Any, Literal
 
 from torch import nn
 
-from course_lib.capture.behaviour import Behaviour, attribute, behaviour_of, difference
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import name_of, reason_in_short
-from course_lib.capture.isolation import fresh_inputs, preserving, seed_everything
+from course_lib.capture.isolation import (
+    Behaviour,
+    attribute,
+    behaviour_of,
+    difference,
+    fresh_inputs,
+    preserving,
+    seed_everything,
+)
 from course_lib.capture.modes import MODES, Program, capture
 from course_lib.errors import CaptureError
 from course_lib.show import Table

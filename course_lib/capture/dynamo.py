@@ -15,7 +15,7 @@ import torch
 from torch import fx, nn
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.failure_causes import explaining
 from course_lib.capture.source_lines import lines_of_nodes
 
 # Guards on the whole process or on functions of torch itself; they do not concern the program.
@@ -45,11 +45,8 @@ def capture_dynamo(
     function, call = with_own_code(model)
     compiled: Callable[..., Any] = torch.compile(function, backend=keep)
     run = call(compiled)
-    try:
-        with _counters_kept():
-            run(*inputs, **keyword_inputs)
-    except Exception as error:  # the program runs and may raise anything
-        raise explain_failure("dynamo", name_of(model), error) from error
+    with explaining("dynamo", model), _counters_kept():
+        run(*inputs, **keyword_inputs)
     first = list(graphs)  # later calls may add guards
     named = {"graph" if len(first) == 1 else f"graph_{index}": graph for index, graph in enumerate(first)}
     return Captured(

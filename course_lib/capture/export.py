@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.failure_causes import explaining
 from course_lib.capture.source_lines import lines_of_nodes
 
 
@@ -38,11 +38,9 @@ def capture_export(
     module = model if isinstance(model, nn.Module) else FunctionModule(model)
     if dynamic_shapes is not None and isinstance(module, FunctionModule) and "forward" not in vars(module):
         dynamic_shapes = (tuple(dynamic_shapes),)  # one entry for *inputs
-    try:
+    with explaining("export", model):
         program = torch.export.export(module, inputs, dict(keyword_inputs), dynamic_shapes=dynamic_shapes, strict=False)
         runnable = program.module()
-    except Exception as error:  # the program runs on fake tensors and may raise anything
-        raise explain_failure("export", name_of(model), error) from error
     return Captured(
         mode="export",
         captured_by="torch.export.export",

@@ -1,7 +1,8 @@
 """Explain errors of PyTorch during a capture: the cause of each known message, and what to try."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from torch import nn
@@ -155,13 +156,17 @@ def name_of(program: object) -> str:
     return str(getattr(program, "__name__", "the program"))
 
 
-def explain_failure(mode: str, name: str, error: Exception) -> CaptureError:
-    """Return the error to raise when capturing the program called `name` in this mode failed with `error`."""
-    cause, line = _cause(mode, error), _line(mode, error)
-    return CaptureError(
-        f"{mode} could not capture {name}" + (f" at {line}" if line else "") + f": {cause.why}. {cause.advice} "
-        f"({type(error).__name__}: {' '.join(str(error).split())[:160]})"
-    )
+@contextmanager
+def explaining(mode: str, program: object) -> Iterator[None]:
+    """Turn whatever a program or PyTorch raises during a capture in this mode into a `CaptureError`."""
+    try:
+        yield
+    except Exception as error:  # the program runs, also on proxies and fake tensors, and may raise anything
+        cause, line = _cause(mode, error), _line(mode, error)
+        raise CaptureError(
+            f"{mode} could not capture {name_of(program)}{f' at {line}' if line else ''}: {cause.why}. {cause.advice} "
+            f"({type(error).__name__}: {' '.join(str(error).split())[:160]})"
+        ) from error
 
 
 def reason_in_short(mode: str, refusal: CaptureError) -> str:

@@ -12,7 +12,7 @@ from torch import fx, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.failure_causes import explaining, name_of
 from course_lib.capture.source_lines import SourceLine, line_of_caller, lines_of_nodes
 
 LeafModule = type[nn.Module] | str
@@ -50,16 +50,7 @@ def capture_fx(
 ) -> Captured:
     """Capture by symbolic tracing."""
     graph_module, lines = trace(model, leaf_modules, concrete_args)
-    return Captured(
-        mode="fx",
-        captured_by="torch.fx.Tracer",
-        code=graph_module.code,
-        ir=str(graph_module.graph),
-        run=graph_module,
-        graphs={"graph": graph_module},
-        module=graph_module,
-        lines=lines,
-    )
+    return _captured("fx", "torch.fx.Tracer", graph_module, graph_module, lines)
 
 
 def trace(
@@ -70,10 +61,8 @@ def trace(
     """Return the graph of `model` and the source line of each node that has one; raise `CaptureError`."""
     name = name_of(model)
     tracer = LineTracer(leaf_modules)
-    try:
+    with explaining("fx", model):
         graph = tracer.trace(model, dict(concrete_args) if concrete_args else None)
-    except Exception as error:  # the program runs on proxies and may raise anything
-        raise explain_failure("fx", name, error) from error
     _drop_fixed_inputs(graph, concrete_args or {})
     return fx.GraphModule(tracer.root, graph, class_name=name if name.isidentifier() else "GraphModule"), tracer.lines
 
@@ -116,18 +105,24 @@ def capture_make_fx(
             raise TypeError(f"recorded with inputs named {', '.join(names)}, called with {', '.join(named) or 'none'}")
         return graph_module(*given, *(named[name] for name in names))
 
-    try:
+    with explaining("make_fx", model):
         program = by_place if names else model
         graph_module = make_fx(program, record_stack_traces=True)(*inputs, *keyword_inputs.values())
-    except Exception as error:  # the program runs and may raise anything
-        raise explain_failure("make_fx", name_of(model), error) from error
+    by, lines = "torch.fx.experimental.proxy_tensor.make_fx", lines_of_nodes([graph_module])
+    return _captured("make_fx", by, graph_module, run if names else graph_module, lines)
+
+
+def _captured(
+    mode: str, by: str, graph_module: fx.GraphModule, run: Callable[..., Any], lines: Mapping[str, SourceLine]
+) -> Captured:
+    """Describe one graph module."""
     return Captured(
-        mode="make_fx",
-        captured_by="torch.fx.experimental.proxy_tensor.make_fx",
+        mode=mode,
+        captured_by=by,
         code=graph_module.code,
         ir=str(graph_module.graph),
-        run=run if names else graph_module,
+        run=run,
         graphs={"graph": graph_module},
         module=graph_module,
-        lines=lines_of_nodes([graph_module]),
+        lines=lines,
     )

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.failure_causes import explaining
 from course_lib.capture.isolation import preserving
 from course_lib.errors import CaptureError
 
@@ -32,11 +32,10 @@ def capture_lazy(
             _write_back(original, lazy)
         return result
 
-    try:
-        with preserving(lazily):
-            ir, code = _record(lazily, inputs, keyword_inputs)
-    except Exception as error:  # the program runs and may raise anything
-        raise explain_failure("lazy", name_of(model), error) from error
+    with explaining("lazy", model), preserving(lazily):
+        recorded = lazily(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
+        results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
+        ir, code = torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
     module = lazily if isinstance(lazily, nn.Module) else None
     return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
 
@@ -58,13 +57,6 @@ def start_backend() -> None:
         raise CaptureError(
             f"torch {torch.__version__} was built without lazy tensors ({error}); capture with another mode."
         ) from error
-
-
-def _record(program: Callable[..., Any], inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the lazy graph as text, and the TorchScript graph that computes it."""
-    recorded = program(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
-    results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
-    return torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
 
 
 def _to(value: Any, device: str) -> Any:

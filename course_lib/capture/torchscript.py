@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.failure_causes import explain_failure, name_of
+from course_lib.capture.failure_causes import explaining, name_of
 from course_lib.capture.source_lines import SourceLine, line_in_text
 from course_lib.errors import CaptureError
 
@@ -22,13 +22,11 @@ Program = nn.Module | Callable[..., Any]
 def capture_trace(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
     """Run the program once and record its operators; decisions and numbers of Python become constants."""
     named = _all_by_name(model, inputs, keyword_inputs)
-    try:
+    with explaining("trace", model):
         if named:
             script = torch.jit.trace(model, example_kwarg_inputs=named, check_trace=False)
         else:
             script = torch.jit.trace(model, inputs, check_trace=False)
-    except Exception as error:  # the program runs and may raise anything
-        raise explain_failure("trace", name_of(model), error) from error
     return from_script("trace", "torch.jit.trace", script)
 
 
@@ -49,10 +47,8 @@ def _all_by_name(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mappin
 
 def capture_script(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
     """Compile the program's source text, which may use only the typed subset of Python that TorchScript supports."""
-    try:
+    with explaining("script", model):
         script = torch.jit.script(model)
-    except Exception as error:  # the compiler raises many types, some of them private
-        raise explain_failure("script", name_of(model), error) from error
     return from_script("script", "torch.jit.script", script)
 
 

@@ -11,14 +11,7 @@ import torch
 from torch import fx, nn
 
 from course_lib.errors import FusionError
-from course_lib.fusion.operators import (
-    Operator,
-    Spelling,
-    function_spellings,
-    method_spellings,
-    operators,
-    schema_name,
-)
+from course_lib.fusion.operators import Operator, Spelling, function_spellings, method_spellings, operators, schema_name
 
 # Parameters that never change what is computed.
 _MEANINGLESS = frozenset({"_stacklevel", "cudnn_enable", "cudnn_enabled"})
@@ -68,7 +61,7 @@ class Call:
 
     @property
     def exact_module(self) -> bool:
-        """Whether no subclass of a known module was called, which might compute something else."""
+        """Tell whether no subclass of a known module was called, which might compute something else."""
         return self.module is None or type(self.module) in MODULES
 
     def __getitem__(self, parameter: str) -> object:

@@ -15,8 +15,7 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import module_of, read_call
-from course_lib.fusion.checked_fusion import CheckedFusion
-from course_lib.fusion.inserted_modules import Constant
+from course_lib.fusion.inserted_modules import CheckedFusion, Constant
 from course_lib.graph.hooks import has_hooks
 
 # Functions of Python and torch that switch how everything after them is computed or recorded.
@@ -58,7 +57,7 @@ def mutates(node: fx.Node) -> bool:
         name = str(node.target)
         return name in _INPLACE_METHODS or (name.endswith("_") and not name.endswith("__"))
     if node.op == "call_module":
-        return _module_mutates(node)
+        return _is_foreign(node) or bool(getattr(module_of(node), "inplace", False))
     return node.op == "call_function" and _function_mutates(node)
 
 
@@ -84,7 +83,9 @@ def is_random(node: fx.Node) -> bool:
             return any(is_random(inner) for inner in module.written.graph.nodes)
         return type(module).__name__.startswith(_RANDOM_MODULES) or "Dropout" in type(module).__name__
     name = _name(node).rstrip("_")
-    return name in _RANDOM or "dropout" in name or (node.op == "call_function" and _is_seeded(node.target))
+    overloads = _overloads(node.target) if node.op == "call_function" else []
+    seeded = any(torch.Tag.nondeterministic_seeded in overload.tags for overload in overloads)
+    return name in _RANDOM or "dropout" in name or seeded
 
 
 def switches_regime(node: fx.Node) -> bool:
@@ -106,7 +107,9 @@ def is_pure(node: fx.Node) -> bool:
         return False
     if node.op == "call_module":
         module = module_of(node)
-        return isinstance(module, Constant) or (_is_of_torch(module) and not _has_effects(module))
+        return isinstance(module, Constant) or (
+            type(module).__module__.startswith("torch.nn.") and not _has_effects(module)
+        )
     if not _gives_data(node) or _name(node).startswith(_SETTING):
         return False
     if node.op == "call_method":
@@ -135,10 +138,6 @@ def _gives_data(node: fx.Node) -> bool:
     )
 
 
-def _is_of_torch(module: torch.nn.Module) -> bool:
-    return type(module).__module__.startswith("torch.nn.")
-
-
 def _has_effects(module: torch.nn.Module) -> bool:
     """Return whether a module has hooks, or keeps statistics while training."""
     keeps_statistics = isinstance(module, torch.nn.modules.batchnorm._NormBase) and module.track_running_stats
@@ -156,28 +155,22 @@ def _name(node: fx.Node) -> str:
     return str(getattr(target, "__name__", target))
 
 
-def _is_seeded(target: object) -> bool:
-    overloads = [target] if isinstance(target, torch._ops.OpOverload) else []
+def _overloads(target: object) -> list[torch._ops.OpOverload]:
+    """Return the overloads of an operator of the dispatcher, or the one that is called; none of any other function."""
     if isinstance(target, torch._ops.OpOverloadPacket):
-        overloads = [getattr(target, overload) for overload in target.overloads()]
-    return any(torch.Tag.nondeterministic_seeded in overload.tags for overload in overloads)
+        return [getattr(target, overload) for overload in target.overloads()]
+    return [target] if isinstance(target, torch._ops.OpOverload) else []
 
 
 def _is_known(target: object) -> bool:
     """Return whether a function is one of PyTorch's or Python's operators, and no function of the user's."""
-    if isinstance(target, torch._ops.OpOverload):
-        return not target._schema.is_mutable
-    if isinstance(target, torch._ops.OpOverloadPacket):
-        return not any(getattr(target, overload)._schema.is_mutable for overload in target.overloads())
+    if overloads := _overloads(target):
+        return not any(overload._schema.is_mutable for overload in overloads)
     if target in (builtins.getattr, math.sqrt):
         return True
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None) or ""
     functional = torch.nn.functional
     return module == "_operator" or getattr(torch, name, None) is target or getattr(functional, name, None) is target
-
-
-def _module_mutates(node: fx.Node) -> bool:
-    return _is_foreign(node) or bool(getattr(module_of(node), "inplace", False))
 
 
 def _is_foreign(node: fx.Node) -> bool:
@@ -187,10 +180,8 @@ def _is_foreign(node: fx.Node) -> bool:
 
 def _function_mutates(node: fx.Node) -> bool:
     target = node.target
-    if isinstance(target, torch._ops.OpOverload):
-        return bool(target._schema.is_mutable)
-    if isinstance(target, torch._ops.OpOverloadPacket):
-        return any(getattr(target, overload)._schema.is_mutable for overload in target.overloads())
+    if overloads := _overloads(target):
+        return any(overload._schema.is_mutable for overload in overloads)
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", "")
     if module == "_operator":
         # `iadd` is the in-place `add`, and `iand` that of `and_`; `index` and `invert` only begin with the same letter.

@@ -45,7 +45,7 @@ def fuse(
     backends or from `torch._dynamo.export`; or a `Captured`; or what `torch.export.export` gives. The program is never
     changed, also when something fails; the graph shares its parameters and modules. `example_inputs` decide shapes
     and types, and the graph is right for inputs of these. Where an exported program has sizes that are symbols, what
-    depends on them is decided when the graph runs, see `checked_fusion.py`. A backend's graph takes its parameters as
+    depends on them is decided when the graph runs, see `inserted_modules.py`. A backend's graph takes its parameters as
     inputs too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
@@ -56,7 +56,9 @@ def fuse(
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
-    gm = _with_shapes(copy_of(_graph_of(program, example_inputs)), example_inputs)
+    gm = copy_of(_graph_of(program, example_inputs))
+    remember_symbols(gm.graph)
+    propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
     matches, rejected = run_all(selected, gm)
@@ -65,11 +67,6 @@ def fuse(
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
         keep_out_of_state(gm, added)
     return FusionResult(gm, total, rejected, matches, before, after)
-
-
-def _with_shapes(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.GraphModule:
-    remember_symbols(gm.graph)
-    return propagate_shapes(gm, example_inputs)
 
 
 def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
@@ -90,20 +87,16 @@ def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphMod
     elif isinstance(program, torch.export.ExportedProgram):
         program = program.module()
     elif callable(program):
-        return _captured(program, example_inputs)
+        gm = capture(program, example_inputs).graph_module
+        assert isinstance(gm, fx.GraphModule), "capture in its first mode gives a graph of torch.fx"
+        if isinstance(program, nn.Module):
+            keep_state(gm, program)
+        return gm
     if not isinstance(program, fx.GraphModule):
         raise FusionError(
             f"fuse got a {type(program).__name__}; it expects a module, a function, or a graph of one, see capture()."
         )
     return program
-
-
-def _captured(program: nn.Module | Callable[..., object], example_inputs: Sequence[object]) -> fx.GraphModule:
-    gm = capture(program, example_inputs).graph_module
-    assert isinstance(gm, fx.GraphModule), "capture in its first mode gives a graph of torch.fx"
-    if isinstance(program, nn.Module):
-        keep_state(gm, program)
-    return gm
 
 
 def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:

@@ -10,12 +10,12 @@ from torch import fx
 from torch.fx.passes.infra.pass_base import PassBase
 
 from course_lib.fusion.calls import operator_of
-from course_lib.fusion.checked_fusion import CheckedFusion, Decision
 from course_lib.fusion.guards import common_objection
+from course_lib.fusion.inserted_modules import CheckedFusion, Decision
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
-from course_lib.fusion.result import FusionResult, Rejected, refusal
-from course_lib.fusion.rules import Objection, closeness
+from course_lib.fusion.result import FusionResult, Rejected, closest_refusal
+from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import mutating_nodes
 from course_lib.fusion.surgery import copy_of, erase, excerpt, finish, put_in_place_of, put_module_in_place_of
 
@@ -56,7 +56,7 @@ class FusionPass(GraphPass):
       all passes, see `guards.py`.
     - `replacement(match)`: a function of the same parameters, which is what will be computed.
 
-    Where the guard objects because a shape is unknown, the pass decides when the match runs, see `checked_fusion.py`,
+    Where the guard objects because a shape is unknown, the pass decides when the match runs, see `inserted_modules.py`,
     unless `checks_at_run_time` is false.
     """
 
@@ -84,7 +84,8 @@ class FusionPass(GraphPass):
             for match in _matches(patterns.get(operator_of(node), ()), node, writers):
                 objection = common_objection(match) or self.guard(match)
                 if objection is None:
-                    self._rewrite(match)
+                    put_in_place_of(match.anchor, self.replacement(match), match.operands)
+                    erase(match.nodes)
                     num_matches += 1
                     break
                 refusals.append((objection, match))
@@ -92,7 +93,7 @@ class FusionPass(GraphPass):
                 if self._fuse_under_a_check(refusals):
                     num_matches += 1
                 else:
-                    rejected += self._refusal(refusals)
+                    rejected += closest_refusal(self.name, refusals)
         return num_matches, rejected
 
     def known_only(self) -> "FusionPass":
@@ -125,18 +126,6 @@ class FusionPass(GraphPass):
         put_module_in_place_of(match.anchor, f"checked_{self.name}", checked, operands)
         erase(match.nodes)
         return True
-
-    def _rewrite(self, match: Match) -> None:
-        put_in_place_of(match.anchor, self.replacement(match), match.operands)
-        erase(match.nodes)
-
-    def _refusal(self, refusals: list[tuple[Objection, Match]]) -> list[Rejected]:
-        """Return one report on a place where the pattern fits in several ways, for the match that came closest."""
-        if not refusals:
-            return []
-        objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
-        names = tuple(node.name for node in match.nodes)
-        return [refusal(self.name, names, objection, match.anchor)]
 
 
 def _read(function: Callable[..., object]) -> Pattern:

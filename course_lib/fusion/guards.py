@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.effects import between, is_random, mutates, switches_regime
-from course_lib.fusion.matching import Difference, Match
+from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import REMEDIES, Objection
 from course_lib.fusion.storage import Writers, mutations_of
 from course_lib.graph import Cost, cost
@@ -29,7 +29,8 @@ def arguments_are_those_of_the_pattern(match: Match) -> Objection | None:
         return None
     different = match.differences[0]
     rule = different.parameter if different.parameter in REMEDIES else "argument"
-    return Objection(rule, _describe(different))
+    name, found, expected = different.parameter, _shown(different.found), _shown(different.expected)
+    return Objection(rule, f"{different.node} has {name}={found}; only {name}={expected} can be fused")
 
 
 def modules_are_plain(match: Match) -> Objection | None:
@@ -140,13 +141,6 @@ def _first_readers(match: Match, value: object) -> Iterator[tuple[fx.Node, list[
     elif isinstance(value, ModuleAttribute):
         writers = match.writers if isinstance(match.writers, Writers) else Writers(match.writers)
         yield match.nodes[0], list(writers.holders(value.path))
-
-
-def _describe(different: Difference) -> str:
-    name = different.parameter
-    return (
-        f"{different.node} has {name}={_shown(different.found)}; only {name}={_shown(different.expected)} can be fused"
-    )
 
 
 def _shown(value: object) -> str:

@@ -1,17 +1,27 @@
-"""Modules without parameters that passes insert into a graph: constants, and fused operators with dropout.
+"""Modules without parameters that passes insert into a graph: constants, fused operators with dropout, checked fusions.
 
 Those with dropout follow `train()` and `eval()` as `nn.Dropout` does.
+
+A pass reads rank, last dimension, dtype and device of its operands in the metadata of the graph. Where they are
+missing, or a size is a symbol, the matched operators become one `CheckedFusion`. When it runs, its operands have
+shapes, so the pass looks at the same operators again. The decision holds for all operands of these shapes and dtypes.
 """
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 import course_lib.kernels  # noqa: F401  # registers the operator
+from course_lib.graph.shapes import describe_value, propagate_shapes
 
 
 class Constant(nn.Module):
-    """Gives the same tensor in each run; it is no buffer, so `to()` leaves it alone and no checkpoint holds it.
+    """Give the same tensor in each run; it is no buffer, so `to()` leaves it alone and no checkpoint holds it.
 
     The calls that it replaces did the same: `torch.arange(8)` gives int64 on the CPU, wherever the model is.
     """
@@ -30,7 +40,7 @@ class Constant(nn.Module):
 
 
 class BiasDropoutResidualLayerNorm(nn.Module):
-    """Calls `course_lib::bias_dropout_residual_layer_norm` with the training flag of the module.
+    """Call `course_lib::bias_dropout_residual_layer_norm` with the training flag of the module.
 
     It has no parameters: those stay where the program has them, and are given with each call.
     """
@@ -81,3 +91,112 @@ class Attention(nn.Module):
     def extra_repr(self) -> str:
         """Return what `print` shows of the module."""
         return f"scale={self.scale:.4g}, dropout={self.dropout}"
+
+
+MAX_DECISIONS = 64  # of one fusion: a program whose shapes never repeat must not fill the memory
+Signature = tuple[object, ...]
+Decision = tuple[fx.GraphModule | None, str]
+"""The fused graph, or None where it stays as written, and what a reader is told."""
+
+
+class CheckedFusion(nn.Module):
+    """Run `written`, a graph of a few operators, fused where the pass allows it for operands like these.
+
+    It has no parameters: those stay where the program has them, and are given with each call. `torch.compile` and
+    `torch.export` see the operators as written.
+    """
+
+    def __init__(
+        self,
+        written: fx.GraphModule,
+        decide: Callable[[fx.GraphModule], Decision],
+        *,
+        pass_name: str,
+        names: Sequence[str],
+        reason: str,
+    ) -> None:
+        """Take the operators as they are, the pass's decision on a graph with shapes, and what a reader is told.
+
+        `names` are those of the operators' nodes; `reason` says why the pass could not decide before the program runs.
+        """
+        super().__init__()
+        self.written = written
+        self.decide = decide
+        self.pass_name = pass_name
+        self.names = tuple(names)
+        self.reason = reason
+        self._decisions: dict[Signature, Decision] = {}
+
+    def forward(self, *operands: Any) -> Any:
+        """Return what the operators return, fused or not."""
+        if torch.compiler.is_compiling():
+            return self.written(*operands)
+        signature = self._signature(operands)
+        if signature is None:
+            return self.written(*operands)
+        if signature not in self._decisions:
+            self._decide(signature)
+        fused, _ = self._decisions[signature]
+        return (self.written if fused is None else fused)(*operands)
+
+    @property
+    def decisions(self) -> Mapping[str, str]:
+        """Return the decisions so far: operands, and "fused" or why not."""
+        return {_shown(signature): said for signature, (_, said) in self._decisions.items()}
+
+    def extra_repr(self) -> str:
+        """Return what `print` shows of the module."""
+        fused = sum(graph is not None for graph, _ in self._decisions.values())
+        so_far = f"so far fused for {fused} kinds of operands, as written for {len(self._decisions) - fused}"
+        return f"{self.pass_name} of {', '.join(self.names)}; {so_far}"
+
+    def _signature(self, operands: Sequence[object]) -> Signature | None:
+        """Return all that a pass may ask about operands; None where that is more than numbers."""
+        described = [_described(value) for value in operands]
+        if any(one is None for one in described):
+            return None
+        return (*described, *(module.training for module in self.written.modules()))
+
+    def _decide(self, signature: Signature) -> None:
+        """Ask the pass in a thread of its own, where no mode of the caller counts operators or draws random numbers."""
+        thread = threading.Thread(target=self._ask_the_pass, args=(signature,))
+        thread.start()
+        thread.join()
+
+    def _ask_the_pass(self, signature: Signature) -> None:
+        if len(self._decisions) >= MAX_DECISIONS:
+            self._decisions.clear()
+        try:
+            graph = propagate_shapes(fx.GraphModule(self.written, self.written.graph), _stand_ins(signature))
+            self._decisions[signature] = self.decide(graph)
+        except Exception as error:  # the operators fail on such operands: let them, where the caller sees it
+            self._decisions[signature] = None, f"not fused: {error}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and files hold: all but the decisions, which a copy makes again."""
+        return {**self.__dict__, "_decisions": {}}
+
+
+def _described(value: object) -> tuple[object, ...] | None:
+    if isinstance(value, torch.Tensor):
+        sizes = (*value.shape, *value.stride())
+        plain = all(type(size) is int for size in sizes) and value.layout == torch.strided
+        return (tuple(value.shape), value.stride(), value.dtype, value.device) if plain else None
+    return (type(value), value) if isinstance(value, (bool, int, float)) or value is None else None
+
+
+def _stand_ins(signature: Signature) -> list[object]:
+    """Return operands without data, as the signature describes them."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    found: list[object] = []
+    for one in signature:
+        if isinstance(one, tuple) and len(one) == 4:
+            shape, stride, dtype, device = one
+            found.append(FakeTensor(mode, torch.empty_strided(shape, stride, dtype=dtype, device="meta"), device))
+        elif isinstance(one, tuple):
+            found.append(one[1])
+    return found
+
+
+def _shown(signature: Signature) -> str:
+    return ", ".join(describe_value(value) for value in _stand_ins(signature))

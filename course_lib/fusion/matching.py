@@ -35,12 +35,12 @@ class Match:
 
     @property
     def anchor(self) -> fx.Node:
-        """The node whose result the fused call replaces."""
+        """Return the node whose result the fused call replaces."""
         return self.calls[0].node
 
     @property
     def nodes(self) -> tuple[fx.Node, ...]:
-        """The matched nodes in graph order."""
+        """Return the matched nodes in graph order."""
         return tuple(sorted({call.node for call in self.calls}))
 
     def __getitem__(self, parameter: str) -> object:
@@ -70,7 +70,7 @@ class Pattern:
 
     @property
     def operator(self) -> Operator:
-        """The operator that is called last."""
+        """Return the operator that is called last."""
         call = self._calls[self._result]
         assert call is not None, "the constructor has read every call of the pattern"
         return call.operator

@@ -68,14 +68,7 @@ def facts_of_operand(match: Match, value: fx.Node | ModuleAttribute) -> TensorFa
     return TensorFacts(tuple(tensor.shape), tensor.dtype) if isinstance(tensor, torch.Tensor) else None
 
 
-@dataclass(frozen=True)
-class TensorOperands:
-    """Shape and dtype of operands, by the names that the pattern has for them."""
-
-    facts: Mapping[str, TensorFacts]
-
-    def __getitem__(self, name: str) -> TensorFacts:
-        return self.facts[name]
+TensorOperands = Mapping[str, TensorFacts]  # by the names that the pattern has for them
 
 
 def tensor_operands(match: Match, *names: str) -> TensorOperands | Objection:
@@ -89,7 +82,7 @@ def tensor_operands(match: Match, *names: str) -> TensorOperands | Objection:
         if known is None:
             return Objection("shape unknown", _why_unknown(value))
         facts[name] = known
-    return TensorOperands(facts)
+    return facts
 
 
 def _why_unknown(value: fx.Node | ModuleAttribute) -> str:
@@ -105,7 +98,7 @@ def is_bias_of(bias: TensorFacts, x: TensorFacts) -> bool:
 
 def one_dtype(operands: TensorOperands) -> Objection | None:
     """Refuse operands of several dtypes, or of no floating-point dtype: no fused operator promotes."""
-    dtypes = {name: facts.dtype for name, facts in operands.facts.items()}
+    dtypes = {name: facts.dtype for name, facts in operands.items()}
     if len(set(dtypes.values())) == 1 and next(iter(dtypes.values())).is_floating_point:
         return None
     listed = ", ".join(f"{name} is {dtype}" for name, dtype in dtypes.items())
@@ -122,7 +115,7 @@ def normalises_last_dimension(match: Match) -> Objection | None:
     if type(match["eps"]) not in (int, float):
         return Objection("argument", f"{match.anchor} takes eps from {match['eps']!r}, unknown until it runs")
     operands = tensor_operands(match, "x", "residual", "weight", "layer_norm_bias")
-    if not isinstance(operands, TensorOperands):
+    if isinstance(operands, Objection):
         return operands
     shape = operands["residual"].shape
     if operands["x"].shape != shape:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import torch
 
-from course_lib.fusion.checked_fusion import CheckedFusion
-from course_lib.fusion.rules import Objection, remedy
+from course_lib.fusion.inserted_modules import CheckedFusion
+from course_lib.fusion.matching import Match
+from course_lib.fusion.rules import Objection, closeness, remedy
 from course_lib.graph import Cost
 from course_lib.graph.nodes import arguments, operator_name
 
@@ -33,6 +34,14 @@ def refusal(pass_name: str, nodes: tuple[str, ...], objection: Objection, node: 
     """Return the report on a match that a pass refuses; `node` knows the line of the program."""
     rule, reason = objection.rule, objection.reason
     return Rejected(nodes, rule, reason, pass_name, _source(node), remedy(rule))
+
+
+def closest_refusal(pass_name: str, refusals: Sequence[tuple[Objection, Match]]) -> list[Rejected]:
+    """Return one report on a place where the pattern fits in several ways, for the match that came closest."""
+    if not refusals:
+        return []
+    objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
+    return [refusal(pass_name, tuple(node.name for node in match.nodes), objection, match.anchor)]
 
 
 def _source(node: torch.fx.Node) -> str:
@@ -60,12 +69,12 @@ class FusionResult:
 
     @property
     def modified(self) -> bool:
-        """Whether the graph differs from the one that was given."""
+        """Tell whether the graph differs from the one that was given."""
         return self.num_matches > 0
 
     @property
     def checked(self) -> Mapping[str, CheckedFusion]:
-        """What is fused under a check when it runs, because a shape was not known; by the name of its node."""
+        """Return what is fused under a check when the graph runs, because a shape was not known, by names of nodes."""
         calls = self.graph_module.graph.find_nodes(op="call_module")
         found = {node.name: self.graph_module.get_submodule(str(node.target)) for node in calls}
         return {name: module for name, module in found.items() if isinstance(module, CheckedFusion)}
@@ -106,25 +115,17 @@ class FusionResult:
         return [_explain(group, nodes) for group in alike.values()]
 
     def __str__(self) -> str:
-        fused = f"{self.num_matches} fused, {len(self.rejected)} left alone"
-        checked = [f"  under a check when the graph runs: {len(self.checked)}"] if self.checked else []
-        return "\n".join(
-            [fused, *self._by_pass(), *checked, *self._cost(), *(f"  {refusal}" for refusal in self.rejected)]
-        )
+        lines = [f"{self.num_matches} fused, {len(self.rejected)} left alone"]
+        lines += [f"  {name}: {count}" for name, count in self.num_matches_by_pass.items() if count]
+        if self.checked:
+            lines.append(f"  under a check when the graph runs: {len(self.checked)}")
+        before, after = self.cost_before, self.cost_after
+        if before is not None and after is not None:
+            lines.append(f"  launches: {before.launches} before, {after.launches} after")
+            lines.append(f"  bytes moved: {before.bytes_moved:,} before, {after.bytes_moved:,} after")
+        return "\n".join([*lines, *(f"  {refusal}" for refusal in self.rejected)])
 
     __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
-
-    def _by_pass(self) -> list[str]:
-        return [f"  {name}: {count}" for name, count in self.num_matches_by_pass.items() if count]
-
-    def _cost(self) -> list[str]:
-        if self.cost_before is None or self.cost_after is None:
-            return []
-        before, after = self.cost_before, self.cost_after
-        return [
-            f"  launches: {before.launches} before, {after.launches} after",
-            f"  bytes moved: {before.bytes_moved:,} before, {after.bytes_moved:,} after",
-        ]
 
 
 def _explain(group: Sequence[Rejected], nodes: Mapping[str, torch.fx.Node]) -> str:

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_map_on
 from course_lib.fusion.calls import module_of
 from course_lib.fusion.effects import changed_operands, mutates
 from course_lib.fusion.rules import Objection
-from course_lib.graph.regions import storage_of
+from course_lib.graph.memory import storage_of
 from course_lib.graph.shapes import describe_tensor
 
 
@@ -38,7 +38,7 @@ class Writers(tuple[fx.Node, ...]):
 
     @functools.cached_property
     def _by_storage(self) -> Mapping[int | None, Sequence[int]]:
-        """Positions of writers by the storage that they may change; None is a storage that is not known."""
+        """Return positions of writers by the storage that they may change; None is a storage that is not known."""
         found: dict[int | None, list[int]] = {}
         for position, node in enumerate(self):
             for storage in {_storage(changed) for changed in changed_operands(node)}:

@@ -49,10 +49,15 @@ def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:
             if not hasattr(module, parent):
                 module.add_module(parent, torch.nn.Module())
             module = getattr(module, parent)
-        if isinstance(tensor, torch.nn.Parameter):
-            module.register_parameter(name, tensor)
-        else:
-            module.register_buffer(name, tensor)
+        hold(module, name, tensor)
+
+
+def hold(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
+    """Register a tensor under a name: a parameter as such, any other as a buffer."""
+    if isinstance(tensor, torch.nn.Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
 
 
 def added_buffers(gm: fx.GraphModule, program: object) -> frozenset[str]:
@@ -103,7 +108,9 @@ def excerpt(match: Match) -> tuple[fx.GraphModule, Sequence[Operand]] | None:
     owner = match.anchor.graph.owning_module
     calls = {call.node: call for call in sorted(match.calls, key=lambda call: call.node)}
     operands = list(dict.fromkeys(value for call in calls.values() for value in _operands(call, calls)))
-    if owner is None or not all(isinstance(value, fx.Node) or _is_tensor(owner, value) for value in operands):
+    if owner is None or not all(
+        isinstance(value, fx.Node) or isinstance(attrgetter(value.path)(owner), torch.Tensor) for value in operands
+    ):
         return None
 
     def write(graph: fx.Graph, node: fx.Node, values: Mapping[Operand, fx.Node]) -> fx.Node:
@@ -213,7 +220,9 @@ def describe_new_nodes(gm: fx.GraphModule) -> None:
     Nothing is computed, and described nodes stay as they are, as it takes a while to describe a whole graph. A node
     whose fake result cannot be found stays without one; guards then refuse what reads it.
     """
-    mode = next((value.fake_mode for node in gm.graph.nodes if isinstance(value := _known(node), FakeTensor)), None)
+    mode = next(
+        (value.fake_mode for node in gm.graph.nodes if isinstance(value := node.meta.get("val"), FakeTensor)), None
+    )
     if mode is None:
         return
     # What a module holds has one stand-in, however many nodes name it.
@@ -222,10 +231,6 @@ def describe_new_nodes(gm: fx.GraphModule) -> None:
     for node in gm.graph.nodes:
         if "val" not in node.meta and node.op in ("get_attr", "call_function", "call_module"):
             _describe(gm, node, mode, stand_ins)
-
-
-def _known(node: fx.Node) -> object:
-    return node.meta.get("val")
 
 
 def _describe(gm: fx.GraphModule, node: fx.Node, mode: FakeTensorMode, stand_ins: dict[int, object]) -> None:
@@ -262,10 +267,6 @@ def _operator(graph: fx.Graph, call: Call, values: Mapping[Operand, fx.Node]) ->
 
 def _has_state(call: Call) -> bool:
     return call.module is not None and bool(call.module.state_dict())
-
-
-def _is_tensor(owner: torch.nn.Module, attribute: ModuleAttribute) -> bool:
-    return isinstance(attrgetter(attribute.path)(owner), torch.Tensor)
 
 
 def _as_proxy(graph: fx.Graph, tracer: fx.proxy.GraphAppendingTracer, value: object) -> object:

@@ -4,10 +4,8 @@ Counts are exact and the same on every machine. They describe the operators of e
 each launches one kernel, reads its operands from memory and writes its results.
 """
 
-import collections
 import functools
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +13,8 @@ import torch
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_lib.graph.regions import Region, distinct_bytes, regions, storage_of, tensors_in
+from course_lib.graph.memory import ByteBound, Storages, distinct_bytes, storage_of, tensors_in
+from course_lib.graph.shapes import describe_value
 
 # Operators that launch no kernel: they query a tensor, or return uninitialised memory.
 FREE = frozenset(
@@ -150,82 +149,6 @@ def _operands(
     return read, mutated
 
 
-class Storages:
-    """Track the storages that a running program allocates; `saw` is called after each operator."""
-
-    def __init__(self) -> None:
-        self.made: dict[int, int] = {}  # storages of the program that are alive -> bytes
-        self.given: dict[int, torch.Tensor] = {}  # storages that existed before; a tensor keeps each alive
-        self.live_bytes = 0
-        self.peak_bytes = 0
-
-    def saw(self, operands: Iterable[torch.Tensor], results: Iterable[torch.Tensor]) -> None:
-        """Record the storages of one operator."""
-        for tensor in operands:
-            number = storage_of(tensor)
-            if number not in self.made:
-                self.given.setdefault(number, tensor)
-        for tensor in results:
-            number = storage_of(tensor)
-            if number not in self.made and number not in self.given:
-                self._make(number, tensor.untyped_storage())
-
-    def is_made(self, tensor: torch.Tensor) -> bool:
-        """Tell whether the program allocated the memory of a tensor itself."""
-        return storage_of(tensor) in self.made
-
-    def _make(self, number: int, storage: torch.UntypedStorage) -> None:
-        self.made[number] = storage.nbytes()
-        self.live_bytes += storage.nbytes()
-        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-        # The Python object of a storage lives as long as the storage, also where only autograd refers to it.
-        weakref.finalize(storage, self._free, number).atexit = False
-
-    def _free(self, number: int) -> None:
-        self.live_bytes -= self.made.pop(number)
-
-
-class ByteBound:
-    """Compute the least traffic of a program: given memory is read once, results are written once."""
-
-    def __init__(self, storages: Storages) -> None:
-        self._storages = storages
-        self._read: dict[int, dict[Region, int]] = collections.defaultdict(dict)
-        self._written: dict[int, dict[Region, int]] = collections.defaultdict(dict)
-
-    def saw_read(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Record operands that are read."""
-        for region, size in regions(tensors).items():
-            storage = int(str(region[0]))
-            if storage in self._storages.given and region not in self._written[storage]:
-                self._read[storage][region] = size
-
-    def saw_rows_read(self, table: torch.Tensor, rows_bytes: int) -> None:
-        """Record a gather, which reads some rows of a table."""
-        storage = storage_of(table)
-        if storage in self._storages.given:
-            self._read[storage][storage, "rows", len(self._read[storage])] = rows_bytes
-
-    def saw_written(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Record operands that are written in place."""
-        for region, size in regions(tensors).items():
-            storage = int(str(region[0]))
-            if storage in self._storages.given:
-                self._written[storage][region] = size
-
-    def total_bytes(self, result: object) -> int:
-        """Return the least number of bytes to move for a program that returned `result`."""
-        given = self._storages.given
-        gradients = [tensor.grad for tensor in given.values() if tensor.is_leaf and tensor.grad is not None]
-        leaving = [tensor for tensor in (*tensors_in(result), *gradients) if self._storages.is_made(tensor)]
-        inside = sum(self._capped(storage, parts) for storage, parts in (*self._read.items(), *self._written.items()))
-        return inside + distinct_bytes(leaving)
-
-    def _capped(self, storage: int, parts: dict[Region, int]) -> int:
-        """Return the bytes of parts that may overlap: never more than the whole storage."""
-        return min(sum(parts.values()), self._storages.given[storage].untyped_storage().nbytes()) if parts else 0
-
-
 Shape = Sequence[int]
 
 
@@ -260,3 +183,52 @@ def _attention(query: Shape, key: Shape, value: Shape, *_: object, **__: object)
 
 def _attention_backward(grad: Shape, query: Shape, key: Shape, value: Shape, *_: object, **__: object) -> int:
     return int(flop_counter.sdpa_backward_flop_count(grad, query, key, value))
+
+
+@dataclass(frozen=True)
+class SavedForBackward:
+    """Hold the memory that a program saves for its backward pass, beyond its inputs and parameters."""
+
+    total_bytes: int
+    tensors: tuple[str, ...]  # dtype and shape of each tensor that was kept, in the order of the forward pass
+
+
+def saved_for_backward(fn: Callable[..., object], inputs: Sequence[object]) -> SavedForBackward:
+    """Run `fn(*inputs)` once, forward, and return what autograd saved.
+
+        >>> x, weight = torch.ones(2, 3), torch.ones(4, 3, requires_grad=True)
+        >>> saved_for_backward(lambda x, w: torch.relu(torch.nn.functional.linear(x, w)), (x, weight))
+        SavedForBackward(total_bytes=32, tensors=('float32[2, 4]',))
+
+    Memory that existed before the program ran (inputs, parameters, constants) does not count. Each other storage counts
+    once and whole, however many views of it were saved. Inputs are real or fake tensors; nothing is saved unless some
+    tensor requires gradients. Functions that use `torch.func.grad` are not supported: PyTorch raises RuntimeError.
+    Tensors saved inside `torch.utils.checkpoint` are not seen.
+    """
+    watcher = _Watcher()
+    saved: dict[int, tuple[torch.UntypedStorage, str]] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        if watcher.storages.is_made(tensor):
+            # Kept alive until the end, so that no other storage gets the same number.
+            saved.setdefault(storage_of(tensor), (tensor.untyped_storage(), describe_value(tensor)))
+        return tensor
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    with torch.inference_mode(False), torch.enable_grad(), watcher, hooks:
+        fn(*inputs)
+    storages = saved.values()
+    return SavedForBackward(sum(storage.nbytes() for storage, _ in storages), tuple(text for _, text in storages))
+
+
+class _Watcher(TorchDispatchMode):
+    """Track the memory that the program allocates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.storages = Storages()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
+        return result

@@ -63,20 +63,23 @@ def draw(gm: torch.fx.GraphModule) -> Drawing:
     Each node shows its name, its kind, what it calls, and its shape if shapes were propagated. Raises `GraphError`
     if Graphviz is not installed.
     """
-    alt = _alt(gm)
+    nodes = list(gm.graph.nodes)
+    inputs = [node.name for node in nodes if node.op == "placeholder"]
+    calls = [_calls(node) for node in nodes if node.op.startswith("call_")]
+    steps = ", then ".join(calls[:8]) + (f", and {len(calls) - 8} more" if len(calls) > 8 else "")
+    alt = f"Graph of {len(nodes)} nodes with input {', '.join(inputs) or 'nothing'}: {steps or 'no calls'}."
     return Drawing(svg=render(boxes_of(gm), alt), text=_text(gm), alt=alt)
 
 
 def boxes_of(gm: torch.fx.GraphModule) -> list[Box]:
     """Return a box for each node of a graph."""
-    return [_box(node) for node in gm.graph.nodes]
-
-
-def _box(node: torch.fx.Node) -> Box:
-    kind, fill, border = STYLES[node.op]
-    title = node.name if node.name == kind else f"{node.name} · {kind}"
-    label = "\n".join(filter(None, (title, _calls(node), describe(node))))
-    return Box(node.name, label, fill, border, tuple(operand.name for operand in node.all_input_nodes))
+    boxes = []
+    for node in gm.graph.nodes:
+        kind, fill, border = STYLES[node.op]
+        title = node.name if node.name == kind else f"{node.name} · {kind}"
+        label = "\n".join(filter(None, (title, _calls(node), describe(node))))
+        boxes.append(Box(node.name, label, fill, border, tuple(operand.name for operand in node.all_input_nodes)))
+    return boxes
 
 
 def render(boxes: Iterable[Box], alt: str) -> str:
@@ -101,12 +104,7 @@ def render(boxes: Iterable[Box], alt: str) -> str:
             "Drawing a graph needs Graphviz's program `dot`: install the Debian package `graphviz` "
             "(`apt-get install graphviz`), or read the graph with `table(gm)`."
         ) from error
-    return _accessible(svg[svg.index("<svg") :], alt)
-
-
-def _accessible(svg: str, alt: str) -> str:
-    """Add the description of the picture for screen readers."""
-    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(alt, quote=True)}"', 1)
+    return svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{html.escape(alt, quote=True)}"', 1)
 
 
 def _calls(node: torch.fx.Node) -> str:
@@ -130,11 +128,3 @@ def _text(gm: torch.fx.GraphModule) -> str:
         facts = [STYLES[node.op][0], _calls(node), describe(node), f"from {operands}" if operands else ""]
         lines.append(f"{node.name}: {' · '.join(filter(None, facts))}")
     return "\n".join(lines)
-
-
-def _alt(gm: torch.fx.GraphModule) -> str:
-    nodes = list(gm.graph.nodes)
-    inputs = [node.name for node in nodes if node.op == "placeholder"]
-    calls = [_calls(node) for node in nodes if node.op.startswith("call_")]
-    steps = ", then ".join(calls[:8]) + (f", and {len(calls) - 8} more" if len(calls) > 8 else "")
-    return f"Graph of {len(nodes)} nodes with input {', '.join(inputs) or 'nothing'}: {steps or 'no calls'}."

@@ -154,8 +154,9 @@ def _lowered(fn: Callable[..., object], inputs: Sequence[object], config: Mappin
     except GraphError:
         raise
     except Exception as error:
+        name = getattr(fn, "__name__", type(fn).__name__)
         raise GraphError(
-            f"{_name(fn)} cannot be lowered with these inputs ({_reason(error)}): run it without Inductor, and if that "
+            f"{name} cannot be lowered with these inputs ({_reason(error)}): run it without Inductor, and if that "
             "works, leave out what was added last."
         ) from error
     finally:
@@ -240,8 +241,3 @@ def _reason(error: BaseException) -> str:
         error = earlier
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
-
-
-def _name(fn: Callable[..., object]) -> str:
-    """Return what to call the program in a sentence."""
-    return getattr(fn, "__name__", type(fn).__name__)

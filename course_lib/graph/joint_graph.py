@@ -4,7 +4,7 @@ Private: `torch._functorch.partitioners` may move, and so may the tags that AOTA
 """
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -74,12 +74,12 @@ def _row(node: fx.Node) -> Row:
     tag = _tag(node)
     flops = prod(value.shape) if tag == "pointwise" else 0
     if tag == "product":
-        args, kwargs = _values((source.args, source.kwargs))
+        args, kwargs = fx.node.map_arg((source.args, source.kwargs), lambda read: read.meta["val"])
         flops = flops_of(source.target, args, kwargs, value)
     return {
         "name": node.name,
         "op": "input" if tag == "input" else _name(source),
-        "args": [read.name for read in _read(source)],
+        "args": [read.name for read in source.all_input_nodes if isinstance(read.meta["val"], torch.Tensor)],
         "part": "backward" if node.meta.get("partitioner_tag") == "is_backward" else "forward",
         "tag": tag,
         "bytes": value.nbytes,
@@ -103,10 +103,6 @@ def _name(node: fx.Node) -> str:
     return str(_overload(node)._schema.name).rpartition("::")[2]
 
 
-def _read(node: fx.Node) -> Iterator[fx.Node]:
-    return (read for read in node.all_input_nodes if isinstance(read.meta["val"], torch.Tensor))
-
-
 def _tag(node: fx.Node) -> str:
     if node.op == "placeholder":
         return "input"
@@ -123,7 +119,3 @@ def _owner(node: fx.Node) -> fx.Node:
     while node.op == "call_function" and _tag(node) == "view":
         node = node.all_input_nodes[0]
     return node
-
-
-def _values(arguments: Any) -> Any:
-    return fx.node.map_arg(arguments, lambda read: read.meta["val"])

@@ -7,7 +7,7 @@ fusion, the attributes of a loop, and the log of refused fusions.
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -34,17 +34,8 @@ class Loop:
 
     def data(self) -> dict[str, Any]:
         """Return the loop as plain data."""
-        return {
-            "kernel": self.kernel,
-            "graph": self.graph,
-            "name": self.name,
-            "library": self.library,
-            "over": list(self.over),
-            "reducing": list(self.reducing),
-            "reads": [list(read) for read in self.reads],
-            "writes": self.writes,
-            "into": self.into,
-        }
+        reads = [list(read) for read in self.reads]
+        return {**asdict(self), "over": list(self.over), "reducing": list(self.reducing), "reads": reads}
 
 
 @dataclass(frozen=True)
@@ -151,7 +142,7 @@ class _Program:
         for number, graph in enumerate(self.graphs):
             lies_in: dict[str, list[str]] = {name: [at] for name, at in graph.came_from.items()}
             for node in graph.nodes:
-                parts = [part for part in node.get_nodes() if not _does_nothing(part)]
+                parts = [part for part in node.get_nodes() if not does_nothing(part)]
                 kernel += bool(parts)
                 for part in node.get_nodes():
                     if part in parts:
@@ -161,7 +152,7 @@ class _Program:
                         lies_in.update((output.get_name(), whole) for output in part.get_outputs())
 
 
-def _does_nothing(node: Any) -> bool:
+def does_nothing(node: Any) -> bool:
     """Tell whether a part runs nothing: a result inside another one, or one of several results of a library kernel."""
     from torch._inductor import ir
     from torch._inductor.scheduler import NopKernelSchedulerNode

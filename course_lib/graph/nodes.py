@@ -24,19 +24,11 @@ def operator_name(node: torch.fx.Node) -> str:
     if node.op == "call_method":
         return f"Tensor.{node.target}"
     if node.op == "call_module":
-        return _class_name(_owner(node).get_submodule(str(node.target)))
+        owner = node.graph.owning_module
+        assert owner is not None, "the graph of a GraphModule knows its module"
+        cls = type(owner.get_submodule(str(node.target)))
+        return f"torch.nn.{cls.__name__}" if cls.__module__.startswith("torch.nn.modules.") else cls.__qualname__
     return {"placeholder": "input", "get_attr": "parameter", "output": "output"}[node.op]
-
-
-def _owner(node: torch.fx.Node) -> torch.nn.Module:
-    owner = node.graph.owning_module
-    assert owner is not None, "the graph of a GraphModule knows its module"
-    return owner
-
-
-def _class_name(module: torch.nn.Module) -> str:
-    cls = type(module)
-    return f"torch.nn.{cls.__name__}" if cls.__module__.startswith("torch.nn.modules.") else cls.__qualname__
 
 
 def _qualified(function: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from course_lib.graph.generated_code import lowered
+from course_lib.graph.loops import does_nothing
 from course_lib.graph.nodes import code_table, operator_name
 from course_lib.show import Table
 
@@ -28,7 +29,7 @@ def source_map(fn: Callable[..., object], inputs: Sequence[object]) -> Table:
     rows: list[tuple[str, ...]] = []
 
     def keep(nodes: list[Any]) -> list[Any]:  # a plain function, since Inductor makes deep copies of its options
-        rows.extend(_cells(node) for node in nodes if any(map(_runs, node.get_nodes())))
+        rows.extend(_cells(node) for node in nodes if not all(map(does_nothing, node.get_nodes())))
         return nodes
 
     lowered(fn, inputs, config={"_post_fusion_custom_pass": keep})
@@ -37,9 +38,13 @@ def source_map(fn: Callable[..., object], inputs: Sequence[object]) -> Table:
 
 
 def _cells(node: Any) -> tuple[str, ...]:
-    parts = [part for part in node.get_nodes() if _runs(part)]
+    parts = [part for part in node.get_nodes() if not does_nothing(part)]
     origins = _in_order({origin for part in parts for origin in part.node.get_origins()})
-    operators = dict.fromkeys(_operator(origin) for origin in origins if origin.op == "call_function")
+    operators = dict.fromkeys(
+        operator_name(origin).removeprefix("torch.ops.aten.").partition(".")[0]
+        for origin in origins
+        if origin.op == "call_function"
+    )
     lines = dict.fromkeys(line for origin in origins if (line := _line(origin)))
     if any(part.is_extern() for part in parts):
         return (LIBRARY, "", ", ".join(operators), "; ".join(lines))
@@ -48,21 +53,9 @@ def _cells(node: Any) -> tuple[str, ...]:
     return (", ".join(over), ", ".join(reducing), ", ".join(operators), "; ".join(lines))
 
 
-def _runs(part: Any) -> bool:
-    """Tell whether a part runs anything; a result inside another one, or of a call with several results, does not."""
-    from torch._inductor import ir
-    from torch._inductor.scheduler import NopKernelSchedulerNode
-
-    return not (isinstance(part, NopKernelSchedulerNode) or isinstance(part.node, ir.MultiOutput))
-
-
 def _in_order(origins: set[torch.fx.Node]) -> list[torch.fx.Node]:
     """Return nodes in the order of their graph."""
     return [node for graph in {origin.graph for origin in origins} for node in graph.nodes if node in origins]
-
-
-def _operator(node: torch.fx.Node) -> str:
-    return operator_name(node).removeprefix("torch.ops.aten.").partition(".")[0]
 
 
 def _product(sizes: Sequence[Any]) -> str:

@@ -5,15 +5,12 @@ this operator never changes a value. What a GPU kernel gains is the intermediate
 written to memory and read again: N elements read and N written, against 2N and 2N.
 """
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 
 from course_lib.errors import KernelError
-from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.operand_checks import check_bias, sum_to_bias
-from course_lib.kernels.transforms import register_autocast, register_vmap
+from course_lib.kernels.dispatch import check_bias, runs_as_kernel, sum_to_bias
+from course_lib.kernels.transforms import register_bias_operator
 
 _FORMULAS = {"none": "gelu", "tanh": "gelu_tanh"}  # their names in the kernels
 
@@ -60,38 +57,10 @@ def gradients(
     return grad_x, sum_to_bias(grad_x)
 
 
-def _check(x: torch.Tensor, bias: torch.Tensor, approximate: str) -> None:
+def _check(x: torch.Tensor, bias: torch.Tensor, approximate: str = "none") -> None:
     check_bias("bias_gelu", x, bias)
     if approximate not in ("none", "tanh"):
         raise KernelError(f'bias_gelu got approximate={approximate!r}; it expects "none" or "tanh".')
 
 
-def _fake(x: torch.Tensor, bias: torch.Tensor, approximate: str = "none") -> torch.Tensor:
-    _check(x, bias, approximate)
-    return torch.empty_like(x + bias)  # of the sum, since the strides of the result are those of the sum
-
-
-def _fake_backward(
-    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, approximate: str
-) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)
-
-
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    x, bias, ctx.approximate = inputs
-    ctx.save_for_backward(x, bias)
-
-
-def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
-    # Grad mode is on for second derivatives, and the backward operator has no derivative.
-    x, bias = ctx.saved_tensors
-    function = gradients if torch.is_grad_enabled() else bias_gelu_backward
-    return *function(grad, x, bias, ctx.approximate), None
-
-
-bias_gelu.register_fake(_fake)
-bias_gelu.register_autograd(_backward, setup_context=_setup_context)
-bias_gelu_backward.register_fake(_fake_backward)
-register_vmap(bias_gelu, rows=(0,))
-register_vmap(bias_gelu_backward)
-register_autocast("bias_gelu", rows=(0, 1), normalises=False)
+register_bias_operator("bias_gelu", bias_gelu, bias_gelu_backward, gradients, _check)

@@ -5,14 +5,13 @@ this operator never changes a value. What a GPU kernel gains is the intermediate
 written to memory and read again: N elements read and N written, against 2N and 2N.
 """
 
-from typing import Any
+import functools
 
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.operand_checks import check_bias, sum_to_bias
-from course_lib.kernels.transforms import register_autocast, register_vmap
+from course_lib.kernels.dispatch import check_bias, runs_as_kernel, sum_to_bias
+from course_lib.kernels.transforms import register_bias_operator
 
 
 @torch.library.custom_op("course_lib::bias_silu", mutates_args=())
@@ -57,28 +56,6 @@ def gradients(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[
     return grad_x, sum_to_bias(grad_x)
 
 
-def _fake(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    check_bias("bias_silu", x, bias)
-    return torch.empty_like(x + bias)  # of the sum, since the strides of the result are those of the sum
-
-
-def _fake_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)
-
-
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    # Grad mode is on for second derivatives, and the backward operator has no derivative.
-    function = gradients if torch.is_grad_enabled() else bias_silu_backward
-    return function(grad, *ctx.saved_tensors)
-
-
-bias_silu.register_fake(_fake)
-bias_silu.register_autograd(_backward, setup_context=_setup_context)
-bias_silu_backward.register_fake(_fake_backward)
-register_vmap(bias_silu, rows=(0,))
-register_vmap(bias_silu_backward)
-register_autocast("bias_silu", rows=(0, 1), normalises=False)
+register_bias_operator(
+    "bias_silu", bias_silu, bias_silu_backward, gradients, functools.partial(check_bias, "bias_silu")
+)

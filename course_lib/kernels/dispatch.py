@@ -1,4 +1,4 @@
-"""Choose the implementation of a fused operator: our kernel on a GPU, or the separate operators of PyTorch.
+"""Check the operands of a fused operator, and choose its implementation: our kernel on a GPU, or operators of PyTorch.
 
 The choice is made each time an operator runs, so a graph with the operator works on every machine. It depends only on
 the machine, the dtype and the length of a row, so forward and backward pass choose alike.
@@ -8,8 +8,11 @@ import functools
 import importlib.util
 import os
 import warnings
+from collections.abc import Mapping
 
 import torch
+
+from course_lib.errors import KernelError
 
 MAX_COLUMNS = 8192  # a kernel keeps a whole row in registers
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -63,3 +66,57 @@ def _has_triton() -> bool:
 @functools.cache
 def _say_once(sentence: str) -> None:
     warnings.warn(sentence, stacklevel=2)
+
+
+def check_bias(operator: str, x: torch.Tensor, bias: torch.Tensor) -> None:
+    """Raise `KernelError` unless `bias` has one entry for each entry of the last dimension of `x`.
+
+    A fused kernel reads `bias[column]` beside `x[row, column]`, so it supports this one way to broadcast,
+    and one dtype for both.
+    """
+    if x.ndim == 0 or bias.ndim != 1 or bias.shape[0] != x.shape[-1]:
+        raise KernelError(
+            f"{operator} got x of shape {tuple(x.shape)} and bias of shape {tuple(bias.shape)}; "
+            "it expects a bias of one dimension, as long as the last dimension of x. Add other biases with `+`."
+        )
+    if x.dtype != bias.dtype or not x.dtype.is_floating_point:
+        raise KernelError(
+            f"{operator} got x of {x.dtype} and bias of {bias.dtype}; "
+            "it expects one floating-point dtype for both. Convert one of them with `.to(...)` first."
+        )
+
+
+def sum_to_bias(grad: torch.Tensor) -> torch.Tensor:
+    """Return the gradient of the bias: that of `x + bias`, summed over all dimensions but the last."""
+    return grad.sum(dim=tuple(range(grad.ndim - 1))) if grad.ndim > 1 else grad.clone()
+
+
+def check_rows(operator: str, rows: Mapping[str, torch.Tensor], columns: Mapping[str, torch.Tensor]) -> None:
+    """Raise `KernelError` unless all `rows` have one shape (..., N), all `columns` shape (N,), and all one dtype.
+
+    A fused kernel reads one row of each of `rows` at a time, and beside it all of `columns`. So it supports this one
+    way to broadcast, and one floating-point dtype for all. Its sums are in float32 at least, whatever the dtype.
+    """
+    tensors = {**rows, **columns}
+    shape = next(iter(rows.values())).shape
+    given = " and ".join(f"{name} of shape {tuple(tensor.shape)}" for name, tensor in tensors.items())
+    fits = len(shape) > 0 and all(tensor.shape == shape for tensor in rows.values())
+    if not fits or any(tensor.ndim != 1 or tensor.shape[0] != shape[-1] for tensor in columns.values()):
+        raise KernelError(
+            f"{operator} got {given}; it expects {', '.join(rows)} of one shape (..., N) and {', '.join(columns)} of "
+            "shape (N,). Expand or reshape them first."
+        )
+    if shape[-1] == 0:
+        raise KernelError(f"{operator} got {given}; it expects rows of at least one element, since it normalises them.")
+    dtypes = {tensor.dtype for tensor in tensors.values()}
+    if len(dtypes) > 1 or not next(iter(dtypes)).is_floating_point:
+        given = " and ".join(f"{name} of {tensor.dtype}" for name, tensor in tensors.items())
+        raise KernelError(
+            f"{operator} got {given}; it expects one floating-point dtype for all. Convert with `.to(...)` first."
+        )
+
+
+def check_probability(operator: str, p: float) -> None:
+    """Raise `KernelError` unless `p` is a probability of dropout."""
+    if not 0 <= p <= 1:
+        raise KernelError(f"{operator} got p={p!r}; it expects a probability between 0 and 1.")

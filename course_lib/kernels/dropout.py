@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from course_lib.kernels.operand_checks import check_probability, check_rows
+from course_lib.kernels.dispatch import check_probability, check_rows
 from course_lib.kernels.transforms import register_autocast, register_vmap
 
 ROUNDS = 7

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.dispatch import runs_as_kernel
-from course_lib.kernels.operand_checks import check_rows
+from course_lib.kernels.dispatch import check_rows, runs_as_kernel
 from course_lib.kernels.transforms import register_autocast, register_vmap
 
 

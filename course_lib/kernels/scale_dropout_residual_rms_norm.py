@@ -9,9 +9,8 @@ changes a value but the random choice. What a GPU kernel gains are the intermedi
 import torch
 import torch.nn.functional as F
 
-from course_lib.kernels.dispatch import runs_as_kernel
+from course_lib.kernels.dispatch import runs_as_kernel, sum_to_bias
 from course_lib.kernels.dropout import DropoutOperator, add_dropped
-from course_lib.kernels.operand_checks import sum_to_bias
 
 _OPERATOR = DropoutOperator("scale_dropout_residual_rms_norm", ("x", "scale", "residual", "weight"))
 

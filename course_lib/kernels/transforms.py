@@ -1,4 +1,4 @@
-"""Register the rules of fused operators for `torch.autocast` and `torch.vmap`.
+"""Register the rules of fused operators: shapes, derivatives, `torch.autocast` and `torch.vmap`.
 
 A fused operator takes one dtype for all its tensors. Under autocast its inputs may have different ones (a linear layer
 gives bfloat16, its bias is float32), and PyTorch's own operators promote them. The rules here do the same: they convert
@@ -84,3 +84,38 @@ def _one_by_one(
     if isinstance(found[0], torch.Tensor):
         return torch.stack(found), 0
     return tuple(torch.stack(outputs) for outputs in zip(*found, strict=True)), (0,) * len(found[0])
+
+
+def register_bias_operator(
+    name: str, operator: Any, backward: Any, gradients: Callable[..., Any], check: Callable[..., None]
+) -> None:
+    """Register all rules of an operator of x and a bias, whose result has the shape of x.
+
+    `check` takes what the operator takes. `backward` and `gradients` take the gradient before that, and return the
+    gradients of x and bias: one as an operator without a derivative, the other by operators of PyTorch that have one.
+    """
+
+    def fake(x: torch.Tensor, bias: torch.Tensor, *options: Any) -> torch.Tensor:
+        check(x, bias, *options)
+        return torch.empty_like(x + bias)  # of the sum, since the strides of the result are those of the sum
+
+    def fake_backward(
+        grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, *options: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        x, bias, *ctx.options = inputs
+        ctx.save_for_backward(x, bias)
+
+    def derivative(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        # Grad mode is on for second derivatives, and the backward operator has no derivative.
+        function = gradients if torch.is_grad_enabled() else backward
+        return *function(grad, *ctx.saved_tensors, *ctx.options), *(None for _ in ctx.options)
+
+    operator.register_fake(fake)
+    operator.register_autograd(derivative, setup_context=setup_context)
+    backward.register_fake(fake_backward)
+    register_vmap(operator, rows=(0,))
+    register_vmap(backward)
+    register_autocast(name, rows=(0, 1), normalises=False)

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from course_lib.errors import BackendError
-from course_lib.machine.instructions import Instruction, Operand, Register, Unit
-from course_lib.machine.programs import Counts, Kernel, Program, counts_of
+from course_lib.machine.programs import Counts, Instruction, Kernel, Operand, Program, Register, Unit, counts_of
 
 
 class Machine:
@@ -98,7 +97,7 @@ class _Launch:
             raise BackendError(f"`{instruction}` reads a slot into which nothing was spilled before.")
 
     def _execute(self, instruction: Instruction) -> torch.Tensor | None:
-        operands = [self._value(operand) for operand in instruction.operands]
+        operands = [self._registers[one] if isinstance(one, Register) else one for one in instruction.operands]
         walks = [access.of(self._memory[access.buffer]) for access in instruction.memory]
         if instruction.unit is Unit.ARITHMETIC:
             return compute(instruction.name, operands, instruction.dtype)
@@ -117,9 +116,6 @@ class _Launch:
         else:
             self._slots[instruction.slot] = value
         return None
-
-    def _value(self, operand: Operand) -> torch.Tensor | Operand:
-        return self._registers[operand] if isinstance(operand, Register) else operand
 
 
 def _describe(value: object) -> str:
@@ -176,7 +172,7 @@ ROWWISE: Mapping[str, Callable[..., torch.Tensor]] = {
 }
 
 
-def compute(name: str, operands: list[torch.Tensor | Operand], dtype: torch.dtype | None) -> torch.Tensor:
+def compute(name: str, operands: Sequence[torch.Tensor | Operand], dtype: torch.dtype | None) -> torch.Tensor:
     """Return the result of an arithmetic instruction, in the dtype that is asked for."""
     if name == "set":
         return torch.tensor(operands[0], dtype=dtype)

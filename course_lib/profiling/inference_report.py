@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from course_lib.errors import ProfilingError
-from course_lib.profiling.flop_counts import count_flops
-from course_lib.profiling.operator_profile import OperatorUse, profile_operators
+from course_lib.profiling.operator_profile import OperatorUse, count_flops, profile_operators
 from course_lib.profiling.plots import Plot, plot_lines
 from course_lib.show import Table, format_bytes, format_count, format_us
 from course_lib.timing.clocks import Timing

@@ -1,9 +1,7 @@
 """Schedules, which change how a model is computed and are written beside the model."""
 
-from course_lib.schedule.history import History, Step
-from course_lib.schedule.matches import Matches, PatternMatch
-from course_lib.schedule.module_pattern import call_module
-from course_lib.schedule.schedule import Schedule, create_schedule
+from course_lib.schedule.matches import Matches, PatternMatch, call_module
+from course_lib.schedule.schedule import History, Schedule, Step, create_schedule
 from course_lib.schedule.verification import verify
 
 __all__ = ["History", "Matches", "PatternMatch", "Schedule", "Step", "call_module", "create_schedule", "verify"]

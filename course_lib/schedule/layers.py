@@ -1,20 +1,147 @@
-"""Modules that a schedule puts in the place of others: checkpoints, linear layers in two operators, functions."""
+"""Modules that a schedule puts into a model: fused operators, checkpoints, linear layers in two operators, functions.
 
-from collections.abc import Callable
+Fused operators are a small graph to compile, or a kernel. They hold no parameters: those stay where the model has them,
+and are given with each call. They hold the dropout modules whose training flag they read, so that `train()` and
+`eval()` reach those as before.
+"""
+
+import copy
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import fx, nn
 from torch.utils.checkpoint import checkpoint
 
 from course_lib.errors import ScheduleError
 from course_lib.graph.hooks import has_hooks
-from course_lib.schedule.fused_call import name_of
+
+
+def _script(body: fx.GraphModule) -> Callable[..., Any]:
+    with warnings.catch_warnings():  # it warns of its own deprecation, and of how torch.fx writes modules
+        warnings.simplefilter("ignore")
+        return torch.jit.script(body)
+
+
+COMPILERS: Mapping[str, Callable[[fx.GraphModule], Callable[..., Any]]] = {
+    "eager": lambda body: body,
+    "inductor": lambda body: torch.compile(body, backend="inductor"),
+    "torchscript": _script,
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of an operand in a call."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Flag:
+    """The training flag of a module, read when the call is made."""
+
+    module: str  # name in the fused module
+
+
+class FusedGraph(nn.Module):
+    """A few operators as a graph of their own, run by a compiler."""
+
+    def __init__(self, body: fx.GraphModule, compiler: str, switches: Mapping[str, nn.Module]) -> None:
+        """Take a graph whose last inputs are the training flags of `switches`, in this order."""
+        super().__init__()
+        self.body, self.compiler, self.switches = body, compiler, nn.ModuleDict(switches)
+        self._compiled: list[Callable[..., Any]] = []  # in a list, because what is compiled belongs to no state
+        if compiler == "torchscript":  # what it refuses is better known now than at the first call
+            self._compile()
+
+    def forward(self, *operands: torch.Tensor) -> Any:
+        """Return what the operators return."""
+        flags = (module.training for module in self.switches.values())
+        run = self._compiled[0] if self._compiled else self._compile()
+        return run(*operands, *flags)
+
+    def _compile(self) -> Callable[..., Any]:
+        self._compiled = [COMPILERS[self.compiler](self.body)]
+        return self._compiled[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_compiled": []}  # what is loaded compiles for itself
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FusedGraph":
+        copied = FusedGraph.__new__(FusedGraph)
+        memo[id(self)] = copied
+        copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        if self.compiler == "torchscript" and _is_stateless(self.body):
+            copied._compiled = list(self._compiled)  # a function of its operands alone: any copy may call it
+        return copied
+
+    def extra_repr(self) -> str:
+        """Return what `print` shows of the module."""
+        return f"compiler={self.compiler}"
+
+
+class FusedKernel(nn.Module):
+    """A function that computes what a pattern computes, called with the operands of the pattern."""
+
+    def __init__(
+        self, kernel: Callable[..., Any], arguments: Sequence[object], switches: Mapping[str, nn.Module]
+    ) -> None:
+        """Take the arguments of each call: literals, `Slot` for an operand, `Flag` for a training flag."""
+        super().__init__()
+        self.kernel, self.arguments, self.switches = kernel, tuple(arguments), nn.ModuleDict(switches)
+
+    def forward(self, *operands: torch.Tensor) -> Any:
+        """Return what the kernel returns."""
+        return self.kernel(*(self._value(argument, operands) for argument in self.arguments))
+
+    def _value(self, argument: object, operands: Sequence[torch.Tensor]) -> object:
+        if isinstance(argument, Slot):
+            return operands[argument.number]
+        return self.switches[argument.module].training if isinstance(argument, Flag) else argument
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FusedKernel":
+        # The kernel itself is shared: an operator of torch.library refuses to be copied.
+        switches = {name: copy.deepcopy(module, memo) for name, module in self.switches.items()}
+        return FusedKernel(self.kernel, self.arguments, switches)
+
+    def extra_repr(self) -> str:
+        """Return what `print` shows of the module."""
+        return f"kernel={name_of(self.kernel)}"
+
+
+def _is_stateless(body: nn.Module) -> bool:
+    """Tell whether a module has nothing that a copy of it would have for itself."""
+    return not any(True for _ in (*body.children(), *body.parameters(), *body.buffers()))
+
+
+def name_of(kernel: object) -> str:
+    """Return the name of a function, operator or module for a message."""
+    name = getattr(kernel, "__name__", None) or getattr(kernel, "_name", None) or type(kernel).__name__
+    return str(name)
+
+
+def check_arity(kernel: Callable[..., Any], parameters: Sequence[str]) -> None:
+    """Raise `ScheduleError` if a function cannot take the pattern's operands one by one."""
+    try:
+        signature = inspect.signature(kernel)
+    except (TypeError, ValueError):  # a builtin without a signature; the first call will tell
+        return
+    try:
+        signature.bind(*parameters)
+    except TypeError as error:
+        raise ScheduleError(
+            f"{name_of(kernel)} takes {signature}, but the pattern has the operands ({', '.join(parameters)}), "
+            f"given in this order; write a pattern or a kernel with the same parameters ({error})."
+        ) from error
 
 
 class Checkpointed(nn.Module):
-    """Runs a module, saves only its inputs, and computes the rest again in the backward pass.
+    """Run a module, save only its inputs, and compute the rest again in the backward pass.
 
     Names in the state dict stay as they were: the tables of parameters, buffers and sub-modules are the module's own.
     Dropout drops the same elements when it is computed again.
@@ -30,7 +157,7 @@ class Checkpointed(nn.Module):
 
     @property
     def inner(self) -> nn.Module:
-        """The module that is run."""
+        """Return the module that is run."""
         return self._inner[0]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -51,7 +178,7 @@ class Checkpointed(nn.Module):
 
 
 class SeparateBiasLinear(nn.Linear):
-    """Multiplies first and adds its bias in an operator of its own, which later operators can be fused with.
+    """Multiply first and add the bias in an operator of its own, which later operators can be fused with.
 
     torch.fx traces into it, where it keeps `torch.nn.Linear` as one node.
     """

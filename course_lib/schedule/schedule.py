@@ -2,7 +2,7 @@
 
 import copy
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +10,8 @@ from torch import fx, nn
 
 from course_lib.errors import ScheduleError
 from course_lib.graph.hooks import has_hooks
-from course_lib.schedule.fused_call import name_of
-from course_lib.schedule.history import History, Step, describe_state_change
-from course_lib.schedule.layers import Checkpointed, FunctionModule, separate_bias
-from course_lib.schedule.matches import Matches, PatternMatch, find_matches
-from course_lib.schedule.module_pattern import ModulePattern
+from course_lib.schedule.layers import Checkpointed, FunctionModule, name_of, separate_bias
+from course_lib.schedule.matches import Matches, ModulePattern, PatternMatch, find_matches
 from course_lib.schedule.replacements import (
     Compiler,
     check_name,
@@ -23,9 +20,49 @@ from course_lib.schedule.replacements import (
     prepare_kernel,
     prepare_module,
     put_in_place,
-    refuse_none,
 )
 from course_lib.schedule.traced_part import Leaf, trace_module
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a schedule did."""
+
+    action: str  # the method, such as "fuse"
+    path: str  # of the sub-module, "" for the whole model
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.path or 'the model'}: {self.detail}"
+
+
+@dataclass(frozen=True, repr=False)
+class History:
+    """All steps of a schedule, the first one first."""
+
+    steps: tuple[Step, ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __getitem__(self, number: int) -> Step:
+        return self.steps[number]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{n}. {step}" for n, step in enumerate(self.steps, 1)) or "nothing was scheduled yet"
+
+    __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
+
+
+def describe_state_change(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    """Return, in words, how the names in a state dict differ."""
+    gone, new = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
+    if not gone and not new:
+        return "names in the state dict are as before"
+    return f"the state dict lost {', '.join(gone) or 'nothing'} and gained {', '.join(new) or 'nothing'}"
 
 
 @dataclass
@@ -65,17 +102,17 @@ class Schedule:
 
     @property
     def mod(self) -> nn.Module:
-        """The module at this path, as it is now."""
+        """Return the module at this path, as it is now."""
         return self._model.root.get_submodule(self.path) if self.path else self._model.root
 
     @property
     def original(self) -> nn.Module:
-        """The model that was given to `create_schedule`, which no method changes."""
+        """Return the model that was given to `create_schedule`, which no method changes."""
         return self._model.original
 
     @property
     def history(self) -> History:
-        """What was done so far, by this part and all others of the same model."""
+        """Return what was done so far, by this part and all others of the same model."""
         return History(tuple(self._model.steps))
 
     def decompose(self) -> "Schedule":
@@ -84,7 +121,9 @@ class Schedule:
         The layer holds the same Parameters, under the same names. Decompose before you trace.
         """
         separated = separate_bias(self.path, self.mod)
-        traced = self._traced_parent()
+        parents = itertools.accumulate(self.path.split(".")[:-1], lambda a, b: f"{a}.{b}")
+        paths = ["", *parents]
+        traced = next((p for p in paths if isinstance(self._model.root.get_submodule(p), fx.GraphModule)), None)
         if traced is not None:
             raise ScheduleError(
                 f"decompose got {self.path}, but {traced or 'the model'} is traced already, and its graph would not "
@@ -205,7 +244,10 @@ class Schedule:
 
     def _current(self, action: str, match: PatternMatch | Matches) -> tuple[list[PatternMatch], fx.GraphModule]:
         matches, graph_module = list(match) if isinstance(match, Matches) else [match], self._graph(action)
-        refuse_none(matches)
+        if not matches:
+            raise ScheduleError(
+                "fuse and replace got no match; print what find returned to see what was left alone, and why."
+            )
         return [current(one, self.path, graph_module) for one in matches], graph_module
 
     def _replace_whole(self, new: nn.Module | Callable[..., Any]) -> None:
@@ -234,11 +276,6 @@ class Schedule:
         for one, module in zip(matches, prepared, strict=True):
             module[0].train(graph_module.training)
             put_in_place(graph_module, one, module, name, moved)
-
-    def _traced_parent(self) -> str | None:
-        parents = itertools.accumulate(self.path.split(".")[:-1], lambda a, b: f"{a}.{b}")
-        paths = ["", *parents]
-        return next((p for p in paths if isinstance(self._model.root.get_submodule(p), fx.GraphModule)), None)
 
     def _put(self, module: nn.Module) -> None:
         if self.path:

@@ -9,8 +9,7 @@ from course_lib.capture import capture
 from course_lib.errors import CaptureError, ScheduleError
 from course_lib.fusion.surgery import keep_state
 from course_lib.graph.hooks import has_hooks
-from course_lib.schedule.fused_call import FusedGraph, FusedKernel
-from course_lib.schedule.layers import Checkpointed
+from course_lib.schedule.layers import Checkpointed, FusedGraph, FusedKernel
 
 Leaf = str | type[nn.Module]
 _OPAQUE = (FusedGraph, FusedKernel, Checkpointed)  # what a schedule made stays one node
@@ -25,7 +24,8 @@ def trace_module(path: str, module: nn.Module, flatten: bool, leaf_modules: Sequ
         raise ScheduleError(
             f"trace got leaf_modules={leaf_modules!r}; it expects several, such as ({leaf_modules!r},)."
         )
-    leaves = [*_leaves(path, module, leaf_modules), *_OPAQUE, *_activation_classes(module)]
+    activations = [type(part) for part in module.modules() if _twin(part) is not None]
+    leaves = [*_leaves(path, module, leaf_modules), *_OPAQUE, *activations]
     if not flatten:
         leaves += [name for name, _ in module.named_children()]
     try:
@@ -37,7 +37,10 @@ def trace_module(path: str, module: nn.Module, flatten: bool, leaf_modules: Sequ
         ) from error
     graph_module._tracer_cls = None  # pickling would make a tracer of our class, without its arguments
     _refuse_lost_hooks(path, module, graph_module)
-    _exchange_activations(graph_module)
+    for node in graph_module.graph.find_nodes(op="call_module"):
+        twin = _twin(graph_module.get_submodule(str(node.target)))
+        if twin is not None:
+            graph_module.set_submodule(str(node.target), twin)
     _keep_the_rest(graph_module, module)
     return graph_module
 
@@ -60,10 +63,6 @@ def _leaves(path: str, module: nn.Module, given: Sequence[Leaf]) -> list[Leaf]:
     return found
 
 
-def _activation_classes(module: nn.Module) -> list[Leaf]:
-    return [type(part) for part in module.modules() if _twin(part) is not None]
-
-
 def _twin(module: nn.Module) -> nn.Module | None:
     """Return the activation of torch.nn that computes what one of transformers does, or None.
 
@@ -72,13 +71,6 @@ def _twin(module: nn.Module) -> nn.Module | None:
     if not type(module).__module__.startswith("transformers.") or type(module).__name__ != "GELUActivation":
         return None
     return nn.GELU().train(module.training) if getattr(module, "act", None) is F.gelu else None
-
-
-def _exchange_activations(graph_module: fx.GraphModule) -> None:
-    for node in graph_module.graph.find_nodes(op="call_module"):
-        twin = _twin(graph_module.get_submodule(str(node.target)))
-        if twin is not None:
-            graph_module.set_submodule(str(node.target), twin)
 
 
 def _refuse_lost_hooks(path: str, module: nn.Module, graph_module: fx.GraphModule) -> None:

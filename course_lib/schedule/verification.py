@@ -8,13 +8,11 @@ import torch
 from torch import nn
 
 from course_lib.errors import FusionError, ScheduleError
-from course_lib.schedule.fused_call import FusedKernel
-from course_lib.schedule.layers import Checkpointed
+from course_lib.schedule.layers import Checkpointed, FusedKernel
 from course_lib.schedule.schedule import Schedule
 from course_lib.verify import Finding, Report
 from course_lib.verify.dropout_masks import Masks
-from course_lib.verify.equivalence import compare_state
-from course_lib.verify.findings import compare
+from course_lib.verify.equivalence import compare, compare_state
 from course_lib.verify.observation import Observation, at_precision, observe, prepared
 
 
@@ -50,41 +48,18 @@ def verify(
     if not set(modes) <= {"eval", "train"} or not modes or not dtypes:
         raise ScheduleError(f'verify got modes={modes!r} and dtypes={dtypes!r}; it knows the modes "eval" and "train".')
     reference, candidate = schedule.original, schedule.build()
-    findings = []
-    for mode in modes:
-        for dtype in dtypes:
-            findings += _compare(reference, candidate, inputs, mode, dtype, gradients, seed)
-    return Report((*findings, *_compare_state(reference, candidate, inputs, modes[0], dtypes[0], seed)))
+    runs = [
+        _Run(reference, candidate, tuple(at_precision(inputs, dtype)), mode, dtype, gradients, seed)
+        for mode in modes
+        for dtype in dtypes
+    ]
 
-
-def _compare_state(
-    reference: nn.Module, candidate: nn.Module, inputs: Sequence[object], mode: str, dtype: torch.dtype, seed: int
-) -> list[Finding]:
     def compare_loaded(changed: nn.Module, loaded: nn.Module) -> list[Finding]:
-        found = _compare(changed, loaded, inputs, mode, dtype, gradients=False, seed=seed)
+        found = replace(runs[0], reference=changed, candidate=loaded, gradients=False).findings()
         return [replace(one, where="after loading a state dict") for one in found]
 
-    return compare_state(reference, candidate, dtype, mode, compare_loaded, seed)
-
-
-def _compare(
-    reference: nn.Module,
-    candidate: nn.Module,
-    inputs: Sequence[object],
-    mode: str,
-    dtype: torch.dtype,
-    gradients: bool,
-    seed: int,
-) -> list[Finding]:
-    """Compare with dropout masks from the same seed; if that fails and a kernel draws its own, with replayed masks."""
-    run = _Run(reference, candidate, tuple(at_precision(inputs, dtype)), mode, dtype, gradients, seed)
-    findings = run.compared(replays=False)
-    own_masks = mode == "train" and any(isinstance(part, FusedKernel) for part in candidate.modules())
-    if own_masks and not all(finding.passed for finding in findings):
-        replayed = run.compared(replays=True)
-        replayed += run.checkpoints_compared()
-        return min(findings, replayed, key=lambda found: sum(not finding.passed for finding in found))
-    return findings
+    of_state = compare_state(reference, candidate, dtypes[0], modes[0], compare_loaded, seed)
+    return Report((*(finding for run in runs for finding in run.findings()), *of_state))
 
 
 @dataclass(frozen=True)
@@ -98,6 +73,15 @@ class _Run:
     dtype: torch.dtype
     gradients: bool
     seed: int
+
+    def findings(self) -> list[Finding]:
+        """Compare with masks from the same seed; if that fails and a kernel draws its own, with replayed masks."""
+        findings = self.compared(replays=False)
+        own_masks = self.mode == "train" and any(isinstance(part, FusedKernel) for part in self.candidate.modules())
+        if own_masks and not all(finding.passed for finding in findings):
+            replayed = [*self.compared(replays=True), *self.checkpoints_compared()]
+            return min(findings, replayed, key=lambda found: sum(not finding.passed for finding in found))
+        return findings
 
     def compared(self, *, replays: bool) -> list[Finding]:
         """Return the comparisons; with `replays`, the original uses the masks that the scheduled model drew."""

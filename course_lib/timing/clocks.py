@@ -12,6 +12,8 @@ from course_lib.errors import TimingError
 from course_lib.show import format_us
 from course_lib.timing.summaries import interquartile_range
 
+SLEEP_TOLERANCE = 0.05  # by which the measured growth of a sleep may differ from the growth that was asked for
+
 
 class ClockName(StrEnum):
     """Name the way in which a sample is timed."""
@@ -68,11 +70,6 @@ class Timing:
         """Return the width of the middle half of the samples."""
         return interquartile_range(self.times_us)
 
-    @property
-    def median_wall_us(self) -> float:
-        """Return the median of the wall-clock samples."""
-        return statistics.median(self.wall_times_us)
-
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain data, samples included."""
         return dataclasses.asdict(self)
@@ -83,6 +80,17 @@ class Timing:
         return "\n".join([f"{middle} a call ({how}, {self.device})", *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__  # the samples are in the fields; a notebook shows the summary
+
+
+@dataclass(frozen=True)
+class Check:
+    """Hold one measurement whose result was known beforehand."""
+
+    name: str
+    passed: bool
+    measured: float
+    unit: str
+    told: str  # what was expected, in words
 
 
 Call = Callable[[], object]

@@ -98,15 +98,15 @@ def environment() -> Environment:
     torch = sys.modules.get("torch")  # a package that is not loaded has no settings yet
     uses_cuda = torch is not None and torch.cuda.is_initialized()
     return Environment(
-        processor=_processor(),
+        processor=(_cpuinfo("model name") or platform.processor() or platform.machine() or "unknown processor"),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         threads=torch.get_num_threads() if torch else None,
-        clock_mhz=_first_clock_mhz(),
+        clock_mhz=_number(_cpuinfo("cpu MHz")),
         memory_bytes=_memory_bytes(),
         load_average=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.platform(),
         python=platform.python_version(),
-        torch=_version("torch"),
+        torch=version_of("torch"),
         cuda=torch.version.cuda if torch else None,
         gpu=_gpu(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
         if torch and uses_cuda
@@ -148,14 +148,6 @@ def _nvidia_smi(query: str, identifier: str) -> str:
     return ""
 
 
-def _processor() -> str:
-    return _cpuinfo("model name") or platform.processor() or platform.machine() or "unknown processor"
-
-
-def _first_clock_mhz() -> float | None:
-    return _number(_cpuinfo("cpu MHz"))
-
-
 def _cpuinfo(key: str) -> str | None:
     """Return the first entry of this name in /proc/cpuinfo, where there is one."""
     with contextlib.suppress(OSError):
@@ -172,7 +164,8 @@ def _memory_bytes() -> int | None:
     return None
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package, or None."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(package)
     return None

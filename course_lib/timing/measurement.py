@@ -64,11 +64,7 @@ class Sampler:
 
 def empty_call_us(clock: Clock) -> float:
     """Return the time of a sample of an empty call, which is the overhead of each sample."""
-    return statistics.median(clock.read(_nothing, 1).time_us for _ in range(EMPTY_SAMPLES))
-
-
-def _nothing() -> None:
-    """Do nothing."""
+    return statistics.median(clock.read(lambda: None, 1).time_us for _ in range(EMPTY_SAMPLES))
 
 
 def _calls_per_sample(clock: Clock, call: Call, min_sample_us: float) -> int:

@@ -134,12 +134,8 @@ def interleave(
         for side in (candidate, baseline) if order[-1] else (baseline, candidate):
             side.sample()
         if test is not None:
-            test.add(_ratio_of_last(candidate, baseline))
+            last_us = [side.readings[-1].time_us / side.calls for side in sides]
+            test.add(Pair(*last_us).ratio)
             if test.side:
                 break
     return order
-
-
-def _ratio_of_last(candidate: Sampler, baseline: Sampler) -> float:
-    times = [side.readings[-1].time_us / side.calls for side in (candidate, baseline)]
-    return Pair(*times).ratio

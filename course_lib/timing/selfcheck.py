@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from course_lib.timing.clocks import Clock
+from course_lib.timing.clocks import SLEEP_TOLERANCE, Check, Clock
 from course_lib.timing.environment import Environment, environment
-from course_lib.timing.known_results import SLEEP_TOLERANCE, Check, slope
 from course_lib.timing.measurement import empty_call_us, open_clock
 from course_lib.timing.paired_runs import compare
+from course_lib.timing.summaries import slope
 
 EMPTY_LIMIT_US = 4.0  # 2 % of the shortest sample that `time_callable` takes by default
 SLEEPS_S = (0.004, 0.008, 0.016, 0.032)

@@ -77,3 +77,14 @@ def _ranks(values: Sequence[float]) -> list[float]:
     for place, value in enumerate(sorted(values)):
         places.setdefault(value, []).append(place)
     return [statistics.fmean(places[value]) for value in values]
+
+
+def slope(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Return by how much y grows where x grows by 1: the least-squares line.
+
+    >>> slope((1.0, 2.0, 3.0), [5.0, 7.0, 9.0])
+    2.0
+    """
+    middle_x, middle_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
+    covariance = math.fsum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True))
+    return covariance / math.fsum((x - middle_x) ** 2 for x in xs)

@@ -16,8 +16,15 @@ from torch.utils.data import DataLoader
 from course_lib.errors import TrainingError
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus
-from course_lib.training.masked_text import MaskedBatch, MaskedText, masked_loss
-from course_lib.training.task import make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.masked_text import (
+    MaskedBatch,
+    MaskedText,
+    make_model,
+    make_optimizer,
+    masked_loss,
+    model_inputs,
+    training_loss,
+)
 
 
 def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:

@@ -17,8 +17,14 @@ from torch import nn
 from course_lib.errors import TrainingError
 from course_lib.training.config import TrainingConfig
 from course_lib.training.corpus import Corpus, corpus
-from course_lib.training.masked_text import MaskedText
-from course_lib.training.task import evaluate, make_model, make_optimizer, model_inputs, training_loss
+from course_lib.training.masked_text import (
+    MaskedText,
+    evaluate,
+    make_model,
+    make_optimizer,
+    model_inputs,
+    training_loss,
+)
 from course_lib.training.tensorboard import Recorder, open_recorder
 
 if TYPE_CHECKING:

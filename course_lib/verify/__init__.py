@@ -1,6 +1,5 @@
 """Check that two programs compute the same: run both, observe everything that could differ, and compare."""
 
-from course_lib.verify.equivalence import verify
-from course_lib.verify.findings import Finding, Report
+from course_lib.verify.equivalence import Finding, Report, verify
 
 __all__ = ["Finding", "Report", "verify"]

@@ -35,7 +35,7 @@ class Mask:
 
 
 class Masks(TorchFunctionMode):
-    """Chooses the factors of each dropout: it draws and records new ones, or replays recorded ones."""
+    """Choose the factors of each dropout: draw and record new ones, or replay recorded ones."""
 
     def __init__(self, recorded: Sequence[Mask] | None = None, *, seed: int = 0) -> None:
         """Record masks drawn from `seed`, or replay those that another run recorded."""

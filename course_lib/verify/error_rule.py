@@ -25,7 +25,7 @@ class Deviation:
 
     @property
     def within_bound(self) -> bool:
-        """Whether the tensor is as exact as the rule asks."""
+        """Tell whether the tensor is as exact as the rule asks."""
         return self.error <= self.bound
 
     def __str__(self) -> str:

@@ -67,6 +67,18 @@ def test_the_worker_loads_no_module_of_the_host():
     assert host_modules(loaded) == []
 
 
+def test_the_protocol_loads_where_nothing_is_installed():
+    code = (
+        f"import sys; sys.path = [p for p in sys.path if 'site-packages' not in p] + [{str(ROOT)!r}]\n"
+        "import autograder.protocol\n"
+        "extra = {m.split('.')[0] for m in sys.modules} - set(sys.stdlib_module_names) - {'autograder', '__main__'}\n"
+        "extra = {m for m in extra if not m.startswith('_')}\n"
+        "assert not extra, extra\n"
+    )
+    done = subprocess.run([sys.executable, "-S", "-E", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_check_sees_a_host_module_that_is_loaded():
     assert host_modules(loaded_by("import autograder.host.records")) != []
 

@@ -12,7 +12,7 @@ PREFIXED_FILES = 9
 # Folders whose files correspond one to one: there the same name says which belong together.
 MIRRORS = (
     {"course_lib/kernels", "course_lib/fusion/passes"},
-    {"autograder/protocol/requests", "autograder/worker/kinds", "autograder/host/kinds"},
+    {"autograder/worker/kinds", "autograder/host/kinds"},
     *({f"autograder/exercises/{lesson}", f"autograder/exercises/hidden/{lesson}"} for lesson in LESSONS),
 )
 # Answers of known marks are texts and no modules; their names are the exercises'.

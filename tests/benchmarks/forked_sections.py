@@ -44,7 +44,7 @@ def _begin(command: Sequence[str], folder: Path, environment: Mapping[str, str],
     faulthandler.disable()  # pytest's; a section that crashes here is meant to
     if before is not None:
         sys.stdout = sys.stderr = os.fdopen(os.dup(output), "w", buffering=1)
-        before(command[3])  # python -m benchmarks.gpu.child SECTION
+        before(command[3])  # python -m benchmarks.gpu.running SECTION
     become(list(command[1:]), folder, environment, os.dup(output))
 
 

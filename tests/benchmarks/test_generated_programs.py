@@ -8,8 +8,7 @@ import torch
 
 from benchmarks.fusion_sweep import table, table_of_passes
 from benchmarks.fusion_trials.generated_programs import generate
-from benchmarks.fusion_trials.program_edits import EDITS
-from benchmarks.fusion_trials.program_seeds import SEEDS, spell
+from benchmarks.fusion_trials.program_seeds import EDITS, SEEDS, spell
 from benchmarks.fusion_trials.program_trials import Outcome, try_out
 from course_lib.fusion import guards
 from course_lib.fusion.passes import batch_norm_folding, qkv_merge

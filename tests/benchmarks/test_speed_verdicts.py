@@ -7,7 +7,8 @@ import pytest
 
 from autograder.host.sandbox import open_sandbox
 from benchmarks import speed_verdicts
-from benchmarks.speed_verdicts import BASELINE, CANDIDATE, Asked, Cell, judge_known, known, table, write
+from benchmarks.speed_verdicts import BASELINE, CANDIDATE, Asked, Cell, facts, judge_known, known, table
+from benchmarks.timing_decisions import write
 
 
 def cells(verdict: str) -> list[Cell]:
@@ -29,7 +30,7 @@ def test_a_real_worker_is_judged_on_a_known_ratio():
 
 
 def test_the_table_has_a_line_for_each_question_and_the_record_holds_it(tmp_path):
-    found = json.loads(write(cells("pass"), tmp_path).read_text("utf-8"))
+    found = json.loads(write("speed-verdicts", facts(cells("pass")), tmp_path).read_text("utf-8"))
 
     assert len(table(cells("pass")).splitlines()) == 3
     assert [cell["wrong"] for cell in found["cells"]] == ["0", "0"]

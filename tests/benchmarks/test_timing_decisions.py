@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.timing_decisions import ABOVE, BELOW, CUT, Cell, summary, table, upper_bound, write
+from benchmarks.timing_decisions import ABOVE, BELOW, CUT, Cell, facts, summary, table, upper_bound, write
 from course_lib.timing import Verdict
 
 
@@ -45,7 +45,7 @@ def test_the_bound_is_that_of_clopper_and_pearson(wrong, trials, bound):
 
 def test_the_table_has_a_line_for_each_cell_and_the_record_holds_it(tmp_path):
     some = cells(wrong_passes=1, wrong_fails=0)
-    record = json.loads(write(some, tmp_path).read_text("utf-8"))
+    record = json.loads(write("timing-decisions", facts(some), tmp_path).read_text("utf-8"))
 
     assert len(table(some).splitlines()) == 3
     assert [cell["wrong"] for cell in record["cells"]] == ["1", "0"]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
@@ -14,7 +14,6 @@ from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import CapturedAnswer, operators, outside
 from autograder.host.session import AnswerFailedError
 
-Tensor = torch.Tensor
 Formula = Callable[..., Sequence[Tensor]]
 NAMES = ("the gradient by x", "by bias", "by residual", "by weight", "by shift")
 ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal sum mean"
@@ -46,18 +45,14 @@ def _statistics_as_constants(
     return inner * kept, (inner * kept).sum(0), inner, (grad * normed).sum(0), grad.sum(0)
 
 
-def _without_mask(
-    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
-) -> Sequence[Tensor]:
-    right = truth(grad, x, bias, residual, kept, weight)
+def _without_mask(*args: Tensor) -> Sequence[Tensor]:
+    right = truth(*args)
     return right[2], right[2].sum(0), *right[2:]
 
 
-def _not_summed(
-    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
-) -> Sequence[Tensor]:
-    right = truth(grad, x, bias, residual, kept, weight)
-    return right[0], right[0], right[2], grad * _centred(x, bias, residual, kept)[0], grad
+def _not_summed(grad: Tensor, *args: Tensor) -> Sequence[Tensor]:
+    right = truth(grad, *args)
+    return right[0], right[0], right[2], grad * _centred(*args[:4])[0], grad
 
 
 KNOWN: tuple[tuple[Formula, str], ...] = (
@@ -143,7 +138,6 @@ def _in_double(draw: Draw) -> Iterator[Case]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A backward by hand",
     kind=Kind.CAPTURED,
     entry_point="backward",

@@ -4,16 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, outside, require_captured
 from autograder.host.kinds.misconceptions import Misconception
 
-Tensor = torch.Tensor
 ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean amax"
 FORM = "unsqueeze squeeze expand view reshape to _to_copy clone contiguous alias detach"
 PRIMITIVES = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
@@ -148,7 +147,6 @@ def rounds_once(*several: Captured) -> Callable[[CapturedAnswer, Draw], None]:
 
 SIZES = ((5, 8), (2, 33))
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Decompose LayerNorm and GELU",
     kind=Kind.CAPTURED,
     entry_point="decomposed",

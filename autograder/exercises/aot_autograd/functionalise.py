@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
@@ -13,7 +13,6 @@ from autograder.host.kinds.captured import Captured, CapturedAnswer, require_cap
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
 
-Tensor = torch.Tensor
 WIDTH = 6
 
 
@@ -159,7 +158,6 @@ def _require_functional(answer: CapturedAnswer, name: str, rows: tuple[int, ...]
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Functionalise by hand",
     kind=Kind.CAPTURED,
     entry_point="functional",

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.joint_graphs import JointGraph, Row, random_joint, run_backward, run_forward
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -253,7 +252,6 @@ def gradients_equal(*several: Drawn) -> Run:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Choose the cut",
     kind=Kind.VALUE,
     entry_point="partition",

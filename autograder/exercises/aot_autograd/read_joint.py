@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -135,7 +134,6 @@ def _telling(part: str, draw: Draw) -> list[Row]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read the joint graph",
     kind=Kind.VALUE,
     entry_point="read_joint",

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
@@ -18,7 +18,6 @@ from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, TensorSpec
 from course_lib.graph import to_data
 
-Tensor = torch.Tensor
 WIDTH = 4
 MAX_ELEMENTS, MAX_NUMBER = 4096, 1e4
 
@@ -159,7 +158,6 @@ def plain(draw: Draw) -> Iterator[Case]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Break a capture, and repair it",
     kind=Kind.CAPTURED,
     entry_point="broken",

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.checks.collected_graph_checks import (
     Piece,
     Source,
@@ -17,8 +16,6 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import CapturedAnswer
-
-Tensor = torch.Tensor
 
 WHOLE = Source(
     "smooth",
@@ -83,7 +80,6 @@ def _explained(said: str, graphs: int, source: Source) -> str:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A backend that keeps graphs",
     kind=Kind.CAPTURED,
     entry_point="collect",

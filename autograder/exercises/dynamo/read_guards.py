@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -211,7 +210,6 @@ def _with_every_outcome(asked: list[Question], entries: tuple[int, ...], draw: D
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read guards",
     kind=Kind.VALUE,
     entry_point="explain_recompile",

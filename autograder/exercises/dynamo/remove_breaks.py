@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, captures
 from autograder.host.kinds.misconceptions import Misconception
 
-Tensor = torch.Tensor
 WIDTH, LIMIT = 6, 1.5
 
 
@@ -165,7 +164,6 @@ WORDS = {
 }
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Remove graph breaks",
     kind=Kind.CAPTURED,
     entry_point="repaired",

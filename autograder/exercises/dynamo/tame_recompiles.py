@@ -4,16 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, captures
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 
-Tensor = torch.Tensor
 WIDTH = 4
 
 
@@ -144,7 +143,6 @@ def plans(part: str, calls: Sequence[int]) -> Callable[[CapturedAnswer, Draw], N
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Tame recompiles",
     kind=Kind.CAPTURED,
     entry_point="tamed",

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -87,7 +86,6 @@ def _arguments(draw: Draw) -> list[Obstacle]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Choose an escape",
     kind=Kind.VALUE,
     entry_point="choose_escape",

@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from autograder.exercises.fx_capture.custom_tracer import SETUP
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed, pointwise_chain
+from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -107,8 +106,7 @@ BELIEFS = (
 
 def products(draw: Draw) -> list[Asked]:
     """Return graphs without views."""
-    graphs = [mixed(draw, views=False) for _ in range(3)]
-    return [g.asked(At(len(g.steps) - 1), "products and pointwise steps") for g in graphs]
+    return [mixed(draw, views=False).asked_whole("products and pointwise steps") for _ in range(3)]
 
 
 def residuals(draw: Draw) -> list[Asked]:
@@ -124,13 +122,12 @@ def residuals(draw: Draw) -> list[Asked]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Annotate costs",
     kind=Kind.ANALYSIS,
     entry_point="annotate_costs",
     points=9,
     wall_s=30,
-    setup=SETUP,
+    setup=OPERATOR_AND_FX,
     masked=("course_lib.graph", "course_lib.profiling"),
     hints=(
         "Run the graph once with an Interpreter that keeps every node's value; numel() and nbytes say the rest.",

@@ -5,17 +5,10 @@ from typing import Any
 
 from torch import fx, nn
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
-
-SETUP = """\
-import operator
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
 
 
 def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
@@ -65,13 +58,12 @@ def models(*options: Mapping[str, Any]) -> Callable[[Draw], list[Asked]]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Keep parts whole",
     kind=Kind.ANALYSIS,
     entry_point="trace_keeping",
     points=8,
     wall_s=30,
-    setup=SETUP,
+    setup=OPERATOR_AND_FX,
     masked=("course_lib.capture",),
     hints=(
         "fx.Tracer asks its method is_leaf_module(module, path) about every module that is called.",

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
-from autograder.host.kinds.value import ValueAnswer
+from autograder.host.kinds.value import ValueAnswer, shortened
 
 Row = Mapping[str, Any]
 """One node: {"name": str, "op": one of the six, "target": str, "args": names of the nodes it reads, in order, repeats
@@ -125,22 +124,17 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
             found = answer.ask(rows)
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(
-                    f"read_graph returned {_short(found)}; expected a dict with the keys {', '.join(HINTS)}."
+                    f"read_graph returned {shortened(found, 120)}; expected a dict with the keys {', '.join(HINTS)}."
                 )
             expected = _truth(rows, part)
             if type(found[part]) is not type(expected) or found[part] != expected:
                 hint = explained_value(found[part], rows, MISCONCEPTIONS.get(part, ())) or HINTS[part]
                 raise CheckFailedError(
-                    f"For a graph of {len(rows)} nodes {part} is {_short(found[part])}; "
-                    f"expected {_short(expected)}. {hint}"
+                    f"For a graph of {len(rows)} nodes {part} is {shortened(found[part], 120)}; "
+                    f"expected {shortened(expected, 120)}. {hint}"
                 )
 
     return run
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def small_graphs(draw: Draw) -> list[list[Row]]:
@@ -156,7 +150,6 @@ def _visible(part: str, points: float) -> Check:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read a graph",
     kind=Kind.VALUE,
     entry_point="read_graph",

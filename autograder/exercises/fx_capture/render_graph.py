@@ -4,9 +4,8 @@ from typing import Any
 
 from torch import fx
 
-from autograder.exercises.fx_capture.custom_tracer import SETUP
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
+from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -57,8 +56,7 @@ BELIEFS = (
 
 def simple(draw: Draw) -> list[Asked]:
     """Return graphs whose calls have nodes as their only arguments, or numbers behind them."""
-    graphs = [mixed(draw) for _ in range(2)]
-    return [g.asked(At(len(g.steps) - 1), "a small graph") for g in graphs]
+    return [mixed(draw).asked_whole("a small graph") for _ in range(2)]
 
 
 def keywords(draw: Draw) -> list[Asked]:
@@ -74,13 +72,12 @@ def keywords(draw: Draw) -> list[Asked]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Write a graph as text",
     kind=Kind.ANALYSIS,
     entry_point="render",
     points=5,
     wall_s=30,
-    setup=SETUP,
+    setup=OPERATOR_AND_FX,
     masked=("course_lib.graph",),
     hints=(
         "Make a dict from each node to its label first: a node's arguments may then be written by looking up labels.",

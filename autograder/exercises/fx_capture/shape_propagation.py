@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from autograder.exercises.fx_capture.custom_tracer import SETUP
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
+from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -58,8 +57,7 @@ BELIEFS = (
 
 def plain(draw: Draw) -> list[Asked]:
     """Return two graphs in which every node gives one tensor."""
-    graphs = [mixed(draw) for _ in range(2)]
-    return [g.asked(At(len(g.steps) - 1), "a graph of tensors") for g in graphs]
+    return [mixed(draw).asked_whole("a graph of tensors") for _ in range(2)]
 
 
 def several(draw: Draw) -> list[Asked]:
@@ -77,13 +75,12 @@ def several(draw: Draw) -> list[Asked]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Propagate shapes",
     kind=Kind.ANALYSIS,
     entry_point="propagate",
     points=12,
     wall_s=30,
-    setup=SETUP,
+    setup=OPERATOR_AND_FX,
     masked=("course_lib.graph",),
     hints=(
         "fx.Interpreter(module).run(*inputs) runs a graph node by node; its method run_node(node) gives one result.",

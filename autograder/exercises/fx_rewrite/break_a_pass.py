@@ -5,20 +5,13 @@ from typing import Any
 
 from torch import fx
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, disproves
-from autograder.host.kinds.decoded import Inputs
+from autograder.host.kinds.counterexample import Trial, Values, disproves
 
 METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
 MAX_NODES = 8  # too few for one program that breaks every variant
-SETUP = """\
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
-
 TEXT = """
 from course_lib.fusion.mistaken import {name}
 
@@ -33,7 +26,7 @@ def wrong(program, *inputs):
 """
 
 
-def _accepts(inputs: Inputs) -> str:
+def _accepts(inputs: Values) -> str:
     programs, arguments = inputs.graphs, inputs.arguments
     if len(programs) != 1 or programs[0] is not arguments[0]:
         return "Return a tuple: the program, then its inputs, as in `return program, x`."
@@ -104,12 +97,11 @@ def folding(*lapses: str) -> Callable[[Draw], Sequence[Trial]]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Break three passes",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="counterexample",
     points=8,
-    setup=SETUP,
+    setup=FX,
     wall_s=30,
     hints=(
         "For each mistake ask what the pass no longer sees, and write the smallest program in which that matters.",

@@ -3,22 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
 
-Tensor = torch.Tensor
 ROWS, OTHER = TensorSpec((4, 6)), TensorSpec((4, 6))
-SETUP = """\
-import operator
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
 
 
 def shared(
@@ -42,21 +35,31 @@ def shared(
     )
 
 
-def _twice(x: Tensor, y: Tensor) -> Tensor:
-    return torch.exp(x + y) * torch.sigmoid(x + y)
-
-
-def _methods(x: Tensor, y: Tensor) -> Tensor:
-    return x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y
-
-
-def _chains(x: Tensor, y: Tensor) -> Tensor:
-    return F.relu(torch.exp(x) * y) + torch.exp(x) * y
-
-
-def _draws(x: Tensor, y: Tensor) -> Tensor:
-    noise = torch.rand_like(x) - torch.rand_like(x)
-    return noise * 0 + torch.tanh(y) * torch.tanh(y)
+EQUAL = [
+    shared("torch.exp(x + y) * torch.sigmoid(x + y)", lambda x, y: torch.exp(x + y) * torch.sigmoid(x + y), 4),
+    shared(
+        "x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y",
+        lambda x, y: x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y,
+        3,
+    ),
+]
+READERS = shared(
+    "F.relu(torch.exp(x) * y) + torch.exp(x) * y",
+    lambda x, y: F.relu(torch.exp(x) * y) + torch.exp(x) * y,
+    4,
+    WrongTurn(
+        "exp is shared, the products that read it are not: compare arguments after the readers of earlier nodes were "
+        "redirected.",
+        calls=5,
+    ),
+)
+DRAWS = shared(
+    "(torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y)",
+    lambda x, y: (torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y),
+    7,
+    WrongTurn("two draws of random numbers became one: they are equal in text only.", calls=6),
+    counts={"torch.rand_like": 2, "torch.tanh": 1},
+)
 
 
 def _written(x: Tensor, y: Tensor) -> Tensor:
@@ -66,17 +69,22 @@ def _written(x: Tensor, y: Tensor) -> Tensor:
     return torch.exp(h) - first + torch.tanh(y) * torch.tanh(y)
 
 
-def _written_wrong(x: Tensor, y: Tensor) -> Tensor:
-    return torch.tanh(y) * torch.tanh(y) + 0 * x
-
+WRITES = shared(
+    "h = x * 1; e = torch.exp(h); h.add_(y); torch.exp(h) - e + torch.tanh(y) * torch.tanh(y)",
+    _written,
+    8,
+    WrongTurn(
+        "the two exponentials became one, but h is written to between them.",
+        computes=lambda x, y: torch.tanh(y) * torch.tanh(y) + 0 * x,
+    ),
+)
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Compute what is equal once",
     kind=Kind.GRAPH,
     entry_point="share_equal",
     points=8,
-    setup=SETUP,
+    setup=OPERATOR_AND_FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(
@@ -88,69 +96,9 @@ EXERCISE = Exercise(
         "write, clear the dict; never share a node that is written to later.",
     ),
     checks=(
-        Check(
-            "equal calls become one",
-            "equal calls",
-            1.4,
-            rewritten(
-                [
-                    shared("torch.exp(x + y) * torch.sigmoid(x + y)", _twice, 4),
-                    shared("x.sum(1, keepdim=True) - x.sum(1, keepdim=True) * y", _methods, 3),
-                ]
-            ),
-        ),
-        Check(
-            "and then those that read them",
-            "equal calls",
-            1.2,
-            rewritten(
-                [
-                    shared(
-                        "F.relu(torch.exp(x) * y) + torch.exp(x) * y",
-                        _chains,
-                        4,
-                        WrongTurn(
-                            "exp is shared, the products that read it are not: compare arguments after the readers "
-                            "of earlier nodes were redirected.",
-                            calls=5,
-                        ),
-                    )
-                ]
-            ),
-        ),
-        Check(
-            "two draws stay two",
-            "random numbers",
-            1.1,
-            rewritten(
-                [
-                    shared(
-                        "(torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y)",
-                        _draws,
-                        7,
-                        WrongTurn("two draws of random numbers became one: they are equal in text only.", calls=6),
-                        counts={"torch.rand_like": 2, "torch.tanh": 1},
-                    )
-                ]
-            ),
-        ),
-        Check(
-            "a write between two calls keeps them apart",
-            "writes",
-            1.1,
-            rewritten(
-                [
-                    shared(
-                        "h = x * 1; e = torch.exp(h); h.add_(y); torch.exp(h) - e + torch.tanh(y) * torch.tanh(y)",
-                        _written,
-                        8,
-                        WrongTurn(
-                            "the two exponentials became one, but h is written to between them.",
-                            computes=_written_wrong,
-                        ),
-                    )
-                ]
-            ),
-        ),
+        Check("equal calls become one", "equal calls", 1.4, rewritten(EQUAL)),
+        Check("and then those that read them", "equal calls", 1.2, rewritten([READERS])),
+        Check("two draws stay two", "random numbers", 1.1, rewritten([DRAWS])),
+        Check("a write between two calls keeps them apart", "writes", 1.1, rewritten([WRITES])),
     ),
 )

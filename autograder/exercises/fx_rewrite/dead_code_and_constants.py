@@ -3,22 +3,15 @@
 from collections.abc import Callable, Mapping
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
 
-Tensor = torch.Tensor
 WIDTH = 8
 ROWS = TensorSpec((4, WIDTH))
-SETUP = """\
-import operator
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
 
 
 def tidied(
@@ -59,20 +52,11 @@ def _dead_twice(x: Tensor) -> Tensor:
     return x - torch.tanh(x).mul(2)
 
 
-DROPPED = WrongTurn(
-    "a node that writes was erased because nobody reads its result. Others read what it writes to: keep it."
-)
-
-
 def _kept(x: Tensor) -> Tensor:
     h = torch.relu(x)
     h.add_(1)
     torch.tanh(h)
     return h
-
-
-def _kept_wrong(x: Tensor) -> Tensor:
-    return torch.relu(x)
 
 
 class Folded(Buffers):
@@ -92,15 +76,41 @@ class FoldedTwice(Buffers):
         return x * factor + (factor - self.shift.abs())
 
 
-STEPS = WrongTurn("only the first step was folded: what it gives is constant, too.", calls=2)
+DEAD = [
+    tidied(
+        "h = torch.relu(x); (h + 1).exp(); return h * 2",
+        _dead,
+        2,
+        WrongTurn("exp is gone, but now nobody reads the sum: go from the back.", calls=3),
+    ),
+    tidied("torch.sigmoid(x).sum(0); return x - torch.tanh(x).mul(2)", _dead_twice, 3),
+]
+KEPT = tidied(
+    "h = torch.relu(x); h.add_(1); torch.tanh(h); return h",
+    _kept,
+    2,
+    WrongTurn(
+        "a node that writes was erased because nobody reads its result. Others read what it writes to: keep it.",
+        computes=torch.relu,
+    ),
+    counts={"add_": 1},
+)
+CONSTANTS = [
+    tidied(
+        "x * (self.scale.exp() + 1)",
+        Folded,
+        1,
+        WrongTurn("only the first step was folded: what it gives is constant, too.", calls=2),
+    ),
+    tidied("f = torch.softmax(self.scale * self.shift, 0); x * f + (f - self.shift.abs())", FoldedTwice, 2),
+]
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Dead code and constants",
     kind=Kind.GRAPH,
     entry_point="clean_up",
     points=8,
-    setup=SETUP,
+    setup=OPERATOR_AND_FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(
@@ -112,50 +122,8 @@ EXERCISE = Exercise(
         "`graph.get_attr` bring the result into the graph; `is_impure_node` is the keyword that keeps nodes.",
     ),
     checks=(
-        Check(
-            "what nobody reads goes, link by link",
-            "dead code",
-            1.6,
-            rewritten(
-                [
-                    tidied(
-                        "h = torch.relu(x); (h + 1).exp(); return h * 2",
-                        _dead,
-                        2,
-                        WrongTurn("exp is gone, but now nobody reads the sum: go from the back.", calls=3),
-                    ),
-                    tidied("torch.sigmoid(x).sum(0); return x - torch.tanh(x).mul(2)", _dead_twice, 3),
-                ]
-            ),
-        ),
-        Check(
-            "what writes stays",
-            "side effects",
-            1.2,
-            rewritten(
-                [
-                    tidied(
-                        "h = torch.relu(x); h.add_(1); torch.tanh(h); return h",
-                        _kept,
-                        2,
-                        WrongTurn(DROPPED.says, computes=_kept_wrong),
-                        counts={"add_": 1},
-                    )
-                ]
-            ),
-        ),
-        Check(
-            "calls on buffers are computed beforehand",
-            "constants",
-            2,
-            rewritten(
-                [
-                    tidied("x * (self.scale.exp() + 1)", Folded, 1, STEPS),
-                    tidied(
-                        "f = torch.softmax(self.scale * self.shift, 0); x * f + (f - self.shift.abs())", FoldedTwice, 2
-                    ),
-                ]
-            ),
-        ),
+        Check("what nobody reads goes, link by link", "dead code", 1.6, rewritten(DEAD)),
+        Check("what writes stays", "side effects", 1.2, rewritten([KEPT])),
+        Check("calls on buffers are computed beforehand", "constants", 2, rewritten(CONSTANTS)),
     ),
 )

@@ -4,19 +4,12 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
 
-Tensor = torch.Tensor
 ROWS = TensorSpec((3, 4))
-SETUP = """\
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
-
 CYCLE = WrongTurn(
     "the new node reads itself. `replace_all_uses_with` redirects every reader of relu, and the new node is one of "
     "them: leave it out.",
@@ -50,41 +43,38 @@ def inserting(
     )
 
 
-def _one(x: Tensor) -> Tensor:
-    return torch.relu(x) + 1
-
-
-def _one_right(x: Tensor) -> Tensor:
-    return torch.tanh(torch.relu(x)) + 1
-
-
-def _two_readers(x: Tensor) -> Tensor:
-    h = torch.relu(x)
-    return h * (h + 1)
-
-
-def _two_readers_right(x: Tensor) -> Tensor:
-    h = torch.tanh(torch.relu(x))
-    return h * (h + 1)
-
-
-def _two_relus(x: Tensor) -> Tensor:
-    return torch.relu(x) - torch.relu(x * 2)
-
-
-def _two_relus_right(x: Tensor) -> Tensor:
-    return torch.tanh(torch.relu(x)) - torch.tanh(torch.relu(x * 2))
-
-
-ONE = inserting("torch.relu(x) + 1", _one, _one_right, calls=3, count=1, replaced=lambda x: torch.tanh(x) + 1)
+ONE = inserting(
+    "torch.relu(x) + 1",
+    lambda x: torch.relu(x) + 1,
+    lambda x: torch.tanh(torch.relu(x)) + 1,
+    calls=3,
+    count=1,
+    replaced=lambda x: torch.tanh(x) + 1,
+)
+SEVERAL = [
+    inserting(
+        "h = torch.relu(x); h * (h + 1)",
+        lambda x: (h := torch.relu(x)) * (h + 1),
+        lambda x: (h := torch.tanh(torch.relu(x))) * (h + 1),
+        calls=4,
+        count=1,
+    ),
+    inserting(
+        "torch.relu(x) - torch.relu(x * 2)",
+        lambda x: torch.relu(x) - torch.relu(x * 2),
+        lambda x: torch.tanh(torch.relu(x)) - torch.tanh(torch.relu(x * 2)),
+        calls=6,
+        count=2,
+        first_only=lambda x: torch.tanh(torch.relu(x)) - torch.relu(x * 2),
+    ),
+]
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Insert a node behind another",
     kind=Kind.GRAPH,
     entry_point="insert_tanh",
     points=6,
-    setup=SETUP,
+    setup=FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(
@@ -95,23 +85,6 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("one node more, and it reads relu", "one reader", 2, rewritten([ONE])),
-        Check(
-            "several readers, several relus",
-            "several",
-            1.6,
-            rewritten(
-                [
-                    inserting("h = torch.relu(x); h * (h + 1)", _two_readers, _two_readers_right, calls=4, count=1),
-                    inserting(
-                        "torch.relu(x) - torch.relu(x * 2)",
-                        _two_relus,
-                        _two_relus_right,
-                        calls=6,
-                        count=2,
-                        first_only=lambda x: torch.tanh(torch.relu(x)) - torch.relu(x * 2),
-                    ),
-                ]
-            ),
-        ),
+        Check("several readers, several relus", "several", 1.6, rewritten(SEVERAL)),
     ),
 )

@@ -4,21 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import fx, nn
+from torch import Tensor, fx, nn
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
 
-Tensor = torch.Tensor
 WIDTH = 6
 ROWS = TensorSpec((5, WIDTH))
-SETUP = """\
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-"""
 
 
 def batch_norm(width: int = WIDTH, **options: bool) -> nn.BatchNorm1d:
@@ -71,9 +65,6 @@ class ReadTwice(Normed):
         return self.outer(self.inner(h + self.linear(h)))
 
 
-ESCAPES = "The normalised rows are read by the sum, too: only the second pair can be folded."
-
-
 def _unshifted(module: fx.GraphModule) -> Callable[..., object]:
     norm: Any = module.get_submodule("norm")
     shift = norm.bias if isinstance(norm, nn.LayerNorm) else norm(torch.zeros(1, WIDTH, dtype=norm.weight.dtype))
@@ -100,13 +91,33 @@ NO_EPS = WrongTurn(
     "eps was left out: BatchNorm divides by the square root of running_var + eps.", of_module=_without_eps
 )
 
+BATCH_NORM = folded("linear(batch_norm(x))", lambda: Normed(batch_norm()), 1, 2, NO_SHIFT, NO_EPS)
+LAYER_NORM = folded("linear(layer_norm(x))", lambda: Normed(nn.LayerNorm(WIDTH)), 2, 2, NO_SHIFT, GONE)
+ESCAPES = "The normalised rows are read by the sum, too: only the second pair can be folded."
+READ_TWICE = [
+    folded(
+        "h = norm(x); outer(inner(h + linear(h))), with BatchNorm",
+        lambda: ReadTwice(batch_norm),
+        4,
+        9,
+        WrongTurn("h is also read by the sum, which now gets something else. Refuse there.", calls=3),
+        reason=ESCAPES,
+    ),
+    folded(
+        "h = norm(x); outer(inner(h + linear(h))), with LayerNorm",
+        lambda: ReadTwice(lambda: nn.LayerNorm(WIDTH)),
+        5,
+        6,
+        reason=ESCAPES,
+    ),
+]
+
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Fold a normalisation into the Linear behind it",
     kind=Kind.GRAPH,
     entry_point="fold_affine",
     points=10,
-    setup=SETUP,
+    setup=FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(
@@ -117,52 +128,8 @@ EXERCISE = Exercise(
         "in with `set_submodule`, and refuse where anybody else reads the node or uses the layer.",
     ),
     checks=(
-        Check(
-            "BatchNorm goes into the Linear behind it",
-            "BatchNorm",
-            2.2,
-            rewritten([folded("linear(batch_norm(x))", lambda: Normed(batch_norm()), 1, 2, NO_SHIFT, NO_EPS)]),
-        ),
-        Check(
-            "LayerNorm loses its weight and bias",
-            "LayerNorm",
-            2.2,
-            rewritten(
-                [
-                    folded(
-                        "linear(layer_norm(x))",
-                        lambda: Normed(nn.LayerNorm(WIDTH)),
-                        2,
-                        2,
-                        NO_SHIFT,
-                        GONE,
-                    )
-                ]
-            ),
-        ),
-        Check(
-            "what somebody else reads stays",
-            "refusals",
-            1.6,
-            rewritten(
-                [
-                    folded(
-                        "h = norm(x); outer(inner(h + linear(h))), with BatchNorm",
-                        lambda: ReadTwice(batch_norm),
-                        4,
-                        9,
-                        WrongTurn("h is also read by the sum, which now gets something else. Refuse there.", calls=3),
-                        reason=ESCAPES,
-                    ),
-                    folded(
-                        "h = norm(x); outer(inner(h + linear(h))), with LayerNorm",
-                        lambda: ReadTwice(lambda: nn.LayerNorm(WIDTH)),
-                        5,
-                        6,
-                        reason=ESCAPES,
-                    ),
-                ]
-            ),
-        ),
+        Check("BatchNorm goes into the Linear behind it", "BatchNorm", 2.2, rewritten([BATCH_NORM])),
+        Check("LayerNorm loses its weight and bias", "LayerNorm", 2.2, rewritten([LAYER_NORM])),
+        Check("what somebody else reads stays", "refusals", 1.6, rewritten(READ_TWICE)),
     ),
 )

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import fx, nn
+from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import KERNELS
 from autograder.host.checks.dropout_checks import Dropping, drops
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -15,7 +15,6 @@ from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec
 
-Tensor = torch.Tensor
 OPERATOR = "torch.ops.course_lib.scale_dropout_residual_rms_norm"
 WIDTH = 8
 ROWS, COLUMN = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
@@ -42,19 +41,9 @@ def norm(h: Tensor, weight: Tensor, eps: float | None = 1e-5) -> Tensor:
     return F.rms_norm(h, (WIDTH,), weight, eps)
 
 
-def without_chance(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
-    """Return the formula as the exercise's text writes it, in training with p=0."""
-    return norm(residual + F.dropout(x * scale, 0.0, True), weight)
-
-
 def evaluated(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
     """Return the formula in evaluation, where p has no effect."""
     return norm(residual + F.dropout(x * scale, 0.3, False), weight)
-
-
-def trained(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> Tensor:
-    """Return the formula in training."""
-    return norm(residual + F.dropout(x * scale, 0.25, True), weight)
 
 
 class Branch(nn.Module):
@@ -73,12 +62,6 @@ class Branch(nn.Module):
 PAIR = (ROWS, ROWS)
 PAIRS = ((TensorSpec((3, WIDTH)), TensorSpec((3, WIDTH))),)
 BRANCH = Program("`Branch`", Branch, PAIR, 1, PAIRS)
-
-
-def sum_escapes(x: Tensor, scale: Tensor, residual: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what two norms give, and the sum before them, as pre-norm layers do."""
-    h = residual + F.dropout(x * scale, 0.1, False)
-    return norm(h, weight) + evaluated(x, scale, residual, weight), h
 
 
 def revealing(draw: Draw, rows: int = 512) -> tuple[Tensor, Tensor]:
@@ -112,27 +95,32 @@ def formula_of_branch(module: Any, inputs: Sequence[Tensor], factors: Tensor) ->
     return F.rms_norm(residual + x * module.scale * factors, (WIDTH,), module.norm.weight, module.norm.eps)
 
 
-def minimum_bytes(inputs: Sequence[Tensor]) -> int:
-    """Read every input once, write an output of x's size once; bytes."""
-    return sum(i.nbytes for i in inputs) + inputs[0].nbytes
-
-
 LARGE = (TensorSpec((512, WIDTH)), COLUMN, TensorSpec((512, WIDTH)), COLUMN)
-SETUP = """\
-import operator
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-import course_lib.kernels
-"""
+WITHOUT_CHANCE = of(
+    "p=0, in training", lambda x, scale, residual, weight: norm(residual + F.dropout(x * scale, 0.0, True), weight)
+)
+EVALUATED = of("p=0.3, in evaluation", evaluated)
+TRAINED = of(
+    "p=0.25, in training",
+    lambda x, scale, residual, weight: norm(residual + F.dropout(x * scale, 0.25, True), weight),
+    training=True,
+)
+SUM_ESCAPES = of(
+    "h = residual + dropout(x * scale); return norm(h) + ..., h",
+    lambda x, scale, residual, weight: (
+        norm(h := residual + F.dropout(x * scale, 0.1, False), weight) + evaluated(x, scale, residual, weight),
+        h,
+    ),
+    1,
+    "The sum h is an output of the program, and the operator does not return it.",
+)
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A pass that fuses scale, dropout, residual and RMSNorm",
     kind=Kind.GRAPH,
     entry_point="fuse_scale_dropout_rms_norm",
     points=18,
-    setup=SETUP,
+    setup=KERNELS,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),  # their BDRL would write the pass
     wall_s=60,
     # separate operators read or write rows seven times, a fused one three times
@@ -151,36 +139,16 @@ EXERCISE = Exercise(
             "the written-out formula becomes one call",
             "pattern",
             2.4,
-            rewrites([of("p=0, in training", without_chance), of("p=0.3, in evaluation", evaluated)], OPERATOR),
+            rewrites([WITHOUT_CHANCE, EVALUATED], OPERATOR),
         ),
         Check("`nn.Dropout` and `nn.RMSNorm` with parameters", "modules", 1.8, rewrites([BRANCH], OPERATOR)),
         Check(
             "in training, elements fall out at the program's rate",
             "dropout",
             1.8,
-            drops([Dropping(of("p=0.25, in training", trained, training=True), 0.25, four, formula)], OPERATOR),
+            drops([Dropping(TRAINED, 0.25, four, formula)], OPERATOR),
         ),
-        Check(
-            "a sum that goes on stays",
-            "refusals",
-            1.8,
-            rewrites(
-                [
-                    of(
-                        "h = residual + dropout(x * scale); return norm(h) + ..., h",
-                        sum_escapes,
-                        1,
-                        "The sum h is an output of the program, and the operator does not return it.",
-                    )
-                ],
-                OPERATOR,
-            ),
-        ),
-        Check(
-            "one launch, minimum bytes",
-            "counted cost",
-            3,
-            costs(of("p=0.3, in evaluation", evaluated), OPERATOR, launches=1, minimum_bytes=minimum_bytes),
-        ),
+        Check("a sum that goes on stays", "refusals", 1.8, rewrites([SUM_ESCAPES], OPERATOR)),
+        Check("one launch, minimum bytes", "counted cost", 3, costs(EVALUATED, OPERATOR, launches=1)),
     ),
 )

@@ -12,6 +12,17 @@ from autograder.host.exercise import REFERENCE, Control
 
 FOLDER = Path(__file__).parent / "answers"
 
+NOT_SEEN = {
+    "graph.lint() -> pass": "lint only looks at what was built",
+    "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
+}
+"""Edits of a pass that change nothing of the graph which it returns."""
+NO_OPERATORS = {
+    "swapped operands": "it spoils calls of the course's operators, of which there are none",
+    "one precision lower": "as above",
+}
+"""Standard controls that are right answers where a pass inserts no operator of the course."""
+
 
 class UnknownEditError(ValueError):
     """An edit does not fit its answer: the text to be replaced does not occur exactly once."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs import blocked_programs as programs
 from autograder.exercises.programs.loop_listings import BREAK, EXTERN, MUTATION, SIZES, VIEW, Listing, drawn
 from autograder.host.checks.inductor_checks import lower_graph
@@ -18,7 +18,6 @@ from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 
-Tensor = torch.Tensor
 ROWS, COLUMNS = 6, 8
 
 CONFUSED = {
@@ -255,7 +254,6 @@ def short(draw: Draw) -> list[Listing]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Blocker hunt",
     kind=Kind.CAPTURED,
     entry_point="hunted",

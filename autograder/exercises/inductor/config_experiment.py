@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.checks.inductor_checks import Lowered, lower_steps, minimum_bytes
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -231,7 +230,6 @@ def recorded(answer: ValueAnswer, draw: Draw) -> None:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="An experiment with an option",
     kind=Kind.VALUE,
     entry_point="experiment",

@@ -1,19 +1,42 @@
-"""Exercise 09.1: predict how many kernels Inductor generates for a program, and how many library calls it leaves."""
+"""Exercise 09.1: predict how many kernels Inductor generates for a program, and how many library calls it leaves.
+
+The programs are on one matrix, and Inductor is asked live, of the host's own programs. For the steps see
+`course_lib.models.chains`.
+"""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
-from autograder.exercises.programs.chains import Chain, counted, random_chain
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
+from course_lib.graph.generated_code import CompiledCost, lowered
+from course_lib.models.chains import LINES, inputs_of, program_of
 
-Programs = Callable[[Draw], list[Chain]]
+Chain = list[str]
 CALLS = ("product", "sort")
 FREE = ("keep", "transpose")
 SUMS = ("bias", "residual")
+EITHER = ("sort", "transpose")  # a sort copies what lies transposed; that rule is not asked for
+
+
+def random_chain(draw: Draw, count: int, also: tuple[str, ...] = tuple(LINES)) -> Chain:
+    """Return `count` random steps of `also`, never both a sort and a transpose."""
+    left_out = draw.choice(EITHER)
+    return [draw.choice([step for step in also if step != left_out]) for _ in range(count)]
+
+
+def counted(steps: Chain) -> dict[str, int]:
+    """Return how many generated kernels run for the program, and how many library calls are left."""
+    found = _lowered(tuple(steps))
+    return {"kernels": found.launches, "calls": found.library_calls}
+
+
+@lru_cache(maxsize=1024)
+def _lowered(steps: Chain) -> CompiledCost:
+    return lowered(program_of(steps), inputs_of(7))
 
 
 def _runs(
@@ -78,7 +101,7 @@ def _thought(found: Mapping[str, Any], steps: Chain) -> str:
     return explained_value(found["kernels"], steps, (REDUCTION_CALLED,) * called + MISCONCEPTIONS)
 
 
-def predicts(part: str, programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
+def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entry `part`, "kernels" or "calls", is what Inductor says, for every program."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
@@ -135,7 +158,6 @@ def of_everything(draw: Draw) -> list[Chain]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Predict the kernels",
     kind=Kind.VALUE,
     entry_point="predict_kernels",

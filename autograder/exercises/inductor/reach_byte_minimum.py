@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.checks.inductor_checks import Advice, reaches_minimum
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
@@ -17,7 +17,6 @@ from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer
 from autograder.host.kinds.misconceptions import Misconception
 
-Tensor = torch.Tensor
 MOST = 1.05  # times the minimum of bytes
 COLDEST = 0.1
 
@@ -49,22 +48,6 @@ def scores(q: Tensor, k: Tensor) -> Tensor:
 Sizes = tuple[int, ...]
 
 
-def _soften_inputs(draw: Draw, *sizes: int) -> tuple[Tensor, ...]:
-    return draw.normal(*sizes), torch.tensor(draw.choice((0.3, 0.5, 2.0)))
-
-
-def _mix_inputs(draw: Draw, rows: int, left: int, right: int) -> tuple[Tensor, ...]:
-    return draw.normal(rows, left), draw.normal(rows, right), draw.normal(left + right, 2)
-
-
-def _shares_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
-    return (draw.normal(rows, width).abs() + 0.5,)  # of one sign: no total is near zero
-
-
-def _scores_inputs(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
-    return draw.normal(rows, width, dtype=torch.float16), draw.normal(4, width, dtype=torch.float16)
-
-
 @dataclass(frozen=True)
 class Wasteful:
     """One function that moves too much: what it means, what to try it on, and what people get wrong."""
@@ -79,7 +62,7 @@ class Wasteful:
 FUNCTIONS = {
     "soften": Wasteful(
         soften,
-        _soften_inputs,
+        lambda draw, *sizes: (draw.normal(*sizes), torch.tensor(draw.choice((0.3, 0.5, 2.0)))),
         ("the output",),
         (
             Misconception(
@@ -98,7 +81,11 @@ FUNCTIONS = {
     ),
     "mix": Wasteful(
         mix,
-        _mix_inputs,
+        lambda draw, rows, left, right: (
+            draw.normal(rows, left),
+            draw.normal(rows, right),
+            draw.normal(left + right, 2),
+        ),
         ("the product",),
         (
             Misconception(
@@ -119,7 +106,7 @@ FUNCTIONS = {
     ),
     "shares": Wasteful(
         shares,
-        _shares_inputs,
+        lambda draw, rows, width: (draw.normal(rows, width).abs() + 0.5,),  # of one sign: no total is near zero
         ("the shares",),
         (
             Misconception(
@@ -144,7 +131,10 @@ FUNCTIONS = {
     ),
     "scores": Wasteful(
         scores,
-        _scores_inputs,
+        lambda draw, rows, width: (
+            draw.normal(rows, width, dtype=torch.float16),
+            draw.normal(4, width, dtype=torch.float16),
+        ),
         ("the scores",),
         (
             Misconception(lambda q, k: q @ k.t(), "The scale is gone; it is one over the root of the width."),
@@ -200,7 +190,6 @@ WORDS = {"soften": "graph break", "mix": "copy", "shares": "two reductions", "sc
 SIZES: dict[str, Sizes] = {"soften": (96, 128), "mix": (256, 96, 160), "shares": (256, 128), "scores": (512, 256)}
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Reach the byte minimum",
     kind=Kind.CAPTURED,
     entry_point="lean",

@@ -1,18 +1,101 @@
-"""Exercise 09.3: read generated code: which loop does what, what is reduced, and what is read under a mask."""
+"""Exercise 09.3: read generated code: which loop does what, what is reduced, and what is read under a mask.
+
+The code is C++ of programs drawn at random, in its plainest form. The host lowers its own programs and compiles none.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
-from autograder.exercises.programs.generated_code import ENDS, loops_of, random_text
+import torch
+from torch.nn import functional as F
+
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
+from course_lib.graph.generated_code import lowered
+
+Part = tuple[str, tuple[str, ...], int]
+"""What is done with an input's rows, functions before that, and which input."""
+
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "tanh": torch.tanh,
+    "exp": torch.exp,
+    "relu": torch.relu,
+}
+ENDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "each": lambda x: x * 2,
+    "row_sum": lambda x: x.sum(1),
+    "column_max": lambda x: x.amax(0),
+    "row_min": lambda x: x.amin(1),
+    "row_product": lambda x: x.prod(1),
+    "share": lambda x: x / x.sum(1, keepdim=True),
+    "pad": lambda x: F.pad(x, (2, 1)),
+    "choose": lambda x: torch.where(x > 0, x, -x),
+}
+REDUCTIONS = {"+": "sum", "*": "product", "max_propagate_nan": "max", "min_propagate_nan": "min"}
+
+
+def random_text(draw: Draw, ends: tuple[str, ...], parts: int) -> str:
+    """Return the text of one kernel for `parts` computations, each ending as one of `ends`, on two or three inputs."""
+    shapes = tuple((draw.integer(3, 9), draw.integer(10, 30)) for _ in range(draw.integer(2, 3)))
+    chosen = tuple(
+        (draw.choice(ends), tuple(draw.sample(list(FUNCTIONS), draw.integer(0, 2))), draw.integer(0, len(shapes) - 1))
+        for _ in range(parts)
+    )
+    return _generated(chosen, shapes)
+
+
+@lru_cache(maxsize=512)
+def _generated(parts: tuple[Part, ...], shapes: tuple[tuple[int, int], ...]) -> str:
+    def program(*inputs: torch.Tensor) -> list[torch.Tensor]:
+        results = []
+        for end, names, at in parts:
+            x = inputs[at]
+            for name in names:
+                x = FUNCTIONS[name](x)
+            results.append(ENDS[end](x))
+        return results
+
+    (code,) = lowered(program, [torch.ones(shape) for shape in shapes], config={"cpp.simdlen": 0}).code
+    return kernel_text(code)
+
+
+def kernel_text(code: str) -> str:
+    """Return the body of the first kernel in generated code, without its head."""
+    text = code[code.index("void  kernel(") :]
+    return text[text.index("{\n") : text.index("''')")]
+
+
+def loops_of(text: str) -> list[Mapping[str, Any]]:
+    """Return what there is to read in a kernel, a dict for each block."""
+    blocks = re.findall(r"^    \{\n(.*?)^    \}$", text, re.MULTILINE | re.DOTALL)
+    return [
+        {
+            "sizes": [int(n) for n in re.findall(r"for\(.*?<static_cast<int64_t>\((\d+)L\)", block)],
+            "reads": sorted(set(re.findall(r"= (\w+_ptr\d+)\[", block))),
+            "writes": sorted(set(re.findall(r"^ *(\w+_ptr\d+)\[", block, re.MULTILINE))),
+            "functions": re.findall(r"std::(\w+)\(", block),
+            "reductions": [_reduction(line) for line in block.splitlines() if re.match(r" *tmp_acc\d+ = ", line)],
+            "masked": sorted({name for part in _masked(block) for name in re.findall(r"= (\w+_ptr\d+)\[", part)}),
+        }
+        for block in blocks
+    ]
+
+
+def _reduction(line: str) -> str:
+    return next(name for sign, name in REDUCTIONS.items() if f" {sign} " in line or f"{sign}(" in line)
+
+
+def _masked(block: str) -> list[str]:
+    return re.findall(r"\[&\]\n(.*?)^ *;$", block, re.MULTILINE | re.DOTALL)
+
 
 PARTS = ("sizes", "reads", "writes", "functions", "reductions", "masked")
-Texts = Callable[[Draw], list[str]]
 
 
 def _of_each(text: str, find: Callable[[str], Any]) -> list[Any]:
@@ -76,7 +159,7 @@ def _paired(text: str) -> list[tuple[Mapping[str, Any], str]]:
     return list(zip(loops_of(text), _of_each(text, str), strict=True))
 
 
-def reads_right(parts: Sequence[str], texts: Texts) -> Callable[[ValueAnswer, Draw], None]:
+def reads_right(parts: Sequence[str], texts: Callable[[Draw], list[str]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entries `parts` are right for every block of every text."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
@@ -134,7 +217,6 @@ def long(draw: Draw) -> list[str]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read generated code",
     kind=Kind.VALUE,
     entry_point="read_code",

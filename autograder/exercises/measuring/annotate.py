@@ -7,7 +7,6 @@ ranges, and the log is checked; the program is random in each call, so no log ca
 from collections.abc import Callable
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -105,10 +104,8 @@ MISCONCEPTIONS = (
     Misconception(_never_stops, "An operation whose name ends with ! raises: nothing after it in its part runs."),
 )
 
-Programs = Callable[[Draw], list[Part]]
 
-
-def logs(programs: Programs) -> Callable[[ValueAnswer, Draw], None]:
+def logs(programs: Callable[[Draw], list[Part]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's log of fresh programs is what a run with ranges gives."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
@@ -141,7 +138,6 @@ def failing(draw: Draw) -> list[Part]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Annotate",
     kind=Kind.VALUE,
     entry_point="run_with_ranges",

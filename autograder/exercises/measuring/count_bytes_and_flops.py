@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
@@ -96,10 +95,7 @@ def chains(draw: Draw) -> Iterator[Question]:
         yield Question("a masked linear layer", ((m, k), (k, n), (n,), (m, n)), steps, 4 * moved, 2 * m * k * n)
 
 
-Questions = Callable[[Draw], Iterator[Question]]
-
-
-def counts(questions: Questions, *keys: str) -> Callable[[ValueAnswer, Draw], None]:
+def counts(questions: Callable[[Draw], Iterator[Question]], *keys: str) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's counts called `keys` are exact for all questions."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
@@ -140,7 +136,6 @@ def _thought(found: int, key: str, question: Question) -> str:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Count bytes and FLOPs",
     kind=Kind.VALUE,
     entry_point="count",
@@ -151,14 +146,8 @@ EXERCISE = Exercise(
         "from torch.utils._pytree import tree_leaves\n"
         "from course_lib.models import program_from_steps\n"
     ),
-    masked=(  # they count
-        "course_lib.graph",
-        "course_lib.profiling",
-        "course_lib.fusion",
-        "course_lib.schedule",
-        "course_lib.backends",
-        "course_lib.machine",
-    ),
+    # they count
+    masked=tuple(f"course_lib.{p}" for p in ("graph", "profiling", "fusion", "schedule", "backends", "machine")),
     wall_s=30,
     hints=(
         "Print, in a mode of your own, each operator with the shapes of what it reads and writes. Which of them write "

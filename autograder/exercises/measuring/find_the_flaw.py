@@ -7,7 +7,6 @@ an answer claims to have measured does not matter: the host reads the clock.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
@@ -111,7 +110,6 @@ def _shown(steps: list[str]) -> str:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Find the flaw",
     kind=Kind.VALUE,
     entry_point="mend",

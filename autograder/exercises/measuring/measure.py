@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.value import ValueAnswer
@@ -155,7 +154,6 @@ def _told(found: Any, true: float, tolerance: float, programs: list[str], says: 
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Measure two programs",
     kind=Kind.VALUE,
     entry_point="measure",

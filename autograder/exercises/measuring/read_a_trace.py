@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -207,7 +206,6 @@ def plain(draw: Draw) -> list[Trace]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read a trace",
     kind=Kind.VALUE,
     entry_point="read_trace",

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from autograder.exercises.programs.loop_listings import BREAK, EXTERN, MUTATION, SIZES, VIEW, Listing, Loop
 
-Tensor = torch.Tensor
 TINY = 1e-5
 
 
@@ -44,12 +44,7 @@ def standardised(x: Tensor) -> Tensor:
 
 
 def _loop(
-    kernel: int,
-    name: str,
-    over: Sequence[int],
-    reads: Sequence[tuple[str, str]],
-    writes: str,
-    **more: Any,
+    kernel: int, name: str, over: Sequence[int], reads: Sequence[tuple[str, str]], writes: str, **more: Any
 ) -> Loop:
     graph = int(name[1]) if name.startswith("g") else 0
     return {
@@ -71,10 +66,7 @@ def known_listings(rows: int, columns: int) -> dict[str, Listing]:
     points, x = rows * columns, ("arg0_1", "c0")
     first = _loop(0, "op0", [points], [x], "buf0")
     listings = {
-        "reported": (
-            [first, _loop(1, "g1.op0", [points], [("buf0", "c0")], "g1.buf0")],
-            [("op0", "g1.op0", BREAK)],
-        ),
+        "reported": ([first, _loop(1, "g1.op0", [points], [("buf0", "c0")], "g1.buf0")], [("op0", "g1.op0", BREAK)]),
         "appended": (
             [
                 _loop(0, "op0", [rows], [("arg1_1", "c0"), ("arg0_1", "all")], "buf0", into="arg0_1"),

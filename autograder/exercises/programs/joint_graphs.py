@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from autograder.host.draw import Draw
 
 Row = Mapping[str, Any]
-Tensor = torch.Tensor
 Shape = tuple[int, ...]
 
 UNARY = ("tanh", "sigmoid", "sin", "relu", "gelu")

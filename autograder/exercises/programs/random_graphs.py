@@ -32,6 +32,10 @@ class RandomGraph:
         self.steps.append(step)
         return len(self.steps) - 1
 
+    def asked_whole(self, name: str) -> Asked:
+        """Return the question about this graph, which returns its last step."""
+        return self.asked(At(len(self.steps) - 1), name)
+
     def asked(self, returns: Any, name: str, device: str = "cpu") -> Asked:
         """Return the question about this graph, which returns the steps in `returns`."""
         arguments = {"steps": self.steps, "returns": _written(returns), "shapes": self.shapes, "device": device}

@@ -74,14 +74,8 @@ ARCHIVE: dict[str, Change] = {
 }
 
 SCHEDULE: dict[str, Change] = {
-    "nothing done": (
-        "    return args[0]",
-        Worth.NOTHING,
-    ),
-    "replaced by the identity": (
-        "    import torch\n    return args[0].replace(torch.nn.Identity())",
-        Worth.NOTHING,
-    ),
+    "nothing done": ("    return args[0]", Worth.NOTHING),
+    "replaced by the identity": ("    import torch\n    return args[0].replace(torch.nn.Identity())", Worth.NOTHING),
     "off by one in a hundred": (
         "    import torch\n"
         "    result = _right(*args, **kwargs)\n"

@@ -13,28 +13,18 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-_SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Div,
-    ast.Mod: ast.Mult,
-    ast.BitOr: ast.BitAnd,
-    ast.BitAnd: ast.BitOr,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-}
+_PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
+    (ast.BitOr, ast.BitAnd),
+    (ast.And, ast.Or),
+    (ast.Eq, ast.NotEq),
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.In, ast.NotIn),
+    (ast.Is, ast.IsNot),
+)
+_SWAPS = {ast.FloorDiv: ast.Div, ast.Mod: ast.Mult} | {a: b for pair in _PAIRS for a, b in (pair, pair[::-1])}
 _DELETED = (ast.Assign, ast.AugAssign, ast.Expr, ast.Continue, ast.Break)
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -21,7 +20,6 @@ def found(name: str, fused: int, **arguments: Any) -> Scheduled:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Find bias and GELU",
     kind=Kind.SCHEDULE,
     entry_point="find_bias_gelu",
@@ -33,18 +31,13 @@ EXERCISE = Exercise(
         "Put the matches of both into one Matches((*exact, *named)), and drop a named one whose module is of torch.nn.",
     ),
     checks=(
-        Check("the function, in two layers", "patterns", 2, schedules([found("with F.gelu", 2, layers=2)])),
-        Check(
-            "the module nn.GELU",
-            "patterns",
-            1.2,
-            schedules([found("with nn.GELU", 1, activation="gelu module")]),
-        ),
+        Check("the function, in two layers", "patterns", 2, schedules(found("with F.gelu", 2, layers=2))),
+        Check("the module nn.GELU", "patterns", 1.2, schedules(found("with nn.GELU", 1, activation="gelu module"))),
         Check(
             "a class of its own, called fast_gelu",
             "names",
             1.6,
-            schedules([found("with FastGelu", 1, activation="own gelu", names={"activation": "fast_gelu"})]),
+            schedules(found("with FastGelu", 1, activation="own gelu", names={"activation": "fast_gelu"})),
         ),
     ),
 )

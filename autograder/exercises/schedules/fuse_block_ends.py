@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -30,7 +29,6 @@ def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool =
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Fuse the ends of the blocks",
     kind=Kind.SCHEDULE,
     entry_point="fuse_block_ends",
@@ -44,14 +42,14 @@ EXERCISE = Exercise(
         "with compiler=a function that calls the operator.",
     ),
     checks=(
-        Check("one layer", "pattern", 3, schedules([fused("of one layer")])),
-        Check("all layers", "several layers", 2, schedules([fused("of two layers", 2, dropout=0.1)])),
+        Check("one layer", "pattern", 3, schedules(fused("of one layer"))),
+        Check("all layers", "several layers", 2, schedules(fused("of two layers", 2, dropout=0.1))),
         Check(
             "probability, mode and eps in training",
             "training mode",
             2,
-            schedules([fused("in training mode", dropout=0.25, training=True)]),
+            schedules(fused("in training mode", dropout=0.25, training=True)),
         ),
-        Check("launches", "counted cost", 2, schedules([fused("of one layer", counted=True)])),
+        Check("launches", "counted cost", 2, schedules(fused("of one layer", counted=True))),
     ),
 )

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -29,7 +28,6 @@ def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Replace attention",
     kind=Kind.SCHEDULE,
     entry_point="replace_attention",
@@ -41,13 +39,13 @@ EXERCISE = Exercise(
         "Dropout is a number of the call: pass dropout_p=p while training, and 0.0 otherwise, always as a float.",
     ),
     checks=(
-        Check("one layer, one call", "values", 2, schedules([replaced("of one layer")])),
-        Check("every layer", "several layers", 1.4, schedules([replaced("of two layers", 2)])),
+        Check("one layer, one call", "values", 2, schedules(replaced("of one layer"))),
+        Check("every layer", "several layers", 1.4, schedules(replaced("of two layers", 2))),
         Check(
             "dropout in training",
             "training mode",
             1.4,
-            schedules([replaced("in training mode", dropout=0.25, training=True)]),
+            schedules(replaced("in training mode", dropout=0.25, training=True)),
         ),
     ),
 )

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -49,7 +48,6 @@ def scheduled(
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="A schedule for every encoder",
     kind=Kind.SCHEDULE,
     entry_point="schedule_encoder",
@@ -64,15 +62,18 @@ EXERCISE = Exercise(
         "`leaf_modules=(...,)` with the class of your attention keeps that whole.",
     ),
     checks=(
-        Check("everything, in one layer", "composition", 2, schedules([scheduled("of one layer", ALL)])),
+        Check("everything, in one layer", "composition", 2, schedules(scheduled("of one layer", ALL))),
         Check(
             "one step at a time",
             "configuration",
             2,
             schedules(
-                [scheduled(f"with {key} alone", {**dict.fromkeys(OPERATORS, False), key: True}, 2) for key in OPERATORS]
+                *(
+                    scheduled(f"with {key} alone", {**dict.fromkeys(OPERATORS, False), key: True}, 2)
+                    for key in OPERATORS
+                )
             ),
         ),
-        Check("launches", "counted cost", 2, schedules([scheduled("of two layers", ALL, 2, counted=True)])),
+        Check("launches", "counted cost", 2, schedules(scheduled("of two layers", ALL, 2, counted=True))),
     ),
 )

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -32,7 +31,6 @@ def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: A
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Separate biases",
     kind=Kind.SCHEDULE,
     entry_point="separate_biases",
@@ -44,17 +42,12 @@ EXERCISE = Exercise(
         "Loop over a list of the paths, keep those whose module is an nn.Linear of that name, and call decompose().",
     ),
     checks=(
-        Check(
-            "one name, one layer",
-            "navigation",
-            1.6,
-            schedules([separated("of one layer, name 'query'", "query", 1)]),
-        ),
+        Check("one name, one layer", "navigation", 1.6, schedules(separated("of one layer, name 'query'", "query", 1))),
         Check(
             "every layer that has the name, and no other",
             "navigation",
             2,
-            schedules([separated("of two layers, name 'dense'", "dense", 3, 2)]),
+            schedules(separated("of two layers, name 'dense'", "dense", 3, 2)),
         ),
     ),
 )

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
@@ -19,7 +18,6 @@ def flattened(name: str, part: str, **arguments: Any) -> Scheduled:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Trace by need",
     kind=Kind.SCHEDULE,
     entry_point="trace_feed_forwards",
@@ -35,13 +33,13 @@ EXERCISE = Exercise(
             "the feed-forward part of one layer is a flat graph",
             "tracing",
             2.4,
-            schedules([flattened("of one layer, which branches", "layers.0.feed_forward")]),
+            schedules(flattened("of one layer, which branches", "layers.0.feed_forward")),
         ),
         Check(
             "the part of every layer",
             "several layers",
             2.4,
-            schedules([flattened("of three layers, the second", "layers.1.feed_forward", layers=3)]),
+            schedules(flattened("of three layers, the second", "layers.1.feed_forward", layers=3)),
         ),
     ),
 )

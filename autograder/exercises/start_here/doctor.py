@@ -9,17 +9,14 @@ from typing import Any
 
 import torch  # noqa: F401 - the doctor reports on the torch that runs
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
-from autograder.host.kinds.value import ValueAnswer
+from autograder.host.kinds.value import ValueAnswer, shortened
 from course_lib.doctor import Report, doctor
 
 NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")
 """Findings that are the same in a worker as in the host: versions, not threads or room on the disk."""
-
-Questions = Callable[[Draw], list[list[str]]]
 
 
 @functools.cache
@@ -45,7 +42,7 @@ MISCONCEPTIONS = (
 )
 
 
-def reports(questions: Questions) -> Callable[[ValueAnswer, Draw], None]:
+def reports(questions: Callable[[Draw], list[list[str]]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer says of fresh lists of names what the host's own doctor found."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
@@ -63,12 +60,7 @@ def _told(names: list[str], found: Any, expected: dict[str, str]) -> str:
         known = "All findings came back: return those whose names are in the list, and no other."
     elif not known and isinstance(found, dict) and set(found) == set(expected):
         known = "The values are not of the machine that checked. An answer runs there, so it has to ask again."
-    return f"For {names} the answer is {_short(found)}; expected {_short(expected)}. {known}".rstrip()
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 160 else text[:157] + "..."
+    return f"For {names} the answer is {shortened(found)}; expected {shortened(expected)}. {known}".rstrip()
 
 
 def single(draw: Draw) -> list[list[str]]:
@@ -82,7 +74,6 @@ def several(draw: Draw) -> list[list[str]]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Ask the doctor",
     kind=Kind.VALUE,
     entry_point="ask_doctor",

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -112,7 +111,6 @@ FIVE = (0,) * 6
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Read a table",
     kind=Kind.VALUE,
     entry_point="read_table",

@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.archive import ArchiveAnswer, groups, outside
-from autograder.host.kinds.callable import Case, Reply
+from autograder.host.kinds.callable import Case, Reply, as_tuple
 from autograder.host.kinds.misconceptions import Misconception, explained
 
-Tensor = torch.Tensor
 Run = Callable[[ArchiveAnswer, Draw], None]
 FORWARD, BACKWARD = "bias_gelu", "bias_gelu_backward"
 REDUCTIONS = {"aten::sum", "aten::sum_to_size", "aten::size", "aten::dim", "aten::len", "aten::mean"}
@@ -120,15 +120,11 @@ def agrees(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
 
 def _require(outputs: tuple[Tensor, ...], case: Case, reference: Callable[..., Any], names: Sequence[str]) -> None:
     eagers, truths = reference(*case.args), reference(*[a.double() for a in case.args])
-    pairs = zip(_several(truths), _several(eagers), strict=True)
+    pairs = zip(as_tuple(truths), as_tuple(eagers), strict=True)
     if len(outputs) != len(names):
         raise CheckFailedError(f"it returned {len(outputs)} tensors; expected {len(names)}: {', '.join(names)}.")
     for actual, (truth, eager), what in zip(outputs, pairs, names, strict=True):
         comparison.require_close(actual, truth, eager, what, case.where)
-
-
-def _several(result: Any) -> tuple[Tensor, ...]:
-    return result if isinstance(result, tuple) else (result,)
 
 
 def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
@@ -161,21 +157,14 @@ def _holds_both(group: tuple[str, ...]) -> bool:
     return "aten::add" in group and bool({"aten::tanh", "aten::gelu"} & set(group))
 
 
-SETUP = """\
-import math
-import torch
-from torch import nn
-from torch.nn import functional as F
-"""
 SMALL = [(4, 8), (3, 5)]
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Bias and GELU in one group",
     kind=Kind.ARCHIVE,
     entry_point=FORWARD,
     points=15,
-    setup=SETUP,
+    setup=MATH_AND_NN,
     masked=("course_lib.kernels", "course_lib.fusion"),  # they hold bias and GELU with their derivative
     checks=(
         Check("the output is GELU of x + bias", "values", 2, agrees(FORWARD, forwards(SMALL))),

@@ -6,11 +6,9 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, disproves
-from autograder.host.kinds.decoded import Inputs
+from autograder.host.kinds.counterexample import Trial, Values, disproves
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def wrong(example, later):
 """
 
 
-def trial(name: str, limit: int, accepts: Callable[[Inputs], str] | None = None) -> Trial:
+def trial(name: str, limit: int, accepts: Callable[[Values], str] | None = None) -> Trial:
     """Return the question about the program `name` with this limit: the trace of the example must be wrong."""
     trap = TRAPS[name]
     return Trial(
@@ -91,7 +89,7 @@ def trial(name: str, limit: int, accepts: Callable[[Inputs], str] | None = None)
     )
 
 
-def _form(inputs: Inputs) -> str:
+def _form(inputs: Values) -> str:
     pair = inputs.value
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         return "Return a pair: the example to trace with, and the input for later."
@@ -100,7 +98,7 @@ def _form(inputs: Inputs) -> str:
     return ""
 
 
-def _explained(inputs: Inputs, trap: Trap, limit: int) -> str:
+def _explained(inputs: Values, trap: Trap, limit: int) -> str:
     """Return what was likely thought by somebody whose pair shows nothing."""
     example, later = inputs.value
     if example.shape == later.shape and torch.equal(example, later):
@@ -119,18 +117,12 @@ def _visible(name: str) -> Check:
     return Check(f"`{name}` is exposed", name, 1.6, disproves(limits([name], 2, 4)))
 
 
-SETUP = """\
-import torch
-from torch import nn
-"""
-
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Expose a trace",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="expose",
     points=8,
-    setup=SETUP,
+    setup="import torch\nfrom torch import nn\n",
     checks=tuple(map(_visible, TRAPS)),
     hints=(
         "Which question does each program ask about its input? A trace asks it once, of the example.",

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception
-from autograder.host.kinds.value import ValueAnswer
+from autograder.host.kinds.value import ValueAnswer, shortened
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup")
 OPERATORS = ("aten::tanh", "aten::exp", "aten::relu", "aten::sigmoid", "aten::neg", "aten::abs")
@@ -147,16 +146,10 @@ def groups_right(graphs: Callable[[Draw], Sequence[Body]]) -> Callable[[ValueAns
             given, expected = answer.ask(question(nodes)), found(nodes)
             if given != expected:
                 says = next((m.says for m in MISCONCEPTIONS if m.formula(nodes) == given), "")
-                raise CheckFailedError(
-                    f"fused_groups returned {_short(given)}; expected {_short(expected)}. {says}".strip()
-                )
+                told = f"fused_groups returned {shortened(given, 200)}; expected {shortened(expected, 200)}."
+                raise CheckFailedError(f"{told} {says}".strip())
 
     return run
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def flat(draw: Draw) -> list[Body]:
@@ -177,18 +170,12 @@ def differentiable(draw: Draw) -> list[Body]:
     return [(alone(draw), Node("prim::DifferentiableGraph", inside=(group(draw), alone(draw))), group(draw))]
 
 
-SETUP = """\
-import torch
-from course_lib.capture.script_graphs import graph_of
-"""
-
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Every fusion group",
     kind=Kind.VALUE,
     entry_point="fused_groups",
     points=10,
-    setup=SETUP,
+    setup="import torch\nfrom course_lib.capture.script_graphs import graph_of\n",
     masked=("course_lib.capture.fusion_groups",),  # it finds them
     wall_s=20,
     checks=(

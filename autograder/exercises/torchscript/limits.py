@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.torchscript.predict_capture import captured_by
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception
@@ -183,7 +183,7 @@ def evidence(group: str, number: int) -> Evidence:
         example, other = torch.tensor([[2.0, 1.0], [0.5, 0.0]]), torch.tensor([[-3.0, -1.0], [0.5, 0.25]])
         seen: Evidence = {"capture": snippet.capture, "error": "", "warnings": []}
         try:
-            captured = _captured(program, snippet.capture, example)
+            captured = captured_by(program, snippet.capture, example)
         except Exception as error:  # compilers raise many types
             return (
                 seen | {"error": f"{type(error).__name__}: {_without_places(str(error))}"} | dict.fromkeys(AGREEMENTS)
@@ -193,12 +193,6 @@ def evidence(group: str, number: int) -> Evidence:
 
 
 AGREEMENTS = ("same_on_example", "same_on_others", "same_in_evaluation", "calls_seen")
-
-
-def _captured(program: Callable[..., Any], capture: str, example: torch.Tensor) -> Any:
-    if capture == "script":
-        return torch.jit.script(program)
-    return torch.jit.trace(program, (example,), check_trace=False)
 
 
 def _agreements(program: Any, captured: Any, example: torch.Tensor, other: torch.Tensor) -> Evidence:
@@ -272,7 +266,6 @@ def _short(seen: Evidence) -> str:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Which limit was it?",
     kind=Kind.VALUE,
     entry_point="which_limit",

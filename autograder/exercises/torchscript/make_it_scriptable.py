@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import NN
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -15,7 +16,6 @@ from autograder.host.kinds.archive import ArchiveAnswer
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.misconceptions import Misconception
 
-Tensor = torch.Tensor
 State = dict[str, Tensor]
 
 
@@ -153,19 +153,12 @@ def forgetting(draw: Draw, width: int) -> list[Case]:
     return [Case((draw.normal(2, width),), flag, label=f"with {flag or 'no option'}") for flag in flags]
 
 
-SETUP = """\
-import torch
-from torch import nn
-from torch.nn import functional as F
-"""
-
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Make it scriptable",
     kind=Kind.ARCHIVE,
     entry_point="make_recall",
     points=10,
-    setup=SETUP,
+    setup=NN,
     checks=(  # a depth of 1 asks for nothing to be remembered
         Check("it is scripted, saved, loaded, and remembers", "state", 3, agrees([(4, 3, plain)])),
         Check("masks", "options", 1.5, agrees([(4, 1, masked)])),

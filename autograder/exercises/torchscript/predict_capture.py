@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
@@ -47,7 +46,7 @@ def _truth(name: str, capture: str, rows: int, total: int, later_rows: int, late
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            captured = _captured(program, capture, matrix(rows, total))
+            captured = captured_by(program, capture, matrix(rows, total))
             found = captured(later)
         except Exception:  # compilers and operators raise many types
             return "fails"
@@ -55,7 +54,8 @@ def _truth(name: str, capture: str, rows: int, total: int, later_rows: int, late
     return "agrees" if found.shape == expected.shape and torch.allclose(found, expected) else "differs"
 
 
-def _captured(program: Callable[..., Any], capture: str, example: torch.Tensor) -> Callable[..., Any]:
+def captured_by(program: Callable[..., Any], capture: str, example: torch.Tensor) -> Any:
+    """Return a program as `capture`, "script" or "trace", makes it from an example."""
     if capture == "script":
         return torch.jit.script(program)
     return torch.jit.trace(program, (example,), check_trace=False)
@@ -156,7 +156,6 @@ def _visible(group: str) -> Check:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Predict trace and script",
     kind=Kind.VALUE,
     entry_point="predict",

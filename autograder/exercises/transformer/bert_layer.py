@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.bert_formulas import Formula, State, attention_shapes, bert_layer
+from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host.checks.function_checks import agrees
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -142,12 +142,11 @@ def _require_masked(module: BuiltModule, formula: Formula, case: Case) -> None:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="BERT's layer, and a stack of it",
     kind=Kind.MODULE,
     entry_point="BertEncoder",
     points=12,
-    setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    setup=MATH_AND_NN,
     needs=("01_scaled_dot_product", "01_multi_head_attention"),
     masked=("course_lib.models",),
     wall_s=120,

@@ -5,11 +5,10 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import NN
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.counterexample import Trial, disproves
-from autograder.host.kinds.decoded import Inputs
+from autograder.host.kinds.counterexample import Trial, Values, disproves
 
 PROGRAMS = """
 import math
@@ -56,10 +55,10 @@ def with_back_only(text: str) -> str:
     return text[:start] + BACK_ONLY.lstrip("\n") + text[end:]
 
 
-def accepts(heads: int) -> Callable[[Inputs], str]:
+def accepts(heads: int) -> Callable[[Values], str]:
     """Return a sentence about why this is no input for attention with so many heads; empty if it is one."""
 
-    def run(inputs: Inputs) -> str:
+    def run(inputs: Values) -> str:
         if len(inputs.arguments) != 3:
             return "Return three things: hidden, the number of heads, and the mask."
         return _unfit(*inputs.arguments, heads)
@@ -82,7 +81,7 @@ def _unfit(hidden: Any, given: Any, mask: Any, heads: int) -> str:
     return "" if bool(mask.any(-1).all()) else "The mask hides every token of a sequence; leave at least one to see."
 
 
-def _explain(inputs: Inputs) -> str:
+def _explain(inputs: Values) -> str:
     hidden = inputs.arguments[0]
     if torch.equal(hidden, hidden[:, :1].expand_as(hidden)):
         return "All tokens of a sequence are equal, so it makes no difference who listens to whom."
@@ -113,12 +112,11 @@ def _back(draw: Draw) -> Sequence[Trial]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Break attention without a sound",
     kind=Kind.COUNTEREXAMPLE,
     entry_point="break_attention",
     points=4,
-    setup="import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    setup=NN,
     masked=("course_lib.models",),
     wall_s=60,
     checks=(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -163,12 +163,11 @@ def _loss(answer: CallableAnswer, draw: Draw) -> None:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Hide tokens, and the loss of guessing them",
     kind=Kind.CALLABLE,
     entry_point="mask_tokens",
     points=10,
-    setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    setup=MATH_AND_NN,
     masked=("course_lib.training",),
     wall_s=60,
     checks=(

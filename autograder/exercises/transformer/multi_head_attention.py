@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
 from autograder.exercises.programs.bert_formulas import State, attention, attention_shapes
+from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees
 from autograder.host.draw import Draw
@@ -141,12 +141,11 @@ def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Multi-head attention",
     kind=Kind.MODULE,
     entry_point="MultiHeadAttention",
     points=12,
-    setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    setup=MATH_AND_NN,
     needs=("01_scaled_dot_product",),
     masked=("course_lib.models",),
     wall_s=120,

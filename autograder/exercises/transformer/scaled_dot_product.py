@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from autograder.exercises.lessons import exercise_id
+from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.draw import Draw
@@ -181,12 +181,11 @@ def _gradient_cases(draw: Draw) -> Iterator[Case]:
 
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Scaled dot-product attention",
     kind=Kind.CALLABLE,
     entry_point="scaled_dot_product",
     points=10,
-    setup="import math\nimport torch\nfrom torch import nn\nfrom torch.nn import functional as F\n",
+    setup=MATH_AND_NN,
     masked=("course_lib.models",),
     wall_s=30,
     hints=(

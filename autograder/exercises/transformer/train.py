@@ -9,11 +9,9 @@ from itertools import pairwise
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.lessons import exercise_id
-from autograder.host.checks.event_file_checks import Events, Points, read_events
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.module import FOLDER, Build, Description, ModuleAnswer
+from autograder.host.kinds.module import FOLDER, Build, Description, Events, ModuleAnswer, Points, read_events
 from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 LETTERS, DIALECTS = 24, 4
@@ -219,7 +217,6 @@ from course_lib.models import MaskedLanguageModel, TransformerConfig
 """
 
 EXERCISE = Exercise(
-    id=exercise_id(__name__),
     title="Train, and write down how it went",
     kind=Kind.MODULE,
     entry_point="train",

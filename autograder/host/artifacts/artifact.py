@@ -15,7 +15,7 @@ import course_lib.kernels  # noqa: F401 - registers the course's operators, whic
 from autograder.host import shared_inputs
 from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import GraphData, Result
-from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol.requests.answers import WrittenGraph
 from course_lib.errors import GraphError
 from course_lib.fusion.effects import mutates
 from course_lib.graph import from_data

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.protocol import ProtocolError, RawTensor
-from autograder.protocol.raw_tensors import DTYPES
+from autograder.protocol import DTYPES, ProtocolError, RawTensor
 
 MAX_OPCODES = 20_000
 STORAGES = {

@@ -10,15 +10,15 @@ from typing import Any
 import torch
 
 from autograder.host import comparison, shared_inputs
-from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.artifacts import Artifact
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, as_tuple, placed
 from autograder.host.kinds.captured import CapturedAnswer
+from autograder.host.kinds.graph import read_graph
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Result
-from autograder.protocol.requests.captured import Collect, CollectedGraphs
-from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol.requests.answers import Collect, CollectedGraphs
 
 MAX_GRAPHS = 20
 MAX_NODES = 200
@@ -63,18 +63,15 @@ def collect(answer: CapturedAnswer, source: Source, cases: Sequence[Case]) -> Co
 def _read(reply: Result[CollectedGraphs]) -> Collected:
     count, graphs = reply.body.results, reply.body.graphs
     if count > len(reply.tensors):
-        raise MalformedAnswerError("The worker sent a reply of another form.")
+        raise MalformedAnswerError
     if len(graphs) > MAX_GRAPHS:
         raise CheckFailedError(f"{len(graphs)} graphs were collected; no program here has more than {MAX_GRAPHS}.")
-    results, rest = reply.tensors[:count], list(reply.tensors[count:])
+    results, rest = reply.tensors[:count], reply.tensors[count:]
     artifacts = []
     for entry in graphs:
-        own = rest[: len(entry.paths)]
-        del rest[: len(entry.paths)]
-        try:
-            artifacts.append(read_artifact(Result(WrittenGraph(entry.graph, entry.paths), own), max_nodes=MAX_NODES))
-        except ArtifactRefusedError as error:
-            raise CheckFailedError(f"In a graph that was collected: {error}") from None
+        own = len(entry.graph.paths)
+        written, rest = Result(entry.graph, rest[:own]), rest[own:]
+        artifacts.append(read_graph(written, "In a graph that was collected: ", max_nodes=MAX_NODES))
     shapes = tuple(entry.shapes for entry in graphs)
     return Collected(tuple(map(shared_inputs.to_torch, results)), tuple(artifacts), shapes)
 

@@ -8,9 +8,9 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
+from torch import fx
 
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
@@ -20,7 +20,7 @@ from autograder.host.kinds.callable import Reply
 from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
-from autograder.host.traced import Program, Traced, traced
+from autograder.host.traced import Program, traced
 
 SIGMAS = 6.0  # a right rate is outside once in a hundred million gradings
 
@@ -58,81 +58,70 @@ def _require_dropping(answer: GraphAnswer, case: Dropping, operator: str, draw: 
             "expected once."
         )
     source.redraw(draw)
-    fresh, inputs = artifact.with_tensors(source.tensors), case.inputs(draw)
-    kept = [_mask_of_one_run(answer, case, source, fresh, inputs, draw, gradients) for _ in range(2)]
+    fresh = artifact.with_tensors(source.tensors)
+    trained = _Trained(case, source.module, case.inputs(draw))
+    kept = [trained.mask_of_one_run(answer, fresh, draw, gradients) for _ in range(2)]
     if torch.equal(*kept):
         raise CheckFailedError(f"In the program {case.program.name} two runs drop the same elements.")
 
 
-def _mask_of_one_run(
-    answer: GraphAnswer,
-    case: Dropping,
-    source: Traced,
-    artifact: Artifact,
-    inputs: tuple[torch.Tensor, ...],
-    draw: Draw,
-    gradients: bool,
-) -> torch.Tensor:
-    where = f" in the program {case.program.name} while training"
-    expected = case.formula(source.module, inputs, torch.ones_like(inputs[0]))
-    cotangents = [draw.normal(*expected.shape)] if gradients else []
-    try:
-        reply = answer.run(artifact, inputs, cotangents=cotangents, training=True)
-    except AnswerFailedError as error:
-        raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
-    if len(reply.outputs) != 1:
-        raise CheckFailedError(f"The transformed graph has {len(reply.outputs)} outputs{where}; expected 1.")
-    output = reply.outputs[0]
-    comparison.require_form(output, expected, "the output")
-    kept = output != 0
-    kept[..., 0] = True
-    _require_rate(kept[..., 1:], case, where)
-    factors = kept.to(inputs[0].dtype) / (1 - case.p)
-    _require_formula(case, source, reply, inputs, factors, cotangents, where)
-    return kept
+@dataclass(frozen=True)
+class _Trained:
+    """A program in training mode on inputs of this grading: the reference of the graph that is checked."""
 
+    case: Dropping
+    module: fx.GraphModule
+    inputs: tuple[torch.Tensor, ...]
 
-def _require_rate(kept: torch.Tensor, case: Dropping, where: str) -> None:
-    dropped, count = 1 - float(kept.double().mean()), kept.numel()
-    if dropped == 0:
-        raise CheckFailedError(
-            f"Nothing falls out{where}, where p is {case.p:g}. Hand on whether dropout is in training, too."
-        )
-    if abs(dropped - case.p) > SIGMAS * math.sqrt(case.p * (1 - case.p) / count):
-        raise CheckFailedError(
-            f"A share of {dropped:.2f} falls out{where}, where p is {case.p:g}. Hand on the program's own p."
-        )
+    @property
+    def where(self) -> str:
+        return f" in the program {self.case.program.name} while training"
 
+    def mask_of_one_run(self, answer: GraphAnswer, artifact: Artifact, draw: Draw, gradients: bool) -> torch.Tensor:
+        """Run the graph, check what it gives by its own mask, and return the mask."""
+        expected = self.case.formula(self.module, self.inputs, torch.ones_like(self.inputs[0]))
+        cotangents = [draw.normal(*expected.shape)] if gradients else []
+        try:
+            reply = answer.run(artifact, self.inputs, cotangents=cotangents, training=True)
+        except AnswerFailedError as error:
+            raise CheckFailedError(f"The transformed graph does not run{self.where}: {error.message}") from None
+        if len(reply.outputs) != 1:
+            raise CheckFailedError(f"The transformed graph has {len(reply.outputs)} outputs{self.where}; expected 1.")
+        output = reply.outputs[0]
+        comparison.require_form(output, expected, "the output")
+        kept = output != 0
+        kept[..., 0] = True
+        self._require_rate(kept[..., 1:])
+        self._require_formula(reply, kept.to(self.inputs[0].dtype) / (1 - self.case.p), cotangents)
+        return kept
 
-def _require_formula(
-    case: Dropping,
-    source: Traced,
-    reply: Reply,
-    inputs: tuple[torch.Tensor, ...],
-    factors: torch.Tensor,
-    cotangents: list[torch.Tensor],
-    where: str,
-) -> None:
-    truth, truths = _formula(case, copy.deepcopy(source.module).double(), inputs, factors, cotangents, torch.float64)
-    eager, eagers = _formula(case, source.module, inputs, factors, cotangents, inputs[0].dtype)
-    comparison.require_close(reply.outputs[0], truth, eager, "the output", where)
-    for i, (found, exact, plain) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
-        if found is None:
-            raise CheckFailedError(f"An input has no gradient{where}.")
-        if i == 0 and found.shape == plain.shape:
-            found, exact, plain = found[..., 1:], exact[..., 1:], plain[..., 1:]
-        comparison.require_close(found, exact, plain, "the gradient by an input, with the output's mask,", where)
+    def _require_rate(self, kept: torch.Tensor) -> None:
+        p, dropped = self.case.p, 1 - float(kept.double().mean())
+        if dropped == 0:
+            raise CheckFailedError(
+                f"Nothing falls out{self.where}, where p is {p:g}. Hand on whether dropout is in training, too."
+            )
+        if abs(dropped - p) > SIGMAS * math.sqrt(p * (1 - p) / kept.numel()):
+            raise CheckFailedError(
+                f"A share of {dropped:.2f} falls out{self.where}, where p is {p:g}. Hand on the program's own p."
+            )
 
+    def _require_formula(self, reply: Reply, factors: torch.Tensor, cotangents: list[torch.Tensor]) -> None:
+        truth, truths = self._formula(copy.deepcopy(self.module).double(), factors, cotangents, torch.float64)
+        eager, eagers = self._formula(self.module, factors, cotangents, self.inputs[0].dtype)
+        comparison.require_close(reply.outputs[0], truth, eager, "the output", self.where)
+        for i, (found, exact, plain) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
+            if found is None:
+                raise CheckFailedError(f"An input has no gradient{self.where}.")
+            if i == 0 and found.shape == plain.shape:
+                found, exact, plain = found[..., 1:], exact[..., 1:], plain[..., 1:]
+            what = "the gradient by an input, with the output's mask,"
+            comparison.require_close(found, exact, plain, what, self.where)
 
-def _formula(
-    case: Dropping,
-    module: Any,
-    inputs: tuple[torch.Tensor, ...],
-    factors: torch.Tensor,
-    cotangents: list[torch.Tensor],
-    dtype: torch.dtype,
-) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-    leaves = [i.detach().to(dtype).requires_grad_(bool(cotangents)) for i in inputs]
-    output = case.formula(module, leaves, factors.to(dtype))
-    gradients = torch.autograd.grad(output, leaves, [c.to(dtype) for c in cotangents]) if cotangents else ()
-    return output.detach(), gradients
+    def _formula(
+        self, module: fx.GraphModule, factors: torch.Tensor, cotangents: list[torch.Tensor], dtype: torch.dtype
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        leaves = [i.detach().to(dtype).requires_grad_(bool(cotangents)) for i in self.inputs]
+        output = self.case.formula(module, leaves, factors.to(dtype))
+        gradients = torch.autograd.grad(output, leaves, [c.to(dtype) for c in cotangents]) if cotangents else ()
+        return output.detach(), gradients

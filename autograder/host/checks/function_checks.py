@@ -5,12 +5,9 @@ Each verifies values too, so that none passes for a function that does nothing.
 
 from collections.abc import Callable, Iterable, Sequence
 
-import torch
-
-from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
-from autograder.host.kinds.callable import CallableAnswer, Case, Reference, as_tuple, promoted, require_outputs
+from autograder.host.kinds.callable import CallableAnswer, Case, Reference, as_tuple, require_gradients, require_outputs
 from autograder.host.kinds.misconceptions import Misconception, explained
 
 Cases = Callable[[Draw], Iterable[Case]]
@@ -39,30 +36,19 @@ def agrees(
 def gradients_agree(reference: Reference, cases: Cases, names: Sequence[str], inputs: Sequence[str]) -> Run:
     """Return a check that outputs, and gradients by the first `len(inputs)` arguments, equal the reference's."""
 
+    def missing(number: int) -> str:
+        return f"No gradient reaches {inputs[number]}; keep every step differentiable (no .detach(), .data or .item())."
+
     def run(answer: CallableAnswer, draw: Draw) -> None:
         for case in cases(draw):
             outputs = as_tuple(reference(*case.args, **case.kwargs))
             cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in outputs]
             reply = answer.call(case, cotangents=cotangents, wrt=range(len(inputs)))
             require_outputs(reply, case, reference, names)
-            truths = _gradients(reference, promoted(case), [c.double() for c in cotangents], len(inputs))
-            eagers = _gradients(reference, case, cotangents, len(inputs))
-            for actual, truth, eager, name in zip(reply.gradients, truths, eagers, inputs, strict=True):
-                if actual is None:
-                    raise CheckFailedError(
-                        f"No gradient reaches {name}; keep every step differentiable (no .detach(), .data or .item())."
-                    )
-                comparison.require_close(actual, truth, eager, f"the gradient by {name}", case.where)
+            wanted = [f"the gradient by {name}" for name in inputs]
+            require_gradients(reply, case, reference, cotangents, wanted, missing)
 
     return run
-
-
-def _gradients(
-    reference: Reference, case: Case, cotangents: Sequence[torch.Tensor], count: int
-) -> tuple[torch.Tensor, ...]:
-    leaves = [a.detach().requires_grad_() for a in case.args[:count]]
-    outputs = as_tuple(reference(*leaves, *case.args[count:], **case.kwargs))
-    return torch.autograd.grad(outputs, leaves, list(cotangents))
 
 
 def leaves_inputs_alone(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:

@@ -17,7 +17,7 @@ from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Reply, as_tuple
-from autograder.host.kinds.graph import GraphAnswer, require_equal
+from autograder.host.kinds.graph import GraphAnswer, require_equal, times
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, Traced, draw_inputs, traced
@@ -107,8 +107,8 @@ def _require_calls(artifact: Artifact, case: Rewriting) -> None:
     for target, number in counted.items():
         if number != case.counts[target]:
             raise CheckFailedError(
-                f"In the program {name} the result calls {target} {_times(number)}; expected "
-                f"{_times(case.counts[target])}.{_because(case)}"
+                f"In the program {name} the result calls {target} {times(number)}; expected "
+                f"{times(case.counts[target])}.{_because(case)}"
             )
     raise CheckFailedError(
         f"In the program {name} the result makes {found} calls; {case.calls} are right.{_because(case)}"
@@ -169,7 +169,3 @@ def _require_repeatable(answer: GraphAnswer, first: Reply, inputs: tuple[torch.T
 
 def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return left.shape == right.shape and torch.equal(left.nan_to_num(), right.nan_to_num())
-
-
-def _times(count: int) -> str:
-    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -11,10 +11,11 @@ from typing import Any
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import analysis_programs
+from autograder.host.kinds.value import shortened
 from autograder.host.point_shares import share_among
 from autograder.host.session import Session
 from autograder.protocol import Json
-from autograder.protocol.requests.analysis import Analyse
+from autograder.protocol.requests.answers import Analyse
 
 
 @dataclass(frozen=True)
@@ -88,26 +89,17 @@ def difference(found: Any, expected: Any) -> str:
     """Say where the two differ first."""
     if isinstance(found, dict) and isinstance(expected, dict):
         missing, extra = [k for k in expected if k not in found], [k for k in found if k not in expected]
-        if missing or extra:
-            return (
-                " and ".join(
-                    [f"{', '.join(missing[:3])} is missing"] * bool(missing)
-                    + [f"{', '.join(extra[:3])} does not belong there"] * bool(extra)
-                )
-                + "."
-            )
+        told = [f"{', '.join(missing[:3])} is missing"] if missing else []
+        told += [f"{', '.join(extra[:3])} does not belong there"] if extra else []
+        if told:
+            return f"{' and '.join(told)}."
         key = next(key for key in expected if not same(found[key], expected[key]))
-        return f"{key} is {_short(found[key])}; expected {_short(expected[key])}."
+        return f"{key} is {shortened(found[key])}; expected {shortened(expected[key])}."
     if isinstance(found, str) and isinstance(expected, str):
         lines = zip([*found.splitlines(), ""], [*expected.splitlines(), ""], strict=False)
         at, (mine, right) = next((i, pair) for i, pair in enumerate(lines, 1) if pair[0] != pair[1] or not all(pair))
-        return f"line {at} is {_short(mine)}; expected {_short(right)}."
+        return f"line {at} is {shortened(mine)}; expected {shortened(right)}."
     if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
         at = next(i for i, pair in enumerate(zip(found, expected, strict=True)) if not same(*pair))
-        return f"entry {at} is {_short(found[at])}; expected {_short(expected[at])}."
-    return f"the result is {_short(found)}; expected {_short(expected)}."
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 160 else text[:157] + "..."
+        return f"entry {at} is {shortened(found[at])}; expected {shortened(expected[at])}."
+    return f"the result is {shortened(found)}; expected {shortened(expected)}."

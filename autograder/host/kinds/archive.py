@@ -19,15 +19,8 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, placed
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import Done, RawTensor, Request, Result
-from autograder.protocol.requests.archive import (
-    ArchiveNode,
-    DescribeArchive,
-    RunArchive,
-    ScriptFunction,
-    ScriptModule,
-)
-from autograder.protocol.requests.callable import Arguments
-from autograder.protocol.requests.loads import LoadArchive
+from autograder.protocol.requests.answers import Arguments, ScriptFunction, ScriptModule
+from autograder.protocol.requests.loads import ArchiveNode, DescribeArchive, LoadArchive, RunArchive
 
 FUSED = "prim::TensorExprGroup"
 MAX_NODES = 5_000
@@ -59,7 +52,7 @@ class ArchiveAnswer:
         result = self._call(archive, calls, RunArchive)
         counts = result.body.outputs
         if len(counts) != len(calls) or sum(counts) != len(result.tensors):
-            raise MalformedAnswerError("The worker sent a reply of another form.")
+            raise MalformedAnswerError
         tensors = iter([shared_inputs.to_torch(raw) for raw in result.tensors])
         return [tuple(next(tensors) for _ in range(n)) for n in counts]
 
@@ -72,7 +65,7 @@ class ArchiveAnswer:
     def _archive(self, request: Request[Done], tensors: Sequence[RawTensor]) -> bytes:
         reply = self.student.call_with(request, tensors)
         if len(reply.tensors) != 1 or reply.tensors[0].dtype != "uint8":
-            raise MalformedAnswerError("The worker sent a reply of another form.")
+            raise MalformedAnswerError
         try:
             return checked_archive(bytes(reply.tensors[0].data))
         except ArchiveRefusedError as error:
@@ -84,15 +77,12 @@ class ArchiveAnswer:
         tensors: list[torch.Tensor] = []
         made = request(tuple(placed(case.args, case.kwargs, tensors) for case in calls))
         try:
-            self.clean.reload(LoadArchive(), [RawTensor("uint8", (len(archive),), (1,), archive)])
+            self.clean.reload(LoadArchive(), [RawTensor.of_bytes(archive)])
             reply, _ = self.clean.call(made, tensors)
         except AnswerFailedError as error:
-            raise CheckFailedError(f"The scripted program does not run{_where(calls)}: {error.message[:600]}") from None
+            where = calls[-1].where if calls else ""
+            raise CheckFailedError(f"The scripted program does not run{where}: {error.message[:600]}") from None
         return reply
-
-
-def _where(calls: Sequence[Case]) -> str:
-    return calls[-1].where if calls else ""
 
 
 def require_few(nodes: Sequence[ArchiveNode]) -> None:

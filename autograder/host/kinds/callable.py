@@ -11,15 +11,15 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.session import Session
 from autograder.protocol import Json, RawTensor, Result
-from autograder.protocol.requests.callable import (
+from autograder.protocol.requests.answers import (
     Arguments,
     CallConcurrently,
     Called,
     CalledConcurrently,
     CallFunction,
-    Cost,
     TensorCall,
 )
+from autograder.protocol.requests.loads import Cost
 
 Reference = Callable[..., Any]
 """The formula on tensors of any floating dtype: called in fp64 for the truth and at the inputs' dtype for eager's own
@@ -56,7 +56,7 @@ class Reply:
     def counted(self) -> Cost:
         """Return the cost; raises `MalformedAnswerError` where it was asked and did not come."""
         if self.cost is None:
-            raise MalformedAnswerError("The worker sent a reply of another form.")
+            raise MalformedAnswerError
         return self.cost
 
 
@@ -114,7 +114,7 @@ def _placed(argument: Any, tensors: list[torch.Tensor]) -> Json:
 def read_called(called: Called, raws: Sequence[RawTensor], mutated: Sequence[int], wrt: int) -> Reply:
     """Return what a worker says of a call that asked for `wrt` gradients; raises `MalformedAnswerError`."""
     if len(called.gradients) != wrt:
-        raise MalformedAnswerError("The worker sent a reply of another form.")
+        raise MalformedAnswerError
     if len(raws) != called.outputs + sum(called.gradients):
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
     tensors = [shared_inputs.to_torch(raw) for raw in raws]
@@ -129,16 +129,16 @@ def read_called(called: Called, raws: Sequence[RawTensor], mutated: Sequence[int
 
 
 def _read_replies(result: Result[CalledConcurrently], number: int) -> list[Reply]:
-    calls, counts = result.body.calls, result.body.counts
-    if not len(calls) == len(counts) == number:
-        raise MalformedAnswerError("The worker sent a reply of another form.")
-    if sum(counts) != len(result.tensors):
+    calls, rest = result.body.calls, result.tensors
+    if len(calls) != number:
+        raise MalformedAnswerError
+    replies = []
+    for called in calls:
+        replies.append(read_called(called, rest[: called.outputs], (), 0))
+        rest = rest[called.outputs :]
+    if rest:
         raise MalformedAnswerError("The worker sent another number of tensors than it says.")
-    tensors = iter(result.tensors)
-    return [
-        read_called(called, [next(tensors) for _ in range(count)], (), 0)
-        for called, count in zip(calls, counts, strict=True)
-    ]
+    return replies
 
 
 def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
@@ -148,13 +148,11 @@ def as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
 
 def promoted(case: Case) -> Case:
     """Return the case with its floating-point tensors in fp64."""
-    return Case(tuple(_double(a) for a in case.args), {k: _double(a) for k, a in case.kwargs.items()}, case.label)
 
+    def double(argument: Any) -> Any:
+        return argument.double() if isinstance(argument, torch.Tensor) and argument.is_floating_point() else argument
 
-def _double(argument: Any) -> Any:
-    if isinstance(argument, torch.Tensor) and argument.is_floating_point():
-        return argument.double()
-    return argument
+    return Case(tuple(map(double, case.args)), {k: double(a) for k, a in case.kwargs.items()}, case.label)
 
 
 def require_outputs(reply: Reply, case: Case, reference: Reference, names: Sequence[str]) -> None:
@@ -167,3 +165,31 @@ def require_outputs(reply: Reply, case: Case, reference: Reference, names: Seque
         )
     for actual, truth, eager, name in zip(reply.outputs, truths, eagers, names, strict=True):
         comparison.require_close(actual, truth, eager, name, case.where)
+
+
+def require_gradients(
+    reply: Reply,
+    case: Case,
+    reference: Reference,
+    cotangents: Sequence[torch.Tensor],
+    names: Sequence[str],
+    missing: Callable[[int], str],
+) -> None:
+    """Raise `CheckFailedError` unless the gradients, called `names`, by the first arguments are the reference's.
+
+    `missing` makes the sentence about a gradient that does not come of its number.
+    """
+    truths = _gradients(promoted(case), reference, [c.double() for c in cotangents], len(names))
+    eagers = _gradients(case, reference, cotangents, len(names))
+    for number, (found, truth, eager) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
+        if found is None:
+            raise CheckFailedError(missing(number))
+        comparison.require_close(found, truth, eager, names[number], case.where)
+
+
+def _gradients(
+    case: Case, reference: Reference, cotangents: Sequence[torch.Tensor], count: int
+) -> tuple[torch.Tensor, ...]:
+    leaves = [a.detach().clone().requires_grad_() for a in case.args[:count]]
+    outputs = as_tuple(reference(*leaves, *case.args[count:], **case.kwargs))
+    return torch.autograd.grad(outputs, leaves, list(cotangents))

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from autograder.host import comparison
-from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import (
@@ -20,17 +19,16 @@ from autograder.host.kinds.callable import (
     Reply,
     as_tuple,
     placed_call,
-    promoted,
     read_called,
+    require_gradients,
     require_outputs,
 )
-from autograder.host.kinds.graph import GraphAnswer
+from autograder.host.kinds.graph import GraphAnswer, read_graph
 from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
-from autograder.protocol import Json, Result
-from autograder.protocol.requests.captured import AskMember, CallMember, Capture, How
-from autograder.protocol.requests.graph import WrittenGraph
+from autograder.protocol import Json
+from autograder.protocol.requests.answers import AskMember, CallFunction, Capture, How
 from course_lib.graph.data.targets import INPLACE_OPERATORS, functions
 
 MAX_NODES = 600
@@ -78,7 +76,8 @@ class CapturedAnswer(GraphAnswer):
         key = repr((request, [(i.shape, i.stride(), i.dtype) for i in inputs]))
         if key not in self._captured:
             reply, _ = self.student.call(request, list(inputs))
-            self._captured[key] = _read(reply, member)
+            told = f"`{member}`: " if member else ""
+            self._captured[key] = read_graph(reply, told, max_nodes=MAX_NODES)
         return self._captured[key]
 
     def ask(self, question: Json, *, member: str = "") -> Json:
@@ -89,15 +88,8 @@ class CapturedAnswer(GraphAnswer):
     def call(self, case: Case, *, member: str = "") -> Reply:
         """Return what a function of the answer gives when it is called and not captured."""
         call, tensors = placed_call(Case(case.args))
-        result, mutated = self.student.call(CallMember(member, call), tensors)
+        result, mutated = self.student.call(CallFunction(member, call), tensors)
         return read_called(result.body, result.tensors, mutated, 0)
-
-
-def _read(reply: Result[WrittenGraph], member: str) -> Artifact:
-    try:
-        return read_artifact(reply, max_nodes=MAX_NODES)
-    except ArtifactRefusedError as error:
-        raise CheckFailedError(f"{f'`{member}`: ' if member else ''}{error}") from None
 
 
 def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
@@ -139,14 +131,13 @@ def require_right(
 ) -> Reply:
     """Run a graph on one case in the clean worker and compare it with the reference, in words for the student."""
     inputs = list(case.args)
-    outputs = as_tuple(wanted.reference(*_leaves(inputs, False)))
+    outputs = as_tuple(wanted.reference(*[i.clone() for i in inputs]))
     cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in outputs] if gradients else []
     try:
         reply = answer.run(artifact, inputs, cotangents=cotangents)
     except AnswerFailedError as error:
-        raise CheckFailedError(
-            f"{wanted.told}the captured graph does not run{case.where}: {_shorter(error.message)}"
-        ) from None
+        said = error.message if len(error.message) <= 300 else error.message[:300] + "…"
+        raise CheckFailedError(f"{wanted.told}the captured graph does not run{case.where}: {said}") from None
     try:
         require_outputs(reply, case, wanted.reference, wanted.names)
     except CheckFailedError as error:
@@ -155,30 +146,13 @@ def require_right(
     if reply.mutated:
         raise CheckFailedError(f"{wanted.told}the captured graph writes into its input number {reply.mutated[0]}.")
     if gradients:
-        _require_gradients(reply, wanted, case, cotangents)
+        names = [f"{wanted.told}the gradient by input {number}" for number in range(len(inputs))]
+
+        def missing(number: int) -> str:
+            return f"{wanted.told}no gradient reaches input number {number}{case.where}."
+
+        require_gradients(reply, case, wanted.reference, cotangents, names, missing)
     return reply
-
-
-def _require_gradients(reply: Reply, wanted: Captured, case: Case, cotangents: Tensors) -> None:
-    truths = _gradients(wanted.reference, promoted(case).args, [c.double() for c in cotangents])
-    eagers = _gradients(wanted.reference, case.args, cotangents)
-    for number, (found, truth, eager) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
-        if found is None:
-            raise CheckFailedError(f"{wanted.told}no gradient reaches input number {number}{case.where}.")
-        comparison.require_close(found, truth, eager, f"{wanted.told}the gradient by input {number}", case.where)
-
-
-def _gradients(reference: Reference, inputs: Tensors, cotangents: Tensors) -> tuple[torch.Tensor, ...]:
-    leaves = _leaves(inputs, True)
-    return torch.autograd.grad(as_tuple(reference(*leaves)), leaves, list(cotangents))
-
-
-def _leaves(inputs: Tensors, gradients: bool) -> list[torch.Tensor]:
-    return [i.detach().clone().requires_grad_(gradients and i.is_floating_point()) for i in inputs]
-
-
-def _shorter(message: str) -> str:
-    return message if len(message) <= 300 else message[:300] + "…"
 
 
 def operators(artifact: Artifact) -> list[str]:

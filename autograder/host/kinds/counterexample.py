@@ -6,21 +6,51 @@ what is true, a `right` one, which must agree with it, and a `wrong` one, which 
 nothing that the answer claims is believed, and an input on which everything breaks proves nothing.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import fx
 
+from autograder.host import shared_inputs
+from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
-from autograder.host.kinds.decoded import Inputs, Values, leaves, read_values, require_bounded
+from autograder.host.kinds.graph import read_graph
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
-from autograder.protocol import Json
-from autograder.protocol.requests.counterexample import FindInputs, RunTrial
-from autograder.protocol.requests.loads import LoadTrial
+from autograder.protocol import Json, RawTensor, Result
+from autograder.protocol.requests.answers import FindInputs, PackedGraph, PackedValue, WrittenGraph
+from autograder.protocol.requests.loads import LoadTrial, RunTrial
+from course_lib.graph import from_data
 from course_lib.verify.error_rule import deviation
+
+MAX_VALUES = 2000
+MAX_DEPTH = 20
+MAX_TEXT = 1000
+MAX_NODES = 100
+MAX_GRAPHS = 8
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a function returned in a worker, in two forms: as it crossed, and as Python objects."""
+
+    packed: PackedValue  # to be sent on
+    tensors: tuple[torch.Tensor, ...]
+    value: Any  # programs in it are graph modules, which nobody may call in the host
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the items of a tuple, or the one value."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
+    @property
+    def graphs(self) -> list[fx.GraphModule]:
+        """Return the programs among the values."""
+        return [leaf for leaf in leaves(self).values() if isinstance(leaf, fx.GraphModule)]
 
 
 @dataclass(frozen=True)
@@ -36,8 +66,8 @@ class Trial:
     name: str  # completes "For ..."
     text: str
     question: Json = None  # plain data, with which the student's function is called
-    accepts: Callable[[Inputs], str] = lambda inputs: ""  # a sentence about inputs that do not count; empty if they do
-    explain: Callable[[Inputs], str] = lambda inputs: ""  # why the wrong program may have come off, where that is known
+    accepts: Callable[[Values], str] = lambda inputs: ""  # a sentence about inputs that do not count; empty if they do
+    explain: Callable[[Values], str] = lambda inputs: ""  # why the wrong program may have come off, where that is known
     graphs: int = 0  # programs that the inputs may hold
     max_elements: int = 1 << 16  # of all tensors together
     max_number: float = 1e4  # magnitude of every number, in tensors and beside them
@@ -53,22 +83,22 @@ class CounterexampleAnswer:
         self._student, self._clean = student, clean
         self._loaded = ""
 
-    def ask(self, trial: Trial) -> Inputs:
+    def ask(self, trial: Trial) -> Values:
         """Return the inputs that the function gives, checked; raises `CheckFailedError` for what cannot count."""
         reply, _ = self._student.call(FindInputs(trial.question))
-        inputs = Inputs(read_values(reply))
+        inputs = read_values(reply)
         require_bounded(inputs, graphs=trial.graphs, max_elements=trial.max_elements, max_number=trial.max_number)
         if complaint := trial.accepts(inputs):
             raise CheckFailedError(complaint)
         return inputs
 
-    def run(self, trial: Trial, program: str, inputs: Inputs, seed: int, *, double: bool = False) -> Values:
+    def run(self, trial: Trial, program: str, inputs: Values, seed: int, *, double: bool = False) -> Values:
         """Return the result of the trial's function `program` on `inputs`."""
         if trial.text != self._loaded:
             self._clean.reload(LoadTrial(trial.text), ())
             self._loaded = trial.text
-        request = RunTrial(program, seed, double, inputs.values.packed)
-        reply, _ = self._clean.call(request, inputs.values.tensors)
+        request = RunTrial(program, seed, double, inputs.packed)
+        reply, _ = self._clean.call(request, inputs.tensors)
         return read_values(reply)
 
 
@@ -76,16 +106,15 @@ def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[Counterexa
     """Return a check that the answer disproves the wrong program of each trial; its points are shared equally."""
 
     def run(answer: CounterexampleAnswer, draw: Draw) -> None:
-        share_among(trials(draw), lambda trial: _require_disproved(answer, trial, draw), noun="versions")
+        def require(trial: Trial) -> None:
+            try:
+                _require_difference(answer, trial, draw)
+            except CheckFailedError as error:
+                raise CheckFailedError(f"For {trial.name}: {error}") from None
+
+        share_among(trials(draw), require, noun="versions")
 
     return run
-
-
-def _require_disproved(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
-    try:
-        _require_difference(answer, trial, draw)
-    except CheckFailedError as error:
-        raise CheckFailedError(f"For {trial.name}: {error}") from None
 
 
 def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) -> None:
@@ -109,7 +138,7 @@ def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) 
 
 
 def _result(
-    answer: CounterexampleAnswer, trial: Trial, program: str, inputs: Inputs, seed: int, *, double: bool = False
+    answer: CounterexampleAnswer, trial: Trial, program: str, inputs: Values, seed: int, *, double: bool = False
 ) -> Values:
     try:
         return answer.run(trial, program, inputs, seed, double=double)
@@ -155,3 +184,108 @@ def _form(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
     return type(value).__name__
+
+
+def read_values(reply: Result[PackedValue]) -> Values:
+    """Read what a worker sent.
+
+    Raises `MalformedAnswerError` for a form that no worker sends, and `CheckFailedError` for a graph that holds what no
+    graph may.
+    """
+    packed = reply.body
+    tensors = tuple(map(shared_inputs.to_torch, reply.tensors))
+    if len(packed.graphs) > MAX_GRAPHS:
+        raise MalformedAnswerError
+    rebuilt = [_graph(entry, reply.tensors) for entry in packed.graphs]
+    reader = _Reader(tensors, rebuilt)
+    return Values(packed, tensors, reader.read(packed.value))
+
+
+def _graph(entry: PackedGraph, raws: Sequence[RawTensor]) -> fx.GraphModule:
+    if not all(number < len(raws) for number in entry.tensors.values()):
+        raise MalformedAnswerError
+    written = WrittenGraph(entry.graph, tuple(entry.tensors))
+    reply = Result(written, [raws[number] for number in entry.tensors.values()])
+    artifact = read_graph(reply, "The program that was returned is refused: ", max_nodes=MAX_NODES)
+    return from_data(artifact.graph, artifact.tensors)
+
+
+class _Reader:
+    """Read one value, counting its parts against one limit."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor], graphs: Sequence[fx.GraphModule]) -> None:
+        self._places = {"tensor": tensors, "graph": graphs}
+        self._count = 0
+
+    def read(self, data: Json, depth: int = 0) -> Any:
+        self._count += 1
+        if depth > MAX_DEPTH or self._count > MAX_VALUES:
+            raise CheckFailedError(
+                f"The answer has more than {MAX_VALUES} parts, or is nested deeper than {MAX_DEPTH}."
+            )
+        if data is None or type(data) in (bool, int, float):
+            return data
+        if type(data) is str:
+            if len(data) > MAX_TEXT:
+                raise CheckFailedError(f"The answer holds a text of {len(data):,} characters; {MAX_TEXT:,} are enough.")
+            return data
+        if type(data) is list:
+            return [self.read(item, depth + 1) for item in data]
+        if type(data) is not dict or len(data) != 1:
+            raise MalformedAnswerError
+        ((tag, content),) = data.items()
+        return self._tagged(tag, content, depth)
+
+    def _tagged(self, tag: str, content: Json, depth: int) -> Any:
+        if tag in self._places and type(content) is int and 0 <= content < len(self._places[tag]):
+            return self._places[tag][content]
+        if tag == "tuple" and type(content) is list:
+            return tuple(self.read(item, depth + 1) for item in content)
+        if tag == "dict" and type(content) is dict:
+            return {key: self.read(item, depth + 1) for key, item in content.items()}
+        if tag == "float" and content in ("nan", "inf", "-inf"):
+            return float(content)
+        raise MalformedAnswerError
+
+
+def leaves(values: Values) -> Mapping[str, Any]:
+    """Return tensors, graphs and plain values by their place, such as `the result[0]`."""
+    return dict(_leaves(values.value, "the result"))
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            yield from _leaves(item, f"{place}[{i}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{place}[{key!r}]")
+    else:
+        yield place, value
+
+
+def require_bounded(inputs: Values, *, graphs: int, max_elements: int, max_number: float) -> None:
+    """Raise `CheckFailedError` for inputs that are too many, too large or not finite, and programs not asked for."""
+    plain = [leaf for leaf in leaves(inputs).values() if not isinstance(leaf, torch.Tensor)]
+    if len(inputs.graphs) > graphs:
+        asked = f"{graphs} are asked for" if graphs else "none is asked for"
+        raise CheckFailedError(f"The answer holds {len(inputs.graphs)} programs where {asked}.")
+    elements = sum(t.numel() for t in inputs.tensors)
+    if elements > max_elements:
+        raise CheckFailedError(
+            f"The answer has {elements:,} elements of tensors; at most {max_elements:,} may be used."
+        )
+    for value in (*inputs.tensors, *plain):  # parameters of programs among them
+        numbers = value if isinstance(value, torch.Tensor) else torch.tensor(_number(value), dtype=torch.float64)
+        if numbers.is_complex():
+            raise CheckFailedError("The answer holds complex numbers; use real ones.")
+        if not bool(torch.isfinite(numbers).all()):
+            raise CheckFailedError("The answer holds NaN or infinity; find an input of ordinary numbers.")
+        if numbers.numel() and float(numbers.double().abs().max()) > max_number:
+            raise CheckFailedError(f"The answer holds a number larger than {max_number:g}; smaller ones are enough.")
+
+
+def _number(value: Any) -> float:
+    if type(value) is int:
+        return math.inf if abs(value) > 1e300 else float(value)
+    return value if type(value) is float else 0.0

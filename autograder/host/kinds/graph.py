@@ -13,9 +13,9 @@ from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, r
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Program, Traced, draw_inputs, traced
-from autograder.protocol.requests.callable import CallGraph
-from autograder.protocol.requests.graph import InputForm, Transform
-from autograder.protocol.requests.loads import LoadGraph
+from autograder.protocol import Result
+from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
+from autograder.protocol.requests.loads import CallGraph, LoadGraph
 
 
 @dataclass
@@ -32,10 +32,8 @@ class GraphAnswer:
         forms = tuple(InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in program.program.inputs)
         request = Transform(program.graph, tuple(program.tensors), forms)
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in program.tensors.values()])
-        try:
-            return read_artifact(reply, max_nodes=4 * len(program.graph["nodes"]) + 64)
-        except ArtifactRefusedError as error:
-            raise CheckFailedError(f"In the program {program.program.name}: {error}") from None
+        told = f"In the program {program.program.name}: "
+        return read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64)
 
     def run(
         self,
@@ -90,6 +88,14 @@ class _Held:
     versions: list[int]
 
 
+def read_graph(reply: Result[WrittenGraph], told: str, *, max_nodes: int) -> Artifact:
+    """Return the graph in a reply, checked and rebuilt; `told` begins the sentence with which it is refused."""
+    try:
+        return read_artifact(reply, max_nodes=max_nodes)
+    except ArtifactRefusedError as error:
+        raise CheckFailedError(f"{told}{error}") from None
+
+
 def rewrites(
     programs: Sequence[Program], operator: str, *, gradients: bool = False
 ) -> Callable[[GraphAnswer, Draw], None]:
@@ -109,12 +115,12 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
     found, wanted, name = artifact.count(operator), program.program.fused, program.program.name
     if found < wanted:
         raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {_times(found)}; expected {_times(wanted)}."
+            f"In the program {name} the result calls {operator} {times(found)}; expected {times(wanted)}."
         )
     if found > (program.program.at_most or wanted):
         reason = f" {program.program.reason}" if program.program.reason else ""
         raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {_times(found)}; {_times(wanted)} is right.{reason}"
+            f"In the program {name} the result calls {operator} {times(found)}; {times(wanted)} is right.{reason}"
         )
     _require_fewer_calls(artifact, program)
     if not program.program.folds:
@@ -188,12 +194,11 @@ def _require_same_mutation(reply: Reply, inputs: Sequence[torch.Tensor], program
         )
 
 
-def costs(
-    program: Program, operator: str, *, launches: int, minimum_bytes: Callable[[Sequence[torch.Tensor]], int]
-) -> Callable[[GraphAnswer, Draw], None]:
+def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphAnswer, Draw], None]:
     """Return a check that the rewritten program launches at most `launches` operators and moves the minimum of bytes.
 
-    The counts are made in the clean worker while it runs the rebuilt graph, and are shown in the report.
+    The minimum reads every input once and writes one output of the first input's size. The counts are made in the
+    clean worker while it runs the rebuilt graph, and are shown in the report.
     """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
@@ -201,7 +206,7 @@ def costs(
         artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
         inputs = draw_inputs(program.inputs, draw)
         cost = answer.run(artifact, inputs, count=True).counted
-        moved, least = cost.bytes_read + cost.bytes_written, minimum_bytes(inputs)
+        moved, least = cost.bytes_read + cost.bytes_written, sum(i.nbytes for i in (*inputs, inputs[0]))
         answer.counted.update(
             launches=cost.launches, launches_minimum=launches, bytes_moved=moved, bytes_moved_minimum=least
         )
@@ -214,5 +219,6 @@ def costs(
     return run
 
 
-def _times(count: int) -> str:
+def times(count: int) -> str:
+    """Return a number of calls in words: never, once, twice, 3 times."""
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,10 +1,12 @@
 """Answers that are modules: a class, or a function that gives a module; the host chooses the weights.
 
 The worker builds the module from the host's arguments, loads the host's state into it and runs it. Names and values of
-the state cross, and outputs and gradients; the module itself never does.
+the state cross, and outputs and gradients; the module itself never does. Files that it writes cross as bytes, and a
+clean worker reads those of TensorBoard.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,13 +14,15 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import CallableAnswer, Case, Reply, placed, placed_call, read_called
-from autograder.host.session import Session
-from autograder.protocol import Result
-from autograder.protocol.requests.module import CallModule, Described, DescribeModule
+from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol import RawTensor, Result
+from autograder.protocol.requests.answers import CallModule, Described, DescribeModule
+from autograder.protocol.requests.loads import LoadEvents, ReadEvents
 
+MAX_EVENT_BYTES = 4 << 20
+Points = tuple[tuple[int, float], ...]
 FOLDER = {"folder": True}
 """As an argument of a build: the path of an empty folder in the worker, of which every file crosses, as bytes."""
 
@@ -38,6 +42,15 @@ class Description:
     parameters: Mapping[str, torch.Tensor]
     buffers: Mapping[str, torch.Tensor]
     files: Mapping[str, bytes]  # what the entry point wrote into `FOLDER`
+
+
+@dataclass(frozen=True)
+class Events:
+    """The content of event files, as TensorBoard shows it."""
+
+    scalars: Mapping[str, Points]  # of each tag, step and value in the order in which they were written
+    graph_nodes: int  # 0 if there is no graph
+    histograms: Mapping[str, int]  # how many of each tag
 
 
 class ModuleAnswer:
@@ -89,17 +102,6 @@ class BuiltModule(CallableAnswer):
         return replace(reply, mutated=tuple(i for i in reply.mutated if i < arguments))
 
 
-def on_built(
-    build: Callable[[ModuleAnswer, Draw], BuiltModule], run: Callable[[Any, Draw], None]
-) -> Callable[[ModuleAnswer, Draw], None]:
-    """Return a ready-made check on functions, run on the module that `build` makes of the answer."""
-
-    def check(answer: ModuleAnswer, draw: Draw) -> None:
-        run(build(answer, draw), draw)
-
-    return check
-
-
 def _description(result: Result[Described]) -> Description:
     groups = (result.body.parameters, result.body.buffers, result.body.files)
     if sum(map(len, groups)) != len(result.tensors) or any(len(set(names)) != len(names) for names in groups):
@@ -124,3 +126,24 @@ def require_parameters(found: Description, shapes: Mapping[str, tuple[int, ...]]
         if tuple(found.parameters[name].shape) != shape:
             given = tuple(found.parameters[name].shape)
             raise CheckFailedError(f"`{name}` has shape {given}; expected {shape} for the sizes of this check.")
+
+
+def read_events(clean: Session, files: Mapping[str, bytes]) -> Events:
+    """Read every event file among `files`; raises `CheckFailedError` if there is none, or none that can be read."""
+    found = {name: data for name, data in files.items() if "tfevents" in name}
+    if not found:
+        raise CheckFailedError(
+            "There is no event file in the folder; open SummaryWriter(folder), and close it at the end."
+        )
+    if sum(map(len, found.values())) > MAX_EVENT_BYTES:
+        raise CheckFailedError(f"The event files are larger than {MAX_EVENT_BYTES >> 20} MB; write less into them.")
+    clean.reload(LoadEvents(), ())
+    try:
+        read = clean.call_with(ReadEvents(), [RawTensor.of_bytes(data or b"\0") for data in found.values()]).body
+    except AnswerFailedError as error:
+        raise CheckFailedError(f"TensorBoard cannot read the event files: {error.message}") from None
+    scalars = {
+        tag: tuple((step, math.nan if value is None else value) for step, value in points)
+        for tag, points in read.scalars.items()
+    }
+    return Events(scalars, read.graph_nodes, read.histograms)

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 
 from autograder.host import shared_inputs
-from autograder.host.artifacts import Artifact, ArtifactRefusedError, read_artifact
+from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
-from autograder.host.kinds.graph import GraphAnswer, require_equal
+from autograder.host.kinds.graph import GraphAnswer, read_graph, require_equal, times
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
-from autograder.protocol.requests.schedule import Schedule
+from autograder.protocol.requests.answers import Schedule
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8
 MAX_NODES = 600
@@ -68,16 +68,13 @@ class ScheduleAnswer(GraphAnswer):
             operator=model.operator,
         )
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in state.values()])
-        try:
-            return read_artifact(reply, max_nodes=MAX_NODES)
-        except ArtifactRefusedError as error:
-            raise CheckFailedError(f"In the model {model.name}: {error}") from None
+        return read_graph(reply, f"In the model {model.name}: ", max_nodes=MAX_NODES)
 
 
 Run = Callable[[ScheduleAnswer, Draw], None]
 
 
-def schedules(models: Sequence[Scheduled], *, gradients: bool = False, together: bool = False) -> Run:
+def schedules(*models: Scheduled, gradients: bool = False, together: bool = False) -> Run:
     """Return a check that each model is left with the right calls and computes what it did.
 
     Its points are shared equally. With `together` there are points only if all are right, as for a model
@@ -169,7 +166,7 @@ def _require_counts(artifact: Artifact, model: Scheduled) -> None:
         if found != expected:
             why = model.says.get(target, {}).get(found) or model.reason
             raise CheckFailedError(
-                f"In the model {model.name} the result calls {target} {_times(found)}; expected {_times(expected)}."
+                f"In the model {model.name} the result calls {target} {times(found)}; expected {times(expected)}."
                 + (f" {why}" if why else "")
             )
     for target, literals in model.literals.items():
@@ -195,7 +192,3 @@ def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
 
 def _numbers(node: Mapping[str, Any]) -> list[Any]:
     return [value for value in (*node["args"], *node["kwargs"].values()) if type(value) in (bool, int, float)]
-
-
-def _times(count: int) -> str:
-    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

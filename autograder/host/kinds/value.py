@@ -1,8 +1,10 @@
 """Answers that are functions from plain data to plain data."""
 
+from typing import Any
+
 from autograder.host.session import Session
 from autograder.protocol import Json
-from autograder.protocol.requests.value import Ask
+from autograder.protocol.requests.answers import Ask
 
 
 class ValueAnswer:
@@ -21,3 +23,9 @@ class ValueAnswer:
         """Return the function's answer as plain data: None, bool, int, float, str, lists and dicts."""
         reply, _ = self._session.call(Ask(question))
         return reply.body.value
+
+
+def shortened(value: Any, most: int = 160) -> str:
+    """Return a value as Python writes it, cut to `most` characters for a message."""
+    text = repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."

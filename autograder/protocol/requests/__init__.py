@@ -1,4 +1,1 @@
-"""The requests of each kind of answer and their replies, one kind a file; stems as in `worker.kinds` and `host.kinds`.
-
-`loads` holds what a worker is given first, and `rounds` what is asked under the host's clock.
-"""
+"""The requests to a worker and their replies: those that load something, those that it serves, those of the clock."""

@@ -1,15 +1,17 @@
-"""Loads: what a worker holds from now on.
+"""What a worker holds from now on, and what it serves then.
 
-Here is also what is asked of those that lower programs or read event files; the rest stands with its kind.
+An answer serves the requests of `answers`; all else is of the host's making, or checked by it, in a worker that never
+sees a student's code.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autograder.protocol.contract import Done, GraphData, Json, Request, TensorName
+from autograder.protocol.contract import Count, Done, GraphData, Json, Request, TensorName
+from autograder.protocol.requests.answers import Arguments, Called, PackedValue, TensorCall
 
 Load = Request[Done]
-"""Any of the requests of this file."""
+"""Any of the requests of this file whose name begins with Load."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,77 @@ class LoadGraph(Request[Done]):
 
 
 @dataclass(frozen=True)
+class Cost:
+    """The cost of running a graph once."""
+
+    launches: int
+    bytes_read: int
+    bytes_written: int
+
+
+@dataclass(frozen=True)
+class GraphCalled:
+    """The result of running a graph, and its cost where that was asked."""
+
+    called: Called
+    cost: Cost | None
+
+
+@dataclass(frozen=True)
+class CallGraph(Request[GraphCalled]):
+    """Call the graph of a `LoadGraph`.
+
+    With `restored` its own tensors are as they came, whatever earlier calls wrote into them.
+    """
+
+    call: TensorCall
+    restored: bool
+    count: bool
+
+
+@dataclass(frozen=True)
 class LoadArchive(Request[Done]):
     """Keep the TorchScript archive that comes as one tensor, and serve `RunArchive` and `DescribeArchive`."""
+
+
+@dataclass(frozen=True)
+class ArchiveRun:
+    """How many of the tensors each call gave."""
+
+    outputs: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class RunArchive(Request[ArchiveRun]):
+    """Make calls one after the other on one freshly loaded program."""
+
+    calls: tuple[Arguments, ...]
+
+
+@dataclass(frozen=True)
+class ArchiveNode:
+    """A node of an optimised TorchScript graph."""
+
+    kind: str
+    """Such as "aten::add", "prim::If" or "prim::TensorExprGroup"."""
+    blocks: tuple[tuple["ArchiveNode", ...], ...] = ()
+    """The bodies of an If or a Loop."""
+    subgraph: tuple["ArchiveNode", ...] = ()
+    """The nodes of a fusion group or of a differentiable graph."""
+
+
+@dataclass(frozen=True)
+class ArchiveGraph:
+    """The optimised graph."""
+
+    nodes: tuple[ArchiveNode, ...]
+
+
+@dataclass(frozen=True)
+class DescribeArchive(Request[ArchiveGraph]):
+    """Make calls until the executor has fused, and describe the graph that it runs then."""
+
+    calls: tuple[Arguments, ...]
 
 
 @dataclass(frozen=True)
@@ -52,18 +123,6 @@ class LoadLowering(Request[Done]):
 
     graph: GraphData | None = None
     paths: tuple[TensorName, ...] = ()
-
-
-@dataclass(frozen=True)
-class LoadEvents(Request[Done]):
-    """Serve `ReadEvents`."""
-
-
-@dataclass(frozen=True)
-class LoadTrial(Request[Done]):
-    """Run the host's text, which defines programs, and serve `RunTrial`."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -93,6 +152,11 @@ class LowerSteps(Request[LoweredCost]):
 
 
 @dataclass(frozen=True)
+class LoadEvents(Request[Done]):
+    """Serve `ReadEvents`."""
+
+
+@dataclass(frozen=True)
 class EventsRead:
     """The content of event files, as TensorBoard shows it."""
 
@@ -106,3 +170,21 @@ class EventsRead:
 @dataclass(frozen=True)
 class ReadEvents(Request[EventsRead]):
     """Read event files, whose bytes come as one tensor each."""
+
+
+@dataclass(frozen=True)
+class LoadTrial(Request[Done]):
+    """Run the host's text, which defines programs, and serve `RunTrial`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class RunTrial(Request[PackedValue]):
+    """Run one program of the host's on inputs that a student chose, one by one if they are a tuple."""
+
+    program: str
+    seed: int
+    double: bool
+    """Whether floating-point tensors are in double precision."""
+    inputs: PackedValue

@@ -6,10 +6,8 @@ from typing import Any
 
 from torch import fx
 
-from autograder.protocol import Result
-from autograder.protocol.requests.analysis import Analyse
-from autograder.protocol.requests.value import Value
-from autograder.worker.handlers import Handlers, Tensors
+from autograder.protocol import Handlers, Result, Tensors
+from autograder.protocol.requests.answers import Analyse, Value
 from autograder.worker.kinds.value import plain_data
 
 

@@ -12,22 +12,19 @@ from typing import Any
 
 import torch
 
-from autograder.protocol import Done, Result
-from autograder.protocol.requests.archive import (
+from autograder.protocol import Done, Handlers, RawTensor, Result, Tensors
+from autograder.protocol.requests.answers import ScriptFunction, ScriptModule
+from autograder.protocol.requests.loads import (
     ArchiveGraph,
     ArchiveNode,
     ArchiveRun,
     DescribeArchive,
+    LoadArchive,
     RunArchive,
-    ScriptFunction,
-    ScriptModule,
 )
-from autograder.protocol.requests.loads import LoadArchive
-from autograder.worker.failures import AnswerError
-from autograder.worker.handlers import Handlers, Tensors
-from autograder.worker.source import MODULE_NAME
-from autograder.worker.tensor_calls import bytes_as_raw, filled
-from autograder.worker.tensors import to_raw, to_torch
+from autograder.worker.kinds.module import load_state, required_module
+from autograder.worker.source import MODULE_NAME, AnswerError
+from autograder.worker.tensors import filled, to_raw, to_torch
 
 PROFILING_RUNS = 3
 """Runs after which the executor has profiled, specialised and fused."""
@@ -44,19 +41,22 @@ def archive_answer(entry: Callable[..., Any]) -> Handlers:
         return _archive(lambda: _function(request.function))
 
     def module(request: ScriptModule, tensors: Tensors) -> Result[Done]:
-        state = {name: to_torch(tensors[i]) for name, i in request.state.items()}
-        return _archive(lambda: _module(entry, request.build, state))
+        def made() -> Any:
+            module = required_module(entry(*request.build))
+            load_state(module, {name: to_torch(tensors[i]) for name, i in request.state.items()})
+            return module.eval()
+
+        return _archive(made)
 
     return {ScriptFunction: function, ScriptModule: module}
 
 
 def _archive(made: Callable[[], Any]) -> Result[Done]:
     """Return the bytes of a program's archive."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that TorchScript is deprecated is the notebook's subject
+    with warnings.catch_warnings(action="ignore"):  # that TorchScript is deprecated is the notebook's subject
         buffer = io.BytesIO()
         torch.jit.save(_scripted(made()), buffer)
-    return Result(Done(), [bytes_as_raw(buffer.getvalue())])
+    return Result(Done(), [RawTensor.of_bytes(buffer.getvalue())])
 
 
 def _function(name: str) -> Any:
@@ -64,17 +64,6 @@ def _function(name: str) -> Any:
     if not callable(found):
         raise NotScriptableError(f"The answer's cell defines no function `{name}`. Keep that name.")
     return found
-
-
-def _module(entry: Callable[..., Any], build: tuple[Any, ...], state: dict[str, torch.Tensor]) -> Any:
-    module = entry(*build)
-    if not isinstance(module, torch.nn.Module):
-        raise NotScriptableError(f"The answer made a {type(module).__name__}; expected an nn.Module.")
-    try:
-        module.load_state_dict(state)
-    except RuntimeError as error:
-        raise NotScriptableError(f"The module cannot take the weights it should have. {error}") from None
-    return module.eval()
 
 
 def _scripted(program: Any) -> Any:
@@ -94,8 +83,7 @@ def load_archive(_: LoadArchive, tensors: Tensors) -> Handlers:
     def run(request: RunArchive, tensors: Tensors) -> Result[ArchiveRun]:
         inputs = [to_torch(raw) for raw in tensors]
         calls = [filled(call, inputs) for call in request.calls]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             program = torch.jit.load(io.BytesIO(data))
             results = [program(*args, **kwargs) for args, kwargs in calls]
         several = [list(r) if isinstance(r, tuple | list) else [r] for r in results]
@@ -104,8 +92,7 @@ def load_archive(_: LoadArchive, tensors: Tensors) -> Handlers:
 
     def describe(request: DescribeArchive, tensors: Tensors) -> Result[ArchiveGraph]:
         inputs = [to_torch(raw) for raw in tensors]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             program = torch.jit.load(io.BytesIO(data))
             return Result(ArchiveGraph(_optimised(program, [filled(call, inputs) for call in request.calls])))
 

@@ -4,29 +4,46 @@ Whether a capture is whole is decided by the host: a graph that is right for inp
 holds everything that the function does.
 """
 
+import functools
+import linecache
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.graph import CodeGen
+from torch.utils._pytree import tree_leaves
 
-from autograder.protocol import Result
-from autograder.protocol.requests.callable import Called
-from autograder.protocol.requests.captured import AskMember, CallMember, Capture, Collect, CollectedGraphs
-from autograder.protocol.requests.graph import WrittenGraph
-from autograder.protocol.requests.value import Value
-from autograder.worker.failures import AnswerError
-from autograder.worker.handlers import Handlers, Tensors
-from autograder.worker.kinds.collected_graphs import collected
-from autograder.worker.kinds.graph import written
+from autograder.protocol import Handlers, RawTensor, Result, Tensors
+from autograder.protocol.requests.answers import (
+    AskMember,
+    Called,
+    CallFunction,
+    Capture,
+    Collect,
+    CollectedGraph,
+    CollectedGraphs,
+    Value,
+    WrittenGraph,
+)
+from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
-from autograder.worker.plain_graphs import plain
-from autograder.worker.source import NoEntryPointError
-from autograder.worker.tensor_calls import call_on_tensors
-from autograder.worker.tensors import to_torch
+from autograder.worker.source import AnswerError, NoEntryPointError
+from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
 
+EXPECTED = "return (results, graphs): a list with the result of each call, and a list of (graph module, shapes)"
+ATEN = torch.ops.aten
+CHECKS = (
+    "_assert_scalar",
+    "_assert_tensor_metadata",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+    "_assert_async",
+)
+FORM = ("device", "layout", "pin_memory")
 FIXED = re.compile(r"specialized it to be a constant \((\d+)\)")
 
 
@@ -42,18 +59,18 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
         inputs = [to_torch(raw) for raw in tensors]
         function(*[i.clone() for i in inputs])  # what raises does so in its own words
         capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
-        return written(plain(capture_graph(function, inputs, request.dynamic)))
+        return written(_plain(capture_graph(function, inputs, request.dynamic)))
 
     def ask(request: AskMember, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))
 
-    def call(request: CallMember, tensors: Tensors) -> Result[Called]:
-        return call_on_tensors(_member(entry, request.member), request.call, tensors)
+    def call(request: CallFunction, tensors: Tensors) -> Result[Called]:
+        return call_on_tensors(_member(entry, request.function), request.call, tensors)
 
     def collect(request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
-        return collected(_member(entry, request.member), request, tensors)
+        return _collected(_member(entry, request.member), request, tensors)
 
-    return {Capture: capture, AskMember: ask, CallMember: call, Collect: collect}
+    return {Capture: capture, AskMember: ask, CallFunction: call, Collect: collect}
 
 
 def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -120,3 +137,128 @@ def _first(error: Exception) -> str:
     at = next((i for i, line in enumerate(lines) if line.startswith('File "<answer')), None)
     where = f" At `{lines[at + 1]}`." if at is not None and at + 1 < len(lines) else ""
     return f"{lines[0].rstrip('.')}.{where}" if lines else type(error).__name__
+
+
+def _plain(graph_module: fx.GraphModule) -> fx.GraphModule:
+    """Return the same graph of nothing but operators, tensors and plain arguments; its output is a flat tuple.
+
+    Only form changes: devices and layouts of factories, checks of sizes, and `torch.cond`, which becomes both branches
+    and a `where`. The host still finds out whether the graph is right.
+    """
+    graph = graph_module.graph
+    graph.set_codegen(CodeGen())
+    output = next(iter(graph.find_nodes(op="output")))
+    output.args = (tuple(tree_leaves(output.args)),)
+    while branching := graph.find_nodes(op="call_function", target=torch.ops.higher_order.cond):
+        for node in branching:
+            _both_branches(graph_module, node)
+    for node in reversed(graph.find_nodes(op="placeholder")):
+        next(iter(graph.nodes)).prepend(node)  # export puts constants before inputs
+    for node in list(graph.nodes):
+        packet = getattr(node.target, "overloadpacket", None)
+        if getattr(packet, "__name__", "") in CHECKS:
+            graph.erase_node(node)
+        elif node.op == "call_function":
+            _simplify(node)
+    _drop_sizes_nobody_reads(graph)
+    return fx.GraphModule(graph_module, graph)  # export hangs hooks on its own
+
+
+def _simplify(node: fx.Node) -> None:
+    if node.target is ATEN.detach_.default:
+        node.target = ATEN.detach.default  # of a constant: `torch.tensor(0.1)` in a captured function
+    node.kwargs = {k: v for k, v in node.kwargs.items() if k not in FORM and v is not None}
+    if isinstance(node.kwargs.get("memory_format"), torch.memory_format):
+        solid = node.kwargs["memory_format"] is torch.contiguous_format
+        node.kwargs = {k: v for k, v in node.kwargs.items() if k != "memory_format"}
+        if solid:
+            with node.graph.inserting_after(node):
+                new = node.graph.call_function(ATEN.contiguous.default, (node,))
+            node.replace_all_uses_with(new, delete_user_cb=lambda user: user is not new)
+
+
+def _drop_sizes_nobody_reads(graph: fx.Graph) -> None:
+    """Erase what is left of the checks: sizes and what was computed from them, all without effect."""
+    for node in reversed(list(graph.nodes)):
+        of_size = node.target is ATEN.sym_size.int or getattr(node.target, "__module__", "") == "_operator"
+        reads_tensor = any(isinstance(a.meta.get("val"), torch.Tensor) for a in node.all_input_nodes)
+        if (
+            node.op == "call_function"
+            and not node.users
+            and of_size
+            and (not reads_tensor or node.target is ATEN.sym_size.int)
+        ) or (node.op == "get_attr" and not node.users):
+            graph.erase_node(node)
+
+
+def _both_branches(graph_module: fx.GraphModule, node: fx.Node) -> None:
+    """Compute both branches, which may have no effects, and choose each result with `where`."""
+    predicate, yes, no, operands = node.args
+    assert isinstance(yes, fx.Node)
+    assert isinstance(no, fx.Node)
+    graph = graph_module.graph
+    with graph.inserting_before(node):
+        results = [_inlined(graph, graph_module, branch, operands) for branch in (yes, no)]
+        chosen = [graph.call_function(ATEN.where.self, (predicate, a, b)) for a, b in zip(*results, strict=True)]
+    for user in list(node.users):
+        assert user.target is operator.getitem, "torch.cond gives a tuple"
+        user.replace_all_uses_with(chosen[user.args[1]])  # type: ignore[index]  # an int, by the line above
+        graph.erase_node(user)
+    graph.erase_node(node)
+
+
+def _inlined(graph: fx.Graph, graph_module: fx.GraphModule, branch: fx.Node, operands: Any) -> list[Any]:
+    path = str(branch.target)
+    body = graph_module.get_submodule(path)
+    assert isinstance(body, fx.GraphModule)
+    new: dict[fx.Node, Any] = {}
+    given = iter(operands)
+    for node in body.graph.nodes:
+        if node.op == "placeholder":
+            new[node] = next(given)
+        elif node.op == "output":
+            return [new[leaf] for leaf in tree_leaves(node.args)]
+        else:
+            new[node] = graph.node_copy(node, lambda n: new[n])
+            if node.op == "get_attr":
+                new[node].target = f"{path}.{node.target}"
+    raise AssertionError("a graph ends in its output")
+
+
+def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
+    """Call `entry(function, calls)` on a function that the host wrote, and pack what it collected."""
+    leave_guards_untimed()
+    inputs = [to_torch(raw) for raw in tensors]
+    function = _defined(request.program, request.name)
+    calls = [(tuple(args), kwargs) for args, kwargs in (filled(call, inputs) for call in request.calls)]
+    result = entry(function, calls)
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise NotAGraphError(f"The answer returned a {type(result).__name__}; {EXPECTED}.")
+    results, graphs = result
+    if not isinstance(results, list) or not isinstance(graphs, list):
+        raise NotAGraphError(f"The answer returned two things that are no lists; {EXPECTED}.")
+    raws = [to_raw(r, "a result") for r in results]
+    kept = tuple(_kept(item, raws) for item in graphs)
+    return Result(CollectedGraphs(len(results), kept), raws)
+
+
+@functools.cache  # the same program is the same function, also for what Dynamo keeps of it
+def _defined(program: str, name: str) -> Callable[..., Any]:
+    """Return the function, with its text where Dynamo looks for it."""
+    filename = "<program>"
+    linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
+    namespace: dict[str, Callable[..., Any]] = {}
+    exec(compile(program, filename, "exec"), namespace)
+    return namespace[name]
+
+
+def _kept(item: Any, raws: list[RawTensor]) -> CollectedGraph:
+    """Return one graph as data; its tensors are added to `raws`."""
+    from course_lib.graph import to_data
+
+    if not isinstance(item, tuple | list) or len(item) != 2 or not isinstance(item[0], fx.GraphModule):
+        raise NotAGraphError(f"An entry of graphs is no pair that begins with a GraphModule; {EXPECTED}.")
+    graph, kept = to_data(item[0])
+    raws += [to_raw(t, path) for path, t in kept.items()]
+    shapes = tuple(tuple(int(size) for size in shape) for shape in item[1])
+    return CollectedGraph(WrittenGraph(graph, tuple(kept)), shapes)

@@ -3,7 +3,7 @@
 A student's function gives inputs. They cross as plain data with tensors and graphs beside it, and programs that the
 host wrote run on them in a worker that never saw the student's code.
 
-For the JSON of a value see `autograder.protocol.requests.counterexample`.
+For the JSON of a value see `PackedValue`.
 """
 
 import math
@@ -12,12 +12,11 @@ from typing import Any
 
 import torch
 
-from autograder.protocol import Json, RawTensor, Result
-from autograder.protocol.requests.counterexample import FindInputs, PackedGraph, PackedValue, RunTrial
-from autograder.protocol.requests.loads import LoadTrial
+from autograder.protocol import Handlers, Json, RawTensor, Result, Tensors
+from autograder.protocol.requests.answers import FindInputs, PackedGraph, PackedValue
+from autograder.protocol.requests.loads import LoadTrial, RunTrial
 from autograder.worker import source
-from autograder.worker.course_operators import register_for
-from autograder.worker.handlers import Handlers, Tensors
+from autograder.worker.clean_worker import rebuilt
 from autograder.worker.tensors import to_raw, to_torch
 
 MAX_DEPTH = 20
@@ -119,16 +118,10 @@ def _unpacked(value: Json, tensors: list[torch.Tensor], graphs: tuple[PackedGrap
     if tag == "tensor":
         return tensors[content]
     if tag == "graph":
-        return _rebuilt(graphs[content], tensors)
+        packed_graph = graphs[content]
+        return rebuilt(packed_graph.graph, {path: tensors[i] for path, i in packed_graph.tensors.items()})
     if tag == "float":
         return float(content)
     if tag == "tuple":
         return tuple(_unpacked(item, tensors, graphs) for item in content)
     return {key: _unpacked(item, tensors, graphs) for key, item in content.items()}
-
-
-def _rebuilt(packed_graph: PackedGraph, tensors: list[torch.Tensor]) -> torch.fx.GraphModule:
-    register_for(packed_graph.graph)
-    from course_lib.graph import from_data
-
-    return from_data(packed_graph.graph, {path: tensors[number] for path, number in packed_graph.tensors.items()})

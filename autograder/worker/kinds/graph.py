@@ -5,10 +5,9 @@ from typing import Any
 
 import torch
 
-from autograder.protocol import Result
-from autograder.protocol.requests.graph import Transform, WrittenGraph
-from autograder.worker.failures import AnswerError
-from autograder.worker.handlers import Handlers, Tensors
+from autograder.protocol import Handlers, Result, Tensors
+from autograder.protocol.requests.answers import Transform, WrittenGraph
+from autograder.worker.source import AnswerError
 from autograder.worker.tensors import to_raw, to_torch
 
 

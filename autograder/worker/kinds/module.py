@@ -4,20 +4,17 @@ Every call builds the module again, so that a call depends only on what the host
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from autograder.protocol import Result
-from autograder.protocol.requests.callable import Arguments, Called
-from autograder.protocol.requests.module import CallModule, Described, DescribeModule
-from autograder.worker.failures import AnswerError
-from autograder.worker.handlers import Handlers, Tensors
-from autograder.worker.tensor_calls import bytes_as_raw, call_on_tensors, filled
-from autograder.worker.tensors import to_raw, to_torch
+from autograder.protocol import Handlers, RawTensor, Result, Tensors
+from autograder.protocol.requests.answers import Arguments, Called, CallModule, Described, DescribeModule
+from autograder.worker.source import AnswerError
+from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 
 MAX_FILE_BYTES = 32 << 20
 
@@ -39,7 +36,11 @@ def module_answer(entry: Callable[..., Any]) -> Handlers:
         with tempfile.TemporaryDirectory() as folder:
             module = _built(entry, request.build, tensors, folder)
             module.train(request.training)
-        _load(module, {name: to_torch(tensors[i]) for name, i in request.state.items()})
+        state = {name: to_torch(tensors[i]) for name, i in request.state.items()}
+        precisions = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
+        if len(precisions) == 1:
+            module.to(precisions.pop())
+        load_state(module, state)
         named = dict(module.named_parameters(remove_duplicate=False))
         return call_on_tensors(module, request.call, tensors, [named[name] for name in request.by])
 
@@ -48,16 +49,18 @@ def module_answer(entry: Callable[..., Any]) -> Handlers:
 
 def _built(entry: Callable[..., Any], build: Arguments, tensors: Tensors, folder: str) -> nn.Module:
     args, kwargs = filled(build, [to_torch(raw) for raw in tensors], folder)
-    module = entry(*args, **kwargs)
-    if not isinstance(module, nn.Module):
-        raise NotAModuleError(f"The answer made a {type(module).__name__}; expected an nn.Module.")
-    return module
+    return required_module(entry(*args, **kwargs))
 
 
-def _load(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
-    precisions = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
-    if len(precisions) == 1:
-        module.to(precisions.pop())
+def required_module(made: object) -> nn.Module:
+    """Return what an answer made; raises `NotAModuleError` if that is no module."""
+    if not isinstance(made, nn.Module):
+        raise NotAModuleError(f"The answer made a {type(made).__name__}; expected an nn.Module.")
+    return made
+
+
+def load_state(module: nn.Module, state: Mapping[str, torch.Tensor]) -> None:
+    """Load the host's weights; raises `NotAModuleError` if they do not fit."""
     try:
         module.load_state_dict(state)
     except RuntimeError as error:
@@ -73,5 +76,5 @@ def _described(module: nn.Module, folder: Path) -> Result[Described]:
     if sum(path.stat().st_size for path in files) > MAX_FILE_BYTES:
         raise NotAModuleError(f"The answer wrote more than {MAX_FILE_BYTES:,} bytes of files.")
     tensors = [to_raw(state[name], f"`{name}`") for name in (*parameters, *buffers)]
-    tensors += [bytes_as_raw(path.read_bytes()) for path in files]
+    tensors += [RawTensor.of_bytes(path.read_bytes()) for path in files]
     return Result(Described(parameters, buffers, tuple(path.relative_to(folder).as_posix() for path in files)), tensors)

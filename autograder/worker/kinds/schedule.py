@@ -10,12 +10,10 @@ from typing import Any
 
 import torch
 
-from autograder.protocol import Result
-from autograder.protocol.requests.graph import WrittenGraph
-from autograder.protocol.requests.schedule import Schedule
-from autograder.worker.failures import AnswerError
-from autograder.worker.handlers import Handlers, Tensors
+from autograder.protocol import Handlers, Result, Tensors
+from autograder.protocol.requests.answers import Schedule, WrittenGraph
 from autograder.worker.kinds.graph import written
+from autograder.worker.source import AnswerError
 from autograder.worker.tensors import to_torch
 
 

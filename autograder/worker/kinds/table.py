@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autograder.protocol import Handlers, Tensors
 from autograder.protocol.requests.loads import (
     Load,
     LoadAnswer,
@@ -13,8 +14,7 @@ from autograder.protocol.requests.loads import (
     LoadTrial,
 )
 from autograder.worker import source
-from autograder.worker.event_files import load_events
-from autograder.worker.handlers import Handlers, Tensors
+from autograder.worker.clean_worker import load_events, load_graph, load_lowering
 from autograder.worker.kinds.analysis import analysis_answer
 from autograder.worker.kinds.archive import archive_answer, load_archive
 from autograder.worker.kinds.callable import callable_answer
@@ -24,8 +24,6 @@ from autograder.worker.kinds.graph import graph_answer
 from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.value import value_answer
-from autograder.worker.lowering import load_lowering
-from autograder.worker.rebuilt_graph import load_graph
 
 KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "analysis": analysis_answer,

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from autograder.protocol import Json, Result
-from autograder.protocol.requests.value import Ask, Value
-from autograder.worker.failures import AnswerError
-from autograder.worker.handlers import Handlers, Tensors
+from autograder.protocol import Handlers, Json, Result, Tensors
+from autograder.protocol.requests.answers import Ask, Value
+from autograder.worker.source import AnswerError
 
 
 class NotPlainDataError(AnswerError):

@@ -1,11 +1,10 @@
 """Note the machine, since a time has no meaning without it."""
 
-import importlib.metadata
-
 import torch
 
 from benchmarks.gpu.section import Notes, Run, Section
 from course_lib.timing import environment
+from course_lib.timing.environment import version_of
 
 
 def run(around: Run) -> None:
@@ -18,17 +17,10 @@ def run(around: Run) -> None:
         around.note("memory", f"{properties.total_memory / 2**30:.0f} GiB")
     else:
         around.note("device", f"cpu, {environment().processor}")
-    around.note("triton", _version("triton"))
+    around.note("triton", version_of("triton") or "not installed")
     around.note("environment", environment().to_json())
     around.note("problems", list(environment().problems))
     around.note("text", str(environment()))
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def as_markdown(notes: Notes) -> str:

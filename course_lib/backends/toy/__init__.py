@@ -1,16 +1,14 @@
 """A compiler for the toy machine of `course_lib.machine`: from a part of a graph to a program.
 
 Read the files in the order of what happens: `instruction_set.py` (what is taken, and by which instruction), `views.py`
-(views are put where they cost nothing), `kernel_groups.py` (which operators share a launch), `emission.py` with
-`values.py` (instructions are written), `registers.py` (values get registers), and `toy_target.py`, which puts it
-together.
+(views are put where they cost nothing), `kernel_groups.py` (which operators share a launch), `registers.py` (values get
+registers), and `toy_target.py` (instructions are written, and the program runs).
 """
 
-from course_lib.backends.toy.emission import write_program
 from course_lib.backends.toy.instruction_set import SUPPORT, Kind, kind_of
 from course_lib.backends.toy.kernel_groups import Work, group_into_kernels
 from course_lib.backends.toy.registers import allocate
-from course_lib.backends.toy.toy_target import ToyExecutable, ToyTarget
+from course_lib.backends.toy.toy_target import ToyExecutable, ToyTarget, write_program
 
 __all__ = [  # noqa: RUF022  # in plain order, constants among the rest
     "Kind",

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from course_lib.errors import BackendError
-from course_lib.machine import Instruction, Operand, Register
+from course_lib.machine import Instruction, Register
 
 NEVER = 1 << 60
 
@@ -46,7 +46,10 @@ class _Scan:
                 if value not in self._home:
                     self._home[value] = self._take(needed)
                     self._write(Instruction("reload", Register(self._home[value]), slot=self._slots[value]))
-            operands = tuple(self._placed(operand) for operand in instruction.operands)
+            operands = tuple(
+                Register(self._home[operand]) if isinstance(operand, Register) else operand
+                for operand in instruction.operands
+            )
             for value in needed:
                 self._uses[value].pop()
                 if not self._uses[value]:
@@ -60,9 +63,6 @@ class _Scan:
             if instruction.into is not None and instruction.into not in self._uses:
                 self._free.append(self._home.pop(instruction.into))  # no instruction reads it
         return tuple(self._written)
-
-    def _placed(self, operand: Operand) -> Operand:
-        return Register(self._home[operand]) if isinstance(operand, Register) else operand
 
     def _take(self, needed: set[Register]) -> int:
         """Return a free register; if there is none, spill the value that is read last of those not needed now."""

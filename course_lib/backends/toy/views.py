@@ -139,7 +139,7 @@ def _move_of(view: fx.Node) -> "_Split | _Unsqueeze | None":
 
 @dataclass(frozen=True)
 class _Split:
-    """Splits the first dimension into several."""
+    """Split the first dimension into several."""
 
     view: fx.Node
     sizes: Shape
@@ -159,7 +159,7 @@ class _Split:
 
 @dataclass(frozen=True)
 class _Unsqueeze:
-    """Adds a dimension of size 1."""
+    """Add a dimension of size 1."""
 
     view: fx.Node
     dim: int  # counted from the end, where shapes are aligned

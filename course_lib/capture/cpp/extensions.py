@@ -32,8 +32,13 @@ def build(source: Path, target: Path, options: Sequence[str]) -> None:
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")  # so that no process runs an unfinished program
+    include, folder = TORCH / "include", TORCH / "lib"
+    new_strings = int(torch.compiled_with_cxx11_abi())  # g++ and torch must use the same layout of std::string
+    paths = [f"-I{include}", f"-I{include / 'torch' / 'csrc' / 'api' / 'include'}"]
+    common = ["-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={new_strings}", *paths]
+    libraries = [f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltorch", "-ltorch_cpu", "-lc10"]
     answer = subprocess.run(
-        [compiler, *_options(), *options, source, "-o", unfinished, *_libraries()],
+        [compiler, *common, *options, source, "-o", unfinished, *libraries],
         capture_output=True,
         text=True,
         check=False,
@@ -41,18 +46,6 @@ def build(source: Path, target: Path, options: Sequence[str]) -> None:
     if answer.returncode != 0:
         raise CaptureError(f"g++ could not compile {source.name}: {answer.stderr.strip()[:600]}")
     unfinished.replace(target)
-
-
-def _options() -> list[str]:
-    include = TORCH / "include"
-    new_strings = int(torch.compiled_with_cxx11_abi())  # g++ and torch must use the same layout of std::string
-    paths = [f"-I{include}", f"-I{include / 'torch' / 'csrc' / 'api' / 'include'}"]
-    return ["-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={new_strings}", *paths]
-
-
-def _libraries() -> list[str]:
-    folder = TORCH / "lib"
-    return [f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltorch", "-ltorch_cpu", "-lc10"]
 
 
 RUNNER_SOURCE = Path(__file__).parent / "run_saved.cpp"

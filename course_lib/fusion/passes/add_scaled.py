@@ -11,34 +11,10 @@ from torch import fx
 
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
 
 Tensor = torch.Tensor
-
-
-def _scaled_product(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + a * b * value
-
-
-def _product_of_scaled(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + (a * value) * b
-
-
-def _scaled_quotient(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + a / b * value
-
-
-def _quotient_of_scaled(x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
-    return x + (a * value) / b
-
-
-def _product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return x + a * b
-
-
-def _quotient(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return x + a / b
 
 
 class AddScaled(FusionPass):
@@ -46,12 +22,12 @@ class AddScaled(FusionPass):
 
     name = "add_scaled"
     patterns: ClassVar = (
-        _scaled_product,
-        _product_of_scaled,
-        _scaled_quotient,
-        _quotient_of_scaled,
-        _product,
-        _quotient,
+        lambda x, a, b, value: x + a * b * value,
+        lambda x, a, b, value: x + (a * value) * b,
+        lambda x, a, b, value: x + a / b * value,
+        lambda x, a, b, value: x + (a * value) / b,
+        lambda x, a, b: x + a * b,
+        lambda x, a, b: x + a / b,
     )
 
     def guard(self, match: Match) -> Objection | None:
@@ -60,9 +36,9 @@ class AddScaled(FusionPass):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return Objection("argument", f"{match.anchor} scales by {value!r}; only a number can be fused")
         operands = tensor_operands(match, "x", "a", "b")
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
-        shapes = {facts.shape for facts in operands.facts.values()}
+        shapes = {facts.shape for facts in operands.values()}
         if len(shapes) != 1:
             reason = f"{match['x']}, {match['a']} and {match['b']} have the shapes {sorted(shapes)}"
             return Objection("shape", f"{reason}; broadcast, the fused operator may lay out its result differently")

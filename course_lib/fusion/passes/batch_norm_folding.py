@@ -23,7 +23,7 @@ from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.guards import cost_on_fakes, objection_to_traffic
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorOperands, attribute_of, one_dtype, tensor_operands
+from course_lib.fusion.operands import attribute_of, one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import run_node
 
@@ -69,7 +69,7 @@ class BatchNormFolding(FusionPass):
 
     def _objection_to_tensors(self, match: Match) -> Objection | None:
         operands = tensor_operands(match, *(name for name in _TENSORS if match[name] is not None))
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
         norm = _norm(match)
         normed = norm.meta.get("val")

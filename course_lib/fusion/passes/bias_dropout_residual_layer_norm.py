@@ -17,14 +17,7 @@ from course_lib.fusion import inserted_modules
 from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import (
-    TensorOperands,
-    attribute_of,
-    is_bias_of,
-    normalises_last_dimension,
-    one_dtype,
-    tensor_operands,
-)
+from course_lib.fusion.operands import attribute_of, is_bias_of, normalises_last_dimension, one_dtype, tensor_operands
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import new_module
 
@@ -89,7 +82,7 @@ def _objection_to_bias(match: Match) -> Objection | None:
     if not isinstance(match["bias"], (fx.Node, ModuleAttribute)):
         return Objection("bias shape", f"{match['bias']!r} is no tensor, and the fused operator adds a bias")
     operands = tensor_operands(match, "x", "bias", "residual")
-    if not isinstance(operands, TensorOperands):
+    if isinstance(operands, Objection):
         return operands
     if not is_bias_of(operands["bias"], operands["x"]):
         return Objection("bias shape", f"{match['bias']} is no 1-D bias over the last dimension of {match['x']}")

@@ -15,7 +15,7 @@ from torch import fx
 import course_lib.kernels  # noqa: F401  # registers the operator that we fuse onto
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorOperands, is_bias_of, one_dtype, tensor_operands
+from course_lib.fusion.operands import is_bias_of, one_dtype, tensor_operands
 from course_lib.fusion.result import FusionResult
 from course_lib.fusion.rules import Objection
 
@@ -50,7 +50,7 @@ class BiasGelu(FusionPass):
             reason = f"{match.anchor} takes its formula from {match['approximate']!r}, unknown until it runs"
             return Objection("approximate", reason)
         operands = tensor_operands(match, "x", "bias")
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
         if not is_bias_of(operands["bias"], operands["x"]):
             reason = f"{match['bias']} is no 1-D bias over the last dimension of {match['x']}"

@@ -10,7 +10,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from torch import fx
-from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.effects import is_repeatable, switches_regime
 from course_lib.fusion.fusion_pass import GraphPass
@@ -27,7 +26,7 @@ class CommonSubexpressions(GraphPass):
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Let each repeated node's users use the first one; count the nodes that went."""
-        returned = [leaf for leaf in tree_leaves(gm.graph.output_node().args) if isinstance(leaf, fx.Node)]
+        returned = gm.graph.output_node().all_input_nodes
         fixed = _Fixed(mutating_nodes(gm.graph), [node for node in gm.graph.nodes if switches_regime(node)], returned)
         first: dict[Hashable, fx.Node] = {}
         rejected: list[Rejected] = []

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.effects import is_repeatable
 from course_lib.fusion.fusion_pass import GraphPass
@@ -62,8 +61,7 @@ def _objection(node: fx.Node, writers: Writers) -> Objection | None:
     changing = mutations_of((node,), after=node, among=writers)
     if changing:
         return Objection("mutation", f"{changing[0]} changes {node} in place, so each run needs a new one")
-    outputs = [leaf for leaf in tree_leaves(node.graph.output_node().args) if isinstance(leaf, fx.Node)]
-    if any(may_share_memory(node, output) for output in outputs):
+    if any(may_share_memory(node, output) for output in node.graph.output_node().all_input_nodes):
         return Objection("is an output", f"the graph returns {node}, and each run must give a new tensor")
     return None
 

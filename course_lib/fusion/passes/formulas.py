@@ -1,7 +1,7 @@
 """Put one operator in the place of a formula that is written out by hand: GELU, SiLU, softmax, LayerNorm.
 
 `x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))` becomes `F.gelu(x)`, whatever the order and the spelling: a pattern is
-compared as a polynomial, see `algebra/polynomial.py`. This pass runs before the fusions, which look for the operators.
+compared as a polynomial, see `polynomial.py`. This pass runs before the fusions, which look for the operators.
 
 The operator is the same real function, and the program is left alone where its numbers are off, or where it overflows
 and the operator does not. What an infinite input gives is up to the operator: GELU of infinity is NaN on some CPUs.
@@ -17,14 +17,14 @@ import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.fusion.algebra import FormulaPattern
-from course_lib.fusion.algebra.atoms import atoms_of
+from course_lib.fusion.formula_pattern import FormulaPattern
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorFacts, TensorOperands, one_dtype, tensor_facts, tensor_operands
-from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rules import Objection, closeness
+from course_lib.fusion.operands import TensorFacts, one_dtype, tensor_facts, tensor_operands
+from course_lib.fusion.polynomial import atoms_of
+from course_lib.fusion.result import Rejected, closest_refusal
+from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import mutating_nodes
 from course_lib.fusion.surgery import erase, put_in_place_of
 
@@ -32,22 +32,6 @@ Tensor = torch.Tensor
 Dims = tuple[int, ...]
 Replacement = Callable[..., Tensor]
 _SLOPE = math.sqrt(2 / math.pi)
-
-
-def _gelu(x: Tensor) -> Tensor:
-    return x * 0.5 * (1 + torch.erf(x * math.sqrt(0.5)))
-
-
-def _gelu_by_distribution(x: Tensor) -> Tensor:
-    return x * torch.special.ndtr(x)
-
-
-def _gelu_tanh(x: Tensor) -> Tensor:  # Hendrycks and Gimpel, arXiv:1606.08415
-    return x * 0.5 * (1 + torch.tanh(_SLOPE * (x + 0.044715 * x**3)))
-
-
-def _silu(x: Tensor) -> Tensor:
-    return x * torch.sigmoid(x)
 
 
 def _exponentials(x: Tensor, dims: Dims) -> Tensor:
@@ -193,9 +177,18 @@ class Formula:
 
 
 FORMULAS = (
-    Formula("GELU", (_gelu, _gelu_by_distribution), lambda match: lambda x: F.gelu(x)),
-    Formula("GELU by tanh", (_gelu_tanh,), lambda match: lambda x: F.gelu(x, approximate="tanh"), _float16_objection),
-    Formula("SiLU", (_silu,), lambda match: lambda x: F.silu(x)),
+    Formula(
+        "GELU",
+        (lambda x: x * 0.5 * (1 + torch.erf(x * math.sqrt(0.5))), lambda x: x * torch.special.ndtr(x)),
+        lambda match: lambda x: F.gelu(x),
+    ),
+    Formula(
+        "GELU by tanh",  # Hendrycks and Gimpel, arXiv:1606.08415
+        (lambda x: x * 0.5 * (1 + torch.tanh(_SLOPE * (x + 0.044715 * x**3))),),
+        lambda match: lambda x: F.gelu(x, approximate="tanh"),
+        _float16_objection,
+    ),
+    Formula("SiLU", (lambda x: x * torch.sigmoid(x),), lambda match: lambda x: F.silu(x)),
     Formula("softmax", (_softmax, _exponentials), _to_softmax, _softmax_objection),
     Formula("LayerNorm", _LAYER_NORMS, _to_layer_norm, _layer_norm_objection),
 )
@@ -223,15 +216,8 @@ class Formulas(GraphPass):
                     break
                 refusals.append((objection, match))
             else:
-                rejected += self._refusal(refusals)
+                rejected += closest_refusal(self.name, refusals)
         return replaced, rejected
-
-    def _refusal(self, refusals: list[tuple[Objection, Match]]) -> list[Rejected]:
-        if not refusals:
-            return []
-        objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
-        names = tuple(node.name for node in match.nodes)
-        return [refusal(self.name, names, objection, match.anchor)]
 
 
 @functools.cache
@@ -270,7 +256,7 @@ def _objection_to_autocast(result: fx.Node) -> Objection | None:
 def _objection_to_result(formula: Formula, match: Match) -> Objection | None:
     """Object unless the operator takes these operands, and gives a tensor of the same shape, type and strides."""
     operands = tensor_operands(match, *(name for name, value in match.operands.items() if isinstance(value, fx.Node)))
-    if not isinstance(operands, TensorOperands):
+    if isinstance(operands, Objection):
         return operands
     objection = one_dtype(operands)
     if objection is not None:

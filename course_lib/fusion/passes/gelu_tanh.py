@@ -3,15 +3,10 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-import torch
 import torch.nn.functional as F
 
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-
-
-def _pattern(x: torch.Tensor) -> torch.Tensor:
-    return F.gelu(x)
 
 
 class GeluTanh(FusionPass):
@@ -20,12 +15,8 @@ class GeluTanh(FusionPass):
     name = "gelu_tanh"
     level = "lossy"
     by_default = False
-    patterns: ClassVar = (_pattern,)
+    patterns: ClassVar = (lambda x: F.gelu(x),)
 
     def replacement(self, match: Match) -> Callable[..., object]:
         """Return GELU with its tanh approximation."""
-        return _replacement
-
-
-def _replacement(x: torch.Tensor) -> torch.Tensor:
-    return F.gelu(x, approximate="tanh")
+        return lambda x: F.gelu(x, approximate="tanh")

@@ -3,15 +3,10 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-import torch
 import torch.nn.functional as F
 
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-
-
-def _pattern(x: torch.Tensor, approximate: str) -> torch.Tensor:
-    return F.gelu(x, approximate=approximate)
 
 
 class GeluToRelu(FusionPass):
@@ -20,12 +15,8 @@ class GeluToRelu(FusionPass):
     name = "gelu_to_relu"
     level = "lossy"
     by_default = False
-    patterns: ClassVar = (_pattern,)
+    patterns: ClassVar = (lambda x, approximate: F.gelu(x, approximate=approximate),)
 
     def replacement(self, match: Match) -> Callable[..., object]:
         """Return ReLU, whatever the formula of GELU was."""
-        return _replacement
-
-
-def _replacement(x: torch.Tensor, approximate: str) -> torch.Tensor:
-    return F.relu(x)
+        return lambda x, approximate: F.relu(x)

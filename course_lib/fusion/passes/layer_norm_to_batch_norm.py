@@ -26,14 +26,10 @@ from torch._subclasses.fake_tensor import FakeTensor
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import TensorOperands, one_dtype, tensor_operands
+from course_lib.fusion.operands import one_dtype, tensor_operands
 from course_lib.fusion.result import Rejected
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import finish
-
-_PATTERNS: tuple[Any, ...] = (
-    lambda x, normalized_shape, weight, bias, eps: F.layer_norm(x, normalized_shape, weight, bias, eps),
-)
 
 
 class LayerNormToBatchNorm(FusionPass):
@@ -53,7 +49,9 @@ class LayerNormToBatchNorm(FusionPass):
     name = "layer_norm_to_batch_norm"
     level = "lossy"
     by_default = False
-    patterns: ClassVar = _PATTERNS
+    patterns: ClassVar = (
+        lambda x, normalized_shape, weight, bias, eps: F.layer_norm(x, normalized_shape, weight, bias, eps),
+    )
 
     def __init__(self, *, calibration: Sequence[Sequence[object]] = ()) -> None:
         super().__init__()
@@ -79,7 +77,7 @@ class LayerNormToBatchNorm(FusionPass):
         if others:
             return Objection("shared", f"{others[0]} uses {anchor.target} too, and each call needs its own statistics")
         operands = tensor_operands(match, *(name for name in ("x", "weight", "bias") if match[name] is not None))
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
         if not isinstance(anchor.meta.get("val"), FakeTensor):
             return Objection("shape unknown", f"the shape of {anchor} is not known; give example inputs")
@@ -169,7 +167,7 @@ class _Reached(Exception):  # noqa: N818  # no error: it ends the run before the
 
 
 class _Until(fx.Interpreter):
-    """Runs a graph up to the call of a module, and raises what reaches it."""
+    """Run a graph up to the call of a module, and raise what reaches it."""
 
     def __init__(self, gm: fx.GraphModule, path: str) -> None:
         super().__init__(gm)

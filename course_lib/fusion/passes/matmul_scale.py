@@ -19,19 +19,14 @@ from course_lib.fusion.rules import Objection
 Tensor = torch.Tensor
 
 
-def _divided(a: Tensor, b: Tensor, number: float) -> Tensor:
-    return torch.matmul(a, b) / number
-
-
-def _multiplied(a: Tensor, b: Tensor, number: float) -> Tensor:
-    return torch.matmul(a, b) * number
-
-
 class MatmulScale(FusionPass):
     """Move a scale from a matrix product to its smaller factor."""
 
     name = "matmul_scale"
-    patterns: ClassVar = (_divided, _multiplied)
+    patterns: ClassVar = (
+        lambda a, b, number: torch.matmul(a, b) / number,
+        lambda a, b, number: torch.matmul(a, b) * number,
+    )
 
     def guard(self, match: Match) -> Objection | None:
         """Refuse a scale that is zero or no finite number, and factors that are not smaller than the product."""
@@ -41,7 +36,7 @@ class MatmulScale(FusionPass):
         if not math.isfinite(number) or number == 0 or not 1e-4 <= abs(number) <= 1e4:
             return Objection("argument", f"{match.anchor} scales by {number!r}: a factor could overflow or vanish")
         operands = tensor_operands(match, "a", "b")
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
         product = match.anchor.meta.get("val")
         if not isinstance(product, torch.Tensor):
@@ -56,7 +51,7 @@ class MatmulScale(FusionPass):
     def replacement(self, match: Match) -> Callable[..., object]:
         """Return the product of a scaled factor, the smaller one, and the other."""
         operands = tensor_operands(match, "a", "b")
-        assert isinstance(operands, TensorOperands), "the guard has seen the shapes"
+        assert not isinstance(operands, Objection), "the guard has seen the shapes"
         first = _size(operands, "a") <= _size(operands, "b")
         divides = match.calls[0].operator.name == "div"
 

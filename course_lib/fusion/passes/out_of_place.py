@@ -25,7 +25,7 @@ from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import saves
 from course_lib.fusion.surgery import erase, new_module
 from course_lib.graph.hooks import has_hooks
-from course_lib.graph.regions import storage_of
+from course_lib.graph.memory import storage_of
 
 # Calls that give their input itself, or a new tensor, depending on layout, type or mode.
 _MAY_GIVE_THEIR_INPUT = frozenset(

@@ -21,7 +21,6 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.calls import Call, ModuleAttribute, read_call
 from course_lib.fusion.fusion_pass import GraphPass
@@ -149,17 +148,13 @@ def _projection(call: Call, writers: Writers) -> _Projection | Objection:
     computed = next((value for value in held if not _is_held(value)), None)
     if computed is not None:
         return Objection("argument", f"{node} works with {computed!r}, which is no parameter of the program")
-    return (
-        _objection_to_result(node, writers)
-        or _objection_to_tensors(match, [_tensor(match, value) for value in (match["input"], *held)])
-        or _described(match, [_tensor(match, value) for value in held])
-    )
-
-
-def _described(match: Match, tensors: Sequence[Tensor | None]) -> _Projection:
-    known = [tensor for tensor in tensors if tensor is not None]  # all are, after _objection_to_tensors
+    tensors = [_tensor(match, value) for value in (match["input"], *held)]
+    objection = _objection_to_result(node, writers) or _objection_to_tensors(match, tensors)
+    if objection is not None:
+        return objection
+    known = [tensor for tensor in tensors[1:] if tensor is not None]  # all are: none was objected to
     kind = _Kind(len(known) > 1, tuple(tensor.requires_grad for tensor in known))
-    return _Projection(match.calls[0], kind, known[0].shape[0])
+    return _Projection(call, kind, known[0].shape[0])
 
 
 def _is_held(value: object) -> bool:
@@ -185,7 +180,7 @@ def _objection_to_result(node: fx.Node, writers: Writers) -> Objection | None:
         return Objection(
             "mutation", f"{changing[0]} may change {node} in place, which would be a part of a larger tensor"
         )
-    returned = [leaf for leaf in tree_leaves(node.graph.output_node().args) if isinstance(leaf, fx.Node)]
+    returned = node.graph.output_node().all_input_nodes
     if any(may_share_memory(node, output) for output in returned if isinstance(output.meta.get("val"), Tensor)):
         return Objection("is an output", f"the graph returns {node}, which would be a part of a larger tensor")
     return None

@@ -12,18 +12,16 @@ from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import normalises_last_dimension
 from course_lib.fusion.rules import Objection
 
-_PATTERNS: tuple[Any, ...] = (
-    lambda x, residual, normalized_shape, weight, layer_norm_bias, eps: F.layer_norm(
-        x + residual, normalized_shape, weight, layer_norm_bias, eps
-    ),
-)
-
 
 class ResidualLayerNorm(FusionPass):
     """Fuse a residual sum and LayerNorm into one call, which writes and reads N elements less."""
 
     name = "residual_layer_norm"
-    patterns: ClassVar = _PATTERNS
+    patterns: ClassVar = (
+        lambda x, residual, normalized_shape, weight, layer_norm_bias, eps: F.layer_norm(
+            x + residual, normalized_shape, weight, layer_norm_bias, eps
+        ),
+    )
 
     def guard(self, match: Match) -> Objection | None:
         """Refuse operands of several shapes or dtypes, and a normalisation of more than the last dimension."""

@@ -74,9 +74,9 @@ class Sdpa(FusionPass):
     def guard(self, match: Match) -> Objection | None:
         """Refuse q, k and v of several dtypes or without four dimensions, and an unproven scale, dropout or mask."""
         operands = tensor_operands(match, "q", "k", "v")
-        if not isinstance(operands, TensorOperands):
+        if isinstance(operands, Objection):
             return operands
-        if any(len(facts.shape) != 4 or 0 in facts.shape for facts in operands.facts.values()):
+        if any(len(facts.shape) != 4 or 0 in facts.shape for facts in operands.values()):
             return Objection("shape", "query, key and value must have four dimensions, none of them empty")
         if operands["q"].shape[:2] != operands["k"].shape[:2] or operands["k"].shape[:2] != operands["v"].shape[:2]:
             return Objection("shape", "query, key and value do not have the same batch and heads")
@@ -101,7 +101,7 @@ class Sdpa(FusionPass):
         if "mask" not in match.operands:
             return None
         mask = tensor_operands(match, "mask")
-        if not isinstance(mask, TensorOperands):
+        if isinstance(mask, Objection):
             return mask
         if not self._takes_masks:
             reason = f"{match['mask']} may mask all of a row, which gives NaN now and 0 fused"

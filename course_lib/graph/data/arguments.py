@@ -1,23 +1,83 @@
-"""The arguments of nodes as JSON values, and back.
+"""Write the names, paths and arguments of nodes as JSON values, and read and check them.
 
 None, booleans, finite numbers, strings and lists stand for themselves. Everything else is an object with one key
 that says what it is: {"node": name}, {"tuple": [...]}, {"dict": {...}}, {"slice": [start, stop, step]}, {"dtype":
 "float32"}, {"float": "nan"}, {"ellipsis": true}.
+
+Names matter for safety: torch.fx turns a graph into Python source and runs that, and names stand in it as they are.
 """
 
+import builtins
+import functools
+import keyword
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
+from typing import NoReturn
 
 import torch
 
-from course_lib.graph.data.names import refuse, shown
+from course_lib.errors import GraphError
 from course_lib.graph.data.targets import DTYPES
+
+MAX_NAME = 200  # characters
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def refuse(where: str, problem: str) -> NoReturn:
+    """Raise `GraphError` with a sentence that begins with the place: a node, a module, a tensor."""
+    raise GraphError(f"{where}: {problem}.")
+
+
+def shown(value: object) -> str:
+    """Return a short description of any value, however large or strange it is."""
+    if type(value) is str:
+        return repr(value[:60]) if len(value) <= 60 else repr(value[:60]) + "…"
+    return f"a {type(value).__name__}"
+
+
+def reason(error: Exception) -> str:
+    """Return the type and the message of an error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def check_name(name: object, where: str) -> str:
+    """Return `name` if it is a plain Python name: ASCII, no keyword, no dunder, not `self`."""
+    if type(name) is not str or len(name) > MAX_NAME or not _IDENTIFIER.fullmatch(name):
+        refuse(where, f"{shown(name)} is no name; a name is made of letters, digits and underscores")
+    if keyword.iskeyword(name) or name.startswith("__") or name.endswith("__") or name == "self":
+        refuse(
+            where,
+            f"the name {shown(name)} is reserved; choose one that is neither a keyword nor a dunder",
+        )
+    return name
+
+
+def check_path(path: object, where: str) -> str:
+    """Return `path` if it is a dotted path of plain names and numbers that hides nothing a module has."""
+    if type(path) is not str or not path or len(path) > MAX_NAME:
+        refuse(where, f"{shown(path)} is no path; a path is names joined by dots, such as 'layer.0.weight'")
+    for part in path.split("."):
+        if part.isascii() and part.isdecimal():
+            continue
+        check_name(part, where)
+        if part in _module_attributes():
+            refuse(where, f"the path {shown(path)} uses {part!r}, which every module already has; rename it")
+    return path
+
+
+@functools.cache
+def _module_attributes() -> frozenset[str]:
+    module = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
+    return frozenset({*dir(module), *vars(module), *dir(builtins.object)})
+
 
 MAX_DEPTH = 20
 MAX_VALUES = 200_000  # in all arguments of a graph together
 MAX_TEXT = 10_000  # characters
 MAX_WHOLE = 2**63  # integers are below this, as in a tensor
 ALLOWED = "None, bool, int, float, str, tuple, list, dict, slice, Ellipsis, dtype and the results of earlier nodes"
+_TAGS = ("node", "tuple", "dict", "slice", "dtype", "float", "ellipsis")
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
@@ -67,54 +127,35 @@ class ValueReader:
         return _plain(value, where)
 
     def _read_tagged(self, value: dict[object, object], where: str, depth: int) -> object:
-        readers: dict[object, Callable[[object, str, int], object]] = {
-            "node": self._node,
-            "tuple": self._tuple,
-            "dict": self._dict,
-            "slice": self._slice,
-            "dtype": self._dtype,
-            "float": self._float,
-            "ellipsis": self._ellipsis,
-        }
-        if len(value) != 1 or next(iter(value)) not in readers:
-            refuse(where, f"an argument is an object whose one key is none of {', '.join(map(str, readers))}")
+        if len(value) != 1 or next(iter(value)) not in _TAGS:
+            refuse(where, f"an argument is an object whose one key is none of {', '.join(_TAGS)}")
         ((tag, content),) = value.items()
-        return readers[tag](content, where, depth)
-
-    def _node(self, content: object, where: str, depth: int) -> torch.fx.Node:
-        if type(content) is not str or content not in self._nodes:
-            refuse(where, f"it uses {shown(content)}, and no earlier node has that name")
-        return self._nodes[content]
-
-    def _tuple(self, content: object, where: str, depth: int) -> tuple[object, ...]:
+        if tag == "node":
+            if type(content) is not str or content not in self._nodes:
+                refuse(where, f"it uses {shown(content)}, and no earlier node has that name")
+            return self._nodes[content]
+        if tag == "dtype":
+            if type(content) is not str or content not in DTYPES:
+                refuse(where, f"{shown(content)} is no dtype; allowed are {', '.join(DTYPES)}")
+            return DTYPES[content]
+        if tag == "float":
+            if type(content) is not str or content not in _SPECIAL_FLOATS:
+                refuse(where, f"{shown(content)} is no special float; allowed are {', '.join(_SPECIAL_FLOATS)}")
+            return _SPECIAL_FLOATS[content]
+        if tag == "ellipsis":
+            if content is not True:
+                refuse(where, 'Ellipsis is written as {"ellipsis": true}')
+            return Ellipsis
+        if tag == "dict":
+            if type(content) is not dict:
+                refuse(where, f"a dict is written as an object, and this one is {shown(content)}")
+            return {_key(key, where): self.read(part, where, depth + 1) for key, part in content.items()}
+        if tag == "slice" and (type(content) is not list or len(content) != 3):
+            refuse(where, "a slice is written as a list of start, stop and step")
         if type(content) is not list:
             refuse(where, f"a tuple is written as a list, and this one is {shown(content)}")
-        return tuple(self.read(part, where, depth + 1) for part in content)
-
-    def _dict(self, content: object, where: str, depth: int) -> dict[str, object]:
-        if type(content) is not dict:
-            refuse(where, f"a dict is written as an object, and this one is {shown(content)}")
-        return {_key(key, where): self.read(part, where, depth + 1) for key, part in content.items()}
-
-    def _slice(self, content: object, where: str, depth: int) -> slice:
-        if type(content) is not list or len(content) != 3:
-            refuse(where, "a slice is written as a list of start, stop and step")
-        return slice(*(self.read(part, where, depth + 1) for part in content))
-
-    def _dtype(self, content: object, where: str, depth: int) -> torch.dtype:
-        if type(content) is not str or content not in DTYPES:
-            refuse(where, f"{shown(content)} is no dtype; allowed are {', '.join(DTYPES)}")
-        return DTYPES[content]
-
-    def _float(self, content: object, where: str, depth: int) -> float:
-        if type(content) is not str or content not in _SPECIAL_FLOATS:
-            refuse(where, f"{shown(content)} is no special float; allowed are {', '.join(_SPECIAL_FLOATS)}")
-        return _SPECIAL_FLOATS[content]
-
-    def _ellipsis(self, content: object, where: str, depth: int) -> object:
-        if content is not True:
-            refuse(where, 'Ellipsis is written as {"ellipsis": true}')
-        return Ellipsis
+        parts = tuple(self.read(part, where, depth + 1) for part in content)
+        return slice(*parts) if tag == "slice" else parts
 
 
 def _plain(value: object, where: str) -> object:

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import torch
 
 from course_lib.errors import GraphError
-from course_lib.graph.data.arguments import ValueReader
+from course_lib.graph.data.arguments import ValueReader, check_name, check_path, reason, refuse, shown
 from course_lib.graph.data.modules import Owner, read_tensors
-from course_lib.graph.data.names import check_name, check_path, reason, refuse, shown
 from course_lib.graph.data.targets import ATTRIBUTES, COURSE_OPERATORS, INPLACE_OPERATORS, METHODS, OPERATORS, functions
 
 MAX_NODES = 10_000
@@ -53,18 +52,15 @@ class NodeReader:
             refuse(where, f"its op is {shown(op)}; allowed are {', '.join(OPS)}")
         if (op == "output") != is_last:
             refuse(where, "a graph has one output, and it is the last node")
-        args, kwargs = self._arguments(data, where)
+        if type(data["args"]) is not list or type(data["kwargs"]) is not dict:
+            refuse(where, "its args are not a list, or its kwargs are not an object")
+        args = tuple(self._values.read(arg, where) for arg in data["args"])
+        kwargs = {check_name(key, where): self._values.read(arg, where) for key, arg in data["kwargs"].items()}
         target = self._target(op, data["target"], args, kwargs, where)
         node = self.graph.create_node(op, target, args, kwargs, name=name)  # type: ignore[arg-type]
         if node.name != name:  # torch.fx renames what would hide a builtin
             refuse(where, f"its name hides a name that Python or torch.fx uses; {node.name!r} would be free")
         self._nodes[name] = node
-
-    def _arguments(self, data: dict[str, object], where: str) -> tuple[tuple[object, ...], dict[str, object]]:
-        if type(data["args"]) is not list or type(data["kwargs"]) is not dict:
-            refuse(where, "its args are not a list, or its kwargs are not an object")
-        args = tuple(self._values.read(arg, where) for arg in data["args"])
-        return args, {check_name(key, where): self._values.read(arg, where) for key, arg in data["kwargs"].items()}
 
     def _target(
         self, op: str, target: object, args: tuple[object, ...], kwargs: dict[str, object], where: str
@@ -86,7 +82,11 @@ class NodeReader:
             refuse(where, f"a node of op {op!r} does not take these arguments")
         if op == "get_attr":
             return self._owned(target, self._tensors, "tensor", where)
-        return self._placeholder(target, args, where) if op == "placeholder" else self._output(target, where)
+        if op == "placeholder":
+            return self._placeholder(target, args, where)
+        if target != "output":
+            refuse(where, "the target of the output is 'output'")
+        return target
 
     def _function(self, name: object, args: tuple[object, ...], kwargs: dict[str, object], where: str) -> object:
         if type(name) is not str or name not in self._functions:
@@ -104,14 +104,11 @@ class NodeReader:
             if short in INPLACE_OPERATORS and not isinstance(args[0], torch.fx.Node):
                 refuse(where, f"operator.{short} changes its first argument, which must be a node")
         if short == "getattr":
-            self._check_getattr(args, kwargs, where)
+            if kwargs or len(args) != 2 or not isinstance(args[0], torch.fx.Node) or type(args[1]) is not str:
+                refuse(where, "getattr takes a node and the name of an attribute")
+            if args[1] not in ATTRIBUTES:
+                refuse(where, f"getattr may read {', '.join(sorted(ATTRIBUTES))}, and not {shown(args[1])}")
         return self._functions[name]
-
-    def _check_getattr(self, args: tuple[object, ...], kwargs: dict[str, object], where: str) -> None:
-        if kwargs or len(args) != 2 or not isinstance(args[0], torch.fx.Node) or type(args[1]) is not str:
-            refuse(where, "getattr takes a node and the name of an attribute")
-        if args[1] not in ATTRIBUTES:
-            refuse(where, f"getattr may read {', '.join(sorted(ATTRIBUTES))}, and not {shown(args[1])}")
 
     def _owned(self, path: object, owned: Mapping[str, object], what: str, where: str) -> str:
         if type(path) is not str or path not in owned:
@@ -129,11 +126,6 @@ class NodeReader:
             refuse(where, "an input takes at most one default, which is None, a bool, a number or a text")
         self._parameters.add(name)
         return name
-
-    def _output(self, target: object, where: str) -> str:
-        if target != "output":
-            refuse(where, "the target of the output is 'output'")
-        return "output"
 
 
 def from_data(data: Mapping[str, object], tensors: Mapping[str, torch.Tensor]) -> torch.fx.GraphModule:

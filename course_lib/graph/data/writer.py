@@ -3,9 +3,8 @@
 import torch
 from torch.fx.graph import CodeGen
 
-from course_lib.graph.data.arguments import write_value
+from course_lib.graph.data.arguments import check_name, check_path, refuse, shown, write_value
 from course_lib.graph.data.modules import tensors_of, write_module
-from course_lib.graph.data.names import check_name, check_path, refuse, shown
 from course_lib.graph.data.targets import METHODS, function_names
 from course_lib.graph.hooks import has_hooks
 

@@ -10,7 +10,7 @@ from course_lib.models.gallery.entry import GalleryEntry
 
 
 class DecidesByValue(nn.Module):
-    """Takes one of two paths by the sign of a sum."""
+    """Take one of two paths by the sign of a sum."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x doubled if its sum is positive, else its negative."""
@@ -20,7 +20,7 @@ class DecidesByValue(nn.Module):
 
 
 class RepeatsUntilSmall(nn.Module):
-    """Halves a tensor until it is small, so that the number of steps depends on the values."""
+    """Halve a tensor until it is small, so that the number of steps depends on the values."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x halved until no element is above 1."""
@@ -30,7 +30,7 @@ class RepeatsUntilSmall(nn.Module):
 
 
 class LoopsOverLength(nn.Module):
-    """Goes through a sequence step by step, as a recurrent network does."""
+    """Go through a sequence step by step, as a recurrent network does."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the last state, of shape (features,), of x with shape (steps, features)."""
@@ -41,7 +41,7 @@ class LoopsOverLength(nn.Module):
 
 
 class DecidesByDtype(nn.Module):
-    """Scales half precision inputs differently."""
+    """Scale half precision inputs differently."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x doubled in float32, unchanged in any other dtype."""
@@ -51,7 +51,7 @@ class DecidesByDtype(nn.Module):
 
 
 class ChecksItsInput(nn.Module):
-    """Refuses inputs that it is not written for."""
+    """Refuse inputs that it is not written for."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the square root of x; raise ValueError if an element is negative."""
@@ -61,7 +61,7 @@ class ChecksItsInput(nn.Module):
 
 
 class TakesAnOptional(nn.Module):
-    """Has an input that may be None."""
+    """Take an input that may be None."""
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """Return x, times the mask if there is one."""
@@ -129,7 +129,7 @@ CONTROL = (
 
 
 class ReadsAnItem(nn.Module):
-    """Turns a result into a Python number and goes on with it."""
+    """Turn a result into a Python number and go on with it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x divided by its largest element."""
@@ -137,7 +137,7 @@ class ReadsAnItem(nn.Module):
 
 
 class ComputesWithShapes(nn.Module):
-    """Computes a size with Python's own arithmetic."""
+    """Compute a size with Python's own arithmetic."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the first half of the rows, rounded up."""
@@ -145,7 +145,7 @@ class ComputesWithShapes(nn.Module):
 
 
 class GoesThroughNumpy(nn.Module):
-    """Leaves PyTorch for one operation."""
+    """Leave PyTorch for one operation."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x plus its cumulative sum, which NumPy computes."""
@@ -153,7 +153,7 @@ class GoesThroughNumpy(nn.Module):
 
 
 class DrawsWithPython(nn.Module):
-    """Takes a random number from Python, not from PyTorch."""
+    """Take a random number from Python, not from PyTorch."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x times a random number between 0 and 1."""
@@ -161,7 +161,7 @@ class DrawsWithPython(nn.Module):
 
 
 class CountsOnLength(nn.Module):
-    """Divides by the length of a tensor as `len` returns it."""
+    """Divide by the length of a tensor as `len` returns it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the mean over the first dimension."""
@@ -169,7 +169,7 @@ class CountsOnLength(nn.Module):
 
 
 class ChoosesBySize(nn.Module):
-    """Has a shorter way for a single row."""
+    """Take a shorter way for a single row."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the mean of the rows, or the row itself if there is only one."""

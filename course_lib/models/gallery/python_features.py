@@ -11,7 +11,7 @@ from course_lib.models.gallery.entry import GalleryEntry
 
 
 class TakesADict(nn.Module):
-    """Loops over the entries of a dict."""
+    """Loop over the entries of a dict."""
 
     def forward(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         """Return the sum of all tensors in the batch."""
@@ -22,7 +22,7 @@ class TakesADict(nn.Module):
 
 
 class ReturnsADict(nn.Module):
-    """Names its results."""
+    """Name its results."""
 
     def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
         """Return x under "hidden", and its sum under "loss"."""
@@ -38,7 +38,7 @@ class Prediction:
 
 
 class ReturnsAnObject(nn.Module):
-    """Returns its results in an object."""
+    """Return its results in an object."""
 
     def forward(self, x: torch.Tensor) -> Prediction:
         """Return mean and spread of x."""
@@ -46,7 +46,7 @@ class ReturnsAnObject(nn.Module):
 
 
 class UsesAnUnsupportedBuiltin(nn.Module):
-    """Folds a list with a function from the standard library."""
+    """Fold a list with a function from the standard library."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x times x plus 1 times x plus 2."""
@@ -55,7 +55,7 @@ class UsesAnUnsupportedBuiltin(nn.Module):
 
 
 class CatchesAnError(nn.Module):
-    """Tries one way, and takes another if that fails."""
+    """Try one way, and take another if that fails."""
 
     def __init__(self) -> None:
         super().__init__()

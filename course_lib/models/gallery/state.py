@@ -7,7 +7,7 @@ from course_lib.models.gallery.entry import GalleryEntry
 
 
 class AsksForTraining(nn.Module):
-    """Computes something else in training mode, as dropout does, but not at random."""
+    """Compute something else in training mode, as dropout does, but not at random."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x doubled in training, unchanged in evaluation."""
@@ -17,7 +17,7 @@ class AsksForTraining(nn.Module):
 
 
 class CountsItsCalls(nn.Module):
-    """Writes a Python number that the result does not show."""
+    """Write a Python number that the result does not show."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class CountsItsCalls(nn.Module):
 
 
 class GrowsWithItsCalls(nn.Module):
-    """Multiplies by a Python number that it changes itself."""
+    """Multiply by a Python number that it changes itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class GrowsWithItsCalls(nn.Module):
 
 
 class WritesToABuffer(nn.Module):
-    """Counts in a buffer, as BatchNorm counts the batches it has seen."""
+    """Count in a buffer, as BatchNorm counts the batches it has seen."""
 
     calls: torch.Tensor
 
@@ -58,7 +58,7 @@ class WritesToABuffer(nn.Module):
 
 
 class AssignsToAPart(nn.Module):
-    """Writes into a row of the caller's tensor."""
+    """Write into a row of the caller's tensor."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Set the first row of x to 0, and return the double."""
@@ -67,7 +67,7 @@ class AssignsToAPart(nn.Module):
 
 
 class AppendsToAList(nn.Module):
-    """Changes the caller's list."""
+    """Change the caller's list."""
 
     def forward(self, x: torch.Tensor, seen: list[torch.Tensor]) -> torch.Tensor:
         """Append x to `seen`, and return the sum of all in it."""
@@ -76,7 +76,7 @@ class AppendsToAList(nn.Module):
 
 
 class PrintsAsItGoes(nn.Module):
-    """Prints a line at each call."""
+    """Print a line at each call."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Print a line, and return x plus 1."""

@@ -36,6 +36,13 @@ def judged(
     return judge(exercise, parts, sandbox=open_sandbox(), seed=seed)
 
 
+def said(exercise_id: str, *changes: tuple[str, str], hidden: bool = True, seed: int = 11) -> str:
+    """Return all that is said of the reference solution with some of its text replaced; it loses points by that."""
+    record = judged(exercise_id, reference(exercise_id, *changes), hidden=hidden, seed=seed)
+    assert record.points < record.max_points
+    return "\n".join(check.message for check in record.checks)
+
+
 def messages(record: ExerciseRecord) -> dict[str, str]:
     """Return what each check said, by its name."""
     return {check.name: check.message for check in record.checks if check.message}

@@ -6,27 +6,17 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from autograder.exercises import find
 from autograder.exercises.measuring import annotate as ranges
 from autograder.exercises.measuring import count_bytes_and_flops as counting
 from autograder.exercises.measuring import find_the_flaw as flaws
 from autograder.exercises.measuring import measure as measuring
 from autograder.exercises.measuring import read_a_trace as traces
 from autograder.host.draw import Draw
-from autograder.host.judge import judge
-from autograder.host.sandbox import open_sandbox
 from course_lib.models import program_from_steps
 from course_lib.timing import Flaw, NoisyMachine
-from tests.autograder.exercises.judged import judged, reference
+from tests.autograder.exercises.judged import judged, messages, said
 
 WINDOWS = (("gelu",), ("matmul", "softmax"))
-
-
-def said(exercise_id: str, answer: str, *, hidden: bool = False) -> str:
-    """All messages of one grading of `answer`."""
-    record = judged(exercise_id, answer, hidden=hidden, seed=5)
-    assert record.points < find(exercise_id).points
-    return " ".join(check.message for check in record.checks)
 
 
 @pytest.mark.parametrize("flaw", list(Flaw))
@@ -48,7 +38,8 @@ def test_a_sound_script_is_sound_on_any_device():
 
 
 def test_each_flaw_that_stays_is_named():
-    told = said("02_find_the_flaw", "def mend(script):\n    return script\n", hidden=True)
+    record = judged("02_find_the_flaw", "def mend(script):\n    return script\n", seed=5)
+    told = " ".join(messages(record).values())
     for flaw in Flaw:
         assert flaws.SAYS[flaw] in told
 
@@ -63,43 +54,68 @@ def test_each_flaw_that_stays_is_named():
     ],
 )
 def test_what_is_no_script_is_answered_in_a_sentence(returned, words):
-    assert words in said("02_find_the_flaw", f"def mend(script):\n    return {returned}\n")
+    record = judged("02_find_the_flaw", f"def mend(script):\n    return {returned}\n", hidden=False, seed=5)
+    assert record.points < record.max_points
+    assert words in " ".join(messages(record).values())
 
 
 PAIRS = "[name for _ in range(request['samples']) for name in random.sample(programs, 2)]"
-MEASURERS = [
-    ("mean", "medians = {name: statistics.median(mine)", "medians = {name: statistics.fmean(mine)", "That is the mean"),
+# exercise, words of a message, a change of the reference
+NAMED = [
     (
-        "deviation",
-        "statistics.median([abs(t - medians[n]) for t in mine])",
-        "statistics.pstdev(mine)",
+        "02_measure",
+        "That is the mean",
+        ("medians = {name: statistics.median(mine)", "medians = {name: statistics.fmean(mine)"),
+    ),
+    (
+        "02_measure",
         "standard deviation",
+        ("statistics.median([abs(t - medians[n]) for t in mine])", "statistics.pstdev(mine)"),
     ),
     (
+        "02_measure",
         "upside down",
-        "medians[programs[0]] / medians[programs[1]]",
-        "medians[programs[1]] / medians[programs[0]]",
-        "upside down",
+        ("medians[programs[0]] / medians[programs[1]]", "medians[programs[1]] / medians[programs[0]]"),
     ),
+    ("02_measure", "run the two in turns", (PAIRS, f"sorted({PAIRS})")),
+    ("02_measure", "each is to be run", ("range(request['samples'])", "range(request['samples'] - 1)")),
+    ("02_measure", "environment().to_json()", ("environment().to_json()", "{}")),
     (
-        "in blocks",
-        PAIRS,
-        f"sorted({PAIRS})",
-        "run the two in turns",
+        "02_count_bytes_and_flops",
+        "A view moves nothing",
+        ("any((t.untyped_storage().data_ptr() not in storages for t in writes))", "True"),
     ),
-    ("too few", "range(request['samples'])", "range(request['samples'] - 1)", "each is to be run"),
-    ("no environment", "environment().to_json()", "{}", "environment().to_json()"),
+    ("02_count_bytes_and_flops", "an addition are two operations", ("self.flops += 2 *", "self.flops +=")),
+    ("02_count_bytes_and_flops", "multiply by the bytes of one", ("numel() * tensor.element_size()", "numel()")),
+    ("02_count_bytes_and_flops", "what is read moves, too", ("reads + writes", "writes")),
+    ("02_count_bytes_and_flops", "come in lists", ("tree_leaves(args)", "args")),
+    (
+        "02_count_bytes_and_flops",
+        "is read once",
+        (
+            "list({id(t): t for t in tree_leaves(args) if isinstance(t, torch.Tensor)}.values())",
+            "[t for t in tree_leaves(args) if isinstance(t, torch.Tensor)]",
+        ),
+    ),
+    ("02_read_a_trace", "an operator on the host", ("e['cat'] == 'kernel'", "e['cat'] == 'cpu_op'")),
+    ("02_read_a_trace", "add up durations", ("+ end - start", "+ 1")),
+    ("02_read_a_trace", "start to start", ("max(reached, end)", "start")),
+    ("02_read_a_trace", "Those are all ranges", (" if 2 * covered_us(first, last) < last - first", "")),
+    ("02_read_a_trace", "the other way round", ("< last - first", ">= last - first")),
+    ("02_annotate", "stays open", ("finally:", "except KeyError:\n            pass\n        else:")),
+    ("02_annotate", "must not change what a program does", ("if not part['catches']:\n                raise", "pass")),
+    ("02_annotate", "Line 1 of the log", ("log.append(f'begin {name}')", "log.append")),
+    ("02_annotate", "nothing after it", ("raise RuntimeError(item)", "pass")),
 ]
 
 
-@pytest.mark.parametrize(("name", "right", "wrong", "words"), MEASURERS, ids=[m[0] for m in MEASURERS])
-def test_a_likely_mistake_in_measuring_is_named(name, right, wrong, words):
-    assert words in said("02_measure", reference("02_measure", (right, wrong)))
+@pytest.mark.parametrize(("exercise_id", "words", "change"), NAMED, ids=[f"{n[0]}: {n[1]}" for n in NAMED])
+def test_a_likely_mistake_is_named(exercise_id, words, change):
+    assert words in said(exercise_id, change, hidden=False, seed=5)
 
 
 def test_falling_into_step_with_the_machine_is_named():
-    answer = reference("02_measure", (PAIRS, "programs * request['samples']"))
-    assert "fall into step" in said("02_measure", answer, hidden=True)
+    assert "fall into step" in said("02_measure", (PAIRS, "programs * request['samples']"), seed=5)
 
 
 @pytest.mark.parametrize(
@@ -133,67 +149,21 @@ def test_the_formulas_agree_with_torch_where_torch_counts(family):
         assert isinstance(result, torch.Tensor)
 
 
-COUNTERS = [
-    (
-        "views that cost",
-        "any((t.untyped_storage().data_ptr() not in storages for t in writes))",
-        "True",
-        "A view moves nothing",
-    ),
-    ("half the FLOPs", "self.flops += 2 *", "self.flops +=", "an addition are two operations"),
-    ("elements", "numel() * tensor.element_size()", "numel()", "multiply by the bytes of one"),
-    ("written only", "reads + writes", "writes", "what is read moves, too"),
-    ("no lists", "tree_leaves(args)", "args", "come in lists"),
-    (
-        "twice",
-        "list({id(t): t for t in tree_leaves(args) if isinstance(t, torch.Tensor)}.values())",
-        "[t for t in tree_leaves(args) if isinstance(t, torch.Tensor)]",
-        "is read once",
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "right", "wrong", "words"), COUNTERS, ids=[c[0] for c in COUNTERS])
-def test_a_likely_mistake_in_counting_is_named(name, right, wrong, words):
-    assert words in said("02_count_bytes_and_flops", reference("02_count_bytes_and_flops", (right, wrong)))
-
-
 def test_mistakes_in_hidden_cases_of_counting_are_named():
     for right, wrong, words in (
         ("operator._schema.is_mutable or ", "", "in place is no view"),
         (" if stride]", "]", "is stored once"),
         ("tensor.element_size()", "4", "taken for 4 bytes"),
     ):
-        answer = reference("02_count_bytes_and_flops", (right, wrong))
-        assert words in said("02_count_bytes_and_flops", answer, hidden=True)
+        assert words in said("02_count_bytes_and_flops", (right, wrong), seed=5)
 
 
 @pytest.mark.parametrize("package", ["graph", "profiling", "fusion", "machine"])
 def test_what_counts_in_the_library_cannot_be_imported_by_an_answer(package):
-    exercise = find("02_count_bytes_and_flops")
     answer = f"import course_lib.{package}\n\ndef count(question):\n    return {{}}\n"
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=5)
+    record = judged("02_count_bytes_and_flops", answer, hidden=False, seed=5)
     assert record.points == 0
     assert f"course_lib.{package}" in record.message
-
-
-TRACES = [
-    ("host", "e['cat'] == 'kernel'", "e['cat'] == 'cpu_op'", "an operator on the host"),
-    ("calls", "+ end - start", "+ 1", "add up durations"),
-    (
-        "start to start",
-        "max(reached, end)",
-        "start",
-        "start to start",
-    ),
-    ("all ranges", " if 2 * covered_us(first, last) < last - first", "", "Those are all ranges"),
-    ("the others", "< last - first", ">= last - first", "the other way round"),
-]
-
-
-@pytest.mark.parametrize(("name", "right", "wrong", "words"), TRACES, ids=[t[0] for t in TRACES])
-def test_a_likely_mistake_in_reading_a_trace_is_named(name, right, wrong, words):
-    assert words in said("02_read_a_trace", reference("02_read_a_trace", (right, wrong)))
 
 
 def test_a_trace_has_ranges_of_both_kinds_and_its_answers_vary():
@@ -222,24 +192,6 @@ def test_with_two_streams_adding_up_durations_is_not_enough():
             if sum(k["dur"] for k in traces.kernels_of(rows) if e["ts"] <= k["ts"] < e["ts"] + e["dur"]) < e["dur"] / 2
         }
         assert sorted(added) != traces.truth(rows, "launch_bound")
-
-
-LOGGERS = [
-    (
-        "open",
-        "finally:",
-        "except KeyError:\n            pass\n        else:",
-        "stays open",
-    ),
-    ("swallowed", "if not part['catches']:\n                raise", "pass", "must not change what a program does"),
-    ("no ranges", "log.append(f'begin {name}')", "log.append", "Line 1 of the log"),
-    ("goes on", "raise RuntimeError(item)", "pass", "nothing after it"),
-]
-
-
-@pytest.mark.parametrize(("name", "right", "wrong", "words"), LOGGERS, ids=[one[0] for one in LOGGERS])
-def test_a_likely_mistake_in_annotating_is_named(name, right, wrong, words):
-    assert words in said("02_annotate", reference("02_annotate", (right, wrong)))
 
 
 def test_a_program_that_fails_does_so_once_and_what_catches_lies_around_it():

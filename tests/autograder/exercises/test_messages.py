@@ -1,10 +1,13 @@
 """Known misconceptions cost their share only, and are named."""
 
+from dataclasses import replace
+
 import pytest
 
 from autograder.exercises import find
 from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
+from tests.autograder.exercises.judged import judged, messages
 
 ATTENTION = """
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
@@ -30,9 +33,7 @@ CASES = [
 def test_a_misconception_about_attention_is_named_and_other_checks_still_count(
     name, change, category, words, still_right
 ):
-    exercise = find("01_scaled_dot_product", hidden=True)
-    answer = ATTENTION.format(**(RIGHT | change))
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    record = judged("01_scaled_dot_product", ATTENTION.format(**(RIGHT | change)))
     first = next(c for c in record.checks if c.category == category)
     assert first.status == "failed"
     assert words in first.message
@@ -40,19 +41,17 @@ def test_a_misconception_about_attention_is_named_and_other_checks_still_count(
     assert 0 < record.points < record.max_points
 
 
-NAMED = [
-    ("scale by d", "01_scaled_dot_product", RIGHT | {"scale": "/ query.shape[-1]"}, "values", "by its square root"),
-    ("no scale", "01_scaled_dot_product", RIGHT | {"scale": ""}, "values", "not scaled"),
-    ("softmax over queries", "01_scaled_dot_product", RIGHT | {"dim": "-2"}, "values", "runs over the queries"),
-]
-
-
-@pytest.mark.parametrize(("name", "exercise_id", "change", "category", "words"), NAMED, ids=[n[0] for n in NAMED])
-def test_a_wrong_formula_that_is_known_is_named_where_values_differ(name, exercise_id, change, category, words):
-    exercise = find(exercise_id)
-    parts = {"setup": exercise.setup, "answer": ATTENTION.format(**change)}
-    record = judge(exercise, parts, sandbox=open_sandbox(), seed=11)
-    assert words in next(c for c in record.checks if c.category == category).message
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"scale": "/ query.shape[-1]"}, "by its square root"),
+        ({"scale": ""}, "not scaled"),
+        ({"dim": "-2"}, "runs over the queries"),
+    ],
+)
+def test_a_wrong_formula_that_is_known_is_named_where_values_differ(change, words):
+    record = judged("01_scaled_dot_product", ATTENTION.format(**(RIGHT | change)), hidden=False)
+    assert words in next(c for c in record.checks if c.category == "values").message
 
 
 GRAPH_READER = """
@@ -67,9 +66,7 @@ def read_graph(rows):
 
 
 def test_misconceptions_about_graphs_are_named():
-    exercise = find("04_read_a_graph", hidden=True)
-    record = judge(exercise, {"answer": GRAPH_READER}, sandbox=open_sandbox(), seed=11)
-    said = " ".join(c.message for c in record.checks)
+    said = " ".join(messages(judged("04_read_a_graph", GRAPH_READER)).values())
     assert "Each use was counted" in said
     assert "read by dead nodes alone is dead, too" in said
     assert "All nodes were counted" in said
@@ -109,16 +106,13 @@ BROKEN = [
 
 @pytest.mark.parametrize(("name", "answer", "status", "words"), BROKEN, ids=[b[0] for b in BROKEN])
 def test_an_answer_that_cannot_run_earns_nothing_and_says_why(name, answer, status, words):
-    exercise = find("01_scaled_dot_product", hidden=True)
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    record = judged("01_scaled_dot_product", answer)
     assert record.points == 0
     assert record.status == status
     assert words in record.message
 
 
 def test_an_endless_loop_ends_with_the_exercises_time():
-    from dataclasses import replace
-
     exercise = replace(find("01_scaled_dot_product", hidden=True), wall_s=2.0)
     answer = "def scaled_dot_product(*a, **k):\n    while True: pass\n"
     record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)

@@ -5,8 +5,7 @@ import pytest
 from autograder.exercises import find
 from autograder.exercises.start_here import read_a_table as tables
 from autograder.host.draw import Draw
-from autograder.host.judge import judge
-from autograder.host.sandbox import open_sandbox
+from tests.autograder.exercises.judged import judged, messages
 
 MISTAKES = [
     ("00_doctor", "all", "{f.name: f.found for f in doctor().findings}", "All findings came back"),
@@ -36,11 +35,10 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("exercise_id", "name", "answer", "words"), MISTAKES, ids=[f"{m[0]} {m[1]}" for m in MISTAKES])
 def test_a_likely_mistake_is_named(exercise_id, name, answer, words):
-    exercise = find(exercise_id)
-    parts = {"setup": exercise.setup, "answer": f"def {exercise.entry_point}(names):\n    return {answer}\n"}
-    record = judge(exercise, parts, sandbox=open_sandbox(), seed=5)
-    assert words in " ".join(check.message for check in record.checks)
-    assert record.points < sum(check.points for check in exercise.checks)
+    entry_point = find(exercise_id).entry_point
+    record = judged(exercise_id, f"def {entry_point}(names):\n    return {answer}\n", hidden=False, seed=5)
+    assert words in " ".join(messages(record).values())
+    assert record.points < record.max_points
 
 
 @pytest.mark.parametrize("extra", [0, 1, 5, 12])

@@ -4,13 +4,8 @@ import pytest
 
 from tests.autograder.exercises.judged import judged, reference
 
-HEADS, LAYER, BATCHES, TRAIN, BREAK = (
-    "01_multi_head_attention",
-    "01_bert_layer",
-    "01_mlm_batches",
-    "01_train",
-    "01_break_attention",
-)
+HEADS, LAYER, BREAK = "01_multi_head_attention", "01_bert_layer", "01_break_attention"
+BATCHES, TRAIN = "01_mlm_batches", "01_train"
 
 
 def record_of(exercise_id, *changes, hidden=True):
@@ -18,133 +13,95 @@ def record_of(exercise_id, *changes, hidden=True):
     return judged(exercise_id, reference(exercise_id, *changes), hidden=hidden)
 
 
-BY_ONE_RESHAPE = (
-    (
-        "part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)",
-        "part.reshape(part.shape[0], self.num_heads, part.shape[1], -1)",
-    ),
-)
+# exercise, category of the check, words of its message, a category that is still right, changes of the reference
 CASES = [
-    (HEADS, "heads cut by one reshape", BY_ONE_RESHAPE, "values", "cut by one reshape", "parameters"),
     (
         HEADS,
-        "heads not moved back",
-        (("context.transpose(1, 2).flatten(2)", "context.reshape(hidden.shape)"),),
+        "values",
+        "cut by one reshape",
+        "parameters",
+        (
+            "part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)",
+            "part.reshape(part.shape[0], self.num_heads, part.shape[1], -1)",
+        ),
+    ),
+    (
+        HEADS,
         "values",
         "not moved back behind the sequence",
         "parameters",
+        ("context.transpose(1, 2).flatten(2)", "context.reshape(hidden.shape)"),
     ),
     (
         HEADS,
-        "scaled by the hidden size",
-        (("value, mask)", "value, mask, scale=hidden.shape[-1] ** -0.5)"),),
         "values",
         "root of the hidden size",
         "masks",
+        ("value, mask)", "value, mask, scale=hidden.shape[-1] ** -0.5)"),
     ),
     (
         HEADS,
-        "no last map",
-        (("self.output(context.transpose(1, 2).flatten(2))", "context.transpose(1, 2).flatten(2)"),),
         "values",
         "is not applied to the joined heads",
         "masks",
+        ("self.output(context.transpose(1, 2).flatten(2))", "context.transpose(1, 2).flatten(2)"),
     ),
     (
         HEADS,
-        "another name",
-        (("self.value, self.output", "self.value, self.projection"), ("self.output(", "self.projection(")),
         "parameters",
         "lacks output.weight",
         None,
+        ("self.value, self.output", "self.value, self.projection"),
+        ("self.output(", "self.projection("),
     ),
-    (
-        HEADS,
-        "mask the wrong way round",
-        (("value, mask)", "value, None if mask is None else ~mask)"),),
-        "masks",
-        "True means: may attend",
-        "values",
-    ),
+    (HEADS, "masks", "True means: may attend", "values", ("value, mask)", "value, None if mask is None else ~mask)")),
     (
         LAYER,
-        "ReLU",
-        (("F.gelu(self.up(self", "F.relu(self.up(self"), ("F.gelu(self.up(hidden", "F.relu(self.up(hidden")),
         "norm last",
         "BERT's is GELU",
         "parameters",
+        ("F.gelu(self.up(self", "F.relu(self.up(self"),
+        ("F.gelu(self.up(hidden", "F.relu(self.up(hidden"),
     ),
     (
         LAYER,
-        "usual eps",
-        tuple(
-            (f"{name}_norm = nn.LayerNorm(hidden_size, eps=1e-12)", f"{name}_norm = nn.LayerNorm(hidden_size)")
-            for name in ("attention", "feed_forward")
-        ),
         "norm last",
         "eps of 1e-5",
         "parameters",
+        ("attention_norm = nn.LayerNorm(hidden_size, eps=1e-12)", "attention_norm = nn.LayerNorm(hidden_size)"),
+        ("feed_forward_norm = nn.LayerNorm(hidden_size, eps=1e-12)", "feed_forward_norm = nn.LayerNorm(hidden_size)"),
     ),
     (
         LAYER,
-        "no residual sum",
-        (
-            ("hidden + self.attention(hidden, mask)", "self.attention(hidden, mask)"),
-            ("return hidden + self.down", "return self.down"),
-            ("(hidden + self.down", "(self.down"),
-        ),
         "norm last",
         "no residual sum",
         "parameters",
+        ("hidden + self.attention(hidden, mask)", "self.attention(hidden, mask)"),
+        ("return hidden + self.down", "return self.down"),
+        ("(hidden + self.down", "(self.down"),
     ),
-    (LAYER, "norm first for ever", (("if self.norm_first", "if True"),), "norm last", "before each part", "norm first"),
-    (LAYER, "mask forgotten", (("layer(hidden, mask)", "layer(hidden)"),), "masks", "hand it on", "norm last"),
+    (LAYER, "norm last", "before each part", "norm first", ("if self.norm_first", "if True")),
+    (LAYER, "masks", "hand it on", "norm last", ("layer(hidden, mask)", "layer(hidden)")),
     (
         BATCHES,
-        "all behind the mask",
-        (("fate < 0.8", "fate < 2"), ("fate >= 0.9", "fate >= 2")),
         "shares",
         "of 100 only 80 should be",
         "untouched tokens",
+        ("fate < 0.8", "fate < 2"),
+        ("fate >= 0.9", "fate >= 2"),
     ),
-    (BATCHES, "labels everywhere", (("torch.where(selected, tokens, -100)", "tokens"),), "shares", "ask for", None),
-    (
-        BATCHES,
-        "mean over all tokens",
-        (("(labels != -100).sum().clamp(min=1)", "labels.numel()"),),
-        "loss",
-        "divided by all tokens",
-        "shares",
-    ),
-    (
-        BATCHES,
-        "softmax twice",
-        (("logits.flatten(0, 1)", "logits.softmax(-1).flatten(0, 1)"),),
-        "loss",
-        "twice",
-        "shares",
-    ),
-    (BREAK, "equal tokens", (("torch.randn", "torch.ones"),), "both", "All tokens of a sequence are equal", None),
-    (
-        BREAK,
-        "another length",
-        (("(2, heads,", "(2, heads + 1,"), ("1, heads, d", "1, heads + 1, d")),
-        "both",
-        "does not run",
-        "one",
-    ),
-    (BREAK, "nothing hidden", (("mask[..., -1] = False", "pass"),), "both", "hides nothing", None),
+    (BATCHES, "shares", "ask for", None, ("torch.where(selected, tokens, -100)", "tokens")),
+    (BATCHES, "loss", "divided by all tokens", "shares", ("(labels != -100).sum().clamp(min=1)", "labels.numel()")),
+    (BATCHES, "loss", "twice", "shares", ("logits.flatten(0, 1)", "logits.softmax(-1).flatten(0, 1)")),
+    (BREAK, "both", "All tokens of a sequence are equal", None, ("torch.randn", "torch.ones")),
+    (BREAK, "both", "does not run", "one", ("(2, heads,", "(2, heads + 1,"), ("1, heads, d", "1, heads + 1, d")),
+    (BREAK, "both", "hides nothing", None, ("mask[..., -1] = False", "pass")),
 ]
 
 
-@pytest.mark.parametrize(
-    ("exercise_id", "name", "changes", "category", "words", "still_right"),
-    CASES,
-    ids=[f"{c[0]}: {c[1]}" for c in CASES],
-)
-def test_a_likely_mistake_is_named_and_costs_its_own_checks_only(
-    exercise_id, name, changes, category, words, still_right
-):
+@pytest.mark.parametrize("mistake", CASES, ids=[f"{c[0]}: {c[2]}" for c in CASES])
+def test_a_likely_mistake_is_named_and_costs_its_own_checks_only(mistake):
+    exercise_id, category, words, still_right, *changes = mistake
     record = record_of(exercise_id, *changes, hidden=False)
     failed = next(c for c in record.checks if c.category == category)
     assert failed.status == "failed"

@@ -9,12 +9,11 @@ import torch
 from autograder.host.records import ExerciseStatus
 from autograder.host.session import AnswerFailedError, result_of
 from autograder.host.shared_inputs import to_raw
-from autograder.protocol import Message, RawTensor, Request, Result
+from autograder.protocol import Handlers, Message, RawTensor, Request, Result
 from autograder.protocol.contract import request_body
 from autograder.protocol.decoder import encode
 from autograder.protocol.requests.loads import Load
 from autograder.worker import main
-from autograder.worker.handlers import Handlers
 
 R = TypeVar("R")
 

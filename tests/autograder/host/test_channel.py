@@ -38,7 +38,7 @@ def result(theirs, nonce, kind=FrameKind.RESULT, body=None):
 
 
 def ask(channel, seconds=5.0):
-    return channel.request(FrameKind.CALL, {"question": 1}, deadline_s=time.monotonic() + seconds)
+    return channel.request(FrameKind.CALL, serialise({"question": 1}), deadline_s=time.monotonic() + seconds)
 
 
 def test_a_reply_with_the_right_number_is_believed(pair):

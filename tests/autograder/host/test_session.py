@@ -10,8 +10,8 @@ from autograder.host.kinds.value import ValueAnswer
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import SandboxError, open_sandbox
 from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, LoadGraph, LoadLowering, Part
-from autograder.protocol.requests.value import Ask
 
 
 def session(text, kind="value", wall_s=20.0):

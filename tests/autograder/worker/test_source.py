@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from autograder.worker.failures import describe
-from autograder.worker.source import NoEntryPointError, load
+from autograder.worker.source import NoEntryPointError, describe, load
 
 
 def test_parts_share_one_namespace_in_order():

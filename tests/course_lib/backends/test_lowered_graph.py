@@ -11,7 +11,7 @@ from course_lib.errors import BackendError
 from course_lib.fusion import Objection
 from course_lib.machine import Machine
 from course_lib.models import TransformerConfig, TransformerLayer, workload
-from course_lib.models.convolutional import ResidualNetwork
+from course_lib.models.workloads import ResidualNetwork
 from course_lib.verify.error_rule import deviation
 
 # workload -> launches in eager PyTorch and with the target

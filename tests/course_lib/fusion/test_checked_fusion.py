@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import fx, nn
 
 from course_lib.fusion import PASSES, FusionResult, Objection, fuse, fuse_bias_gelu
-from course_lib.fusion.checked_fusion import CheckedFusion
 from course_lib.fusion.effects import is_pure, is_random, mutates
 from course_lib.fusion.fusion_pass import FusionPass
+from course_lib.fusion.inserted_modules import CheckedFusion
 from course_lib.fusion.matching import Match
 from course_lib.graph import cost, table
 from course_lib.verify import verify

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -215,3 +216,15 @@ def test_known_defects_of_others_are_not_shared() -> None:
     for program, inputs in ((scaled, (square, square, square)), (written, (X, X)), (overwritten, (X, X[0]))):
         report = verify(program, fuse(program, inputs).graph_module, inputs, gradients=False)
         assert report.passed, str(report)
+
+
+TESTS = Path(__file__).parent / "passes"
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_has_one_name_in_all_places(name: str) -> None:
+    found = PASSES[name]
+
+    assert found.__module__ == f"course_lib.fusion.passes.{name}"
+    assert found.__name__ == "".join(word.capitalize() for word in name.split("_"))
+    assert (TESTS / f"test_{name}.py").is_file()

@@ -5,7 +5,7 @@ from torch import nn
 
 from course_lib.capture import capture, compare_modes
 from course_lib.graph import count_operators
-from course_lib.models.convolutional import ResidualBlock, ResidualNetwork
+from course_lib.models.workloads import ResidualBlock, ResidualNetwork
 
 
 def test_a_block_is_what_its_formula_says():

@@ -21,7 +21,7 @@ from course_lib.training import MaskedText, TrainingConfig, read_checkpoint, tra
 from course_lib.training import loop as loop_module
 from course_lib.training.__main__ import main
 from course_lib.training.loop import CHECKPOINT_NAME
-from course_lib.training.task import evaluate, make_model, make_optimizer
+from course_lib.training.masked_text import evaluate, make_model, make_optimizer
 from tests.drawn import chance
 
 

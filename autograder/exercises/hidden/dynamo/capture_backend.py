@@ -9,12 +9,7 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("inputs by name", "inputs by name", 1, collects(BY_NAME)),
-        Check(
-            "one program after the other, and again",
-            "no leftovers",
-            1.4,
-            collects(WHOLE, BROKEN, WHOLE),
-        ),
+        Check("one program after the other, and again", "no leftovers", 1.4, collects(WHOLE, BROKEN, WHOLE)),
         Check("several calls, some compiled anew", "several calls", 1.2, collects(RECOMPILED, shapes=True)),
     ),
     equivalent={"torch._dynamo.reset() -> pass": "Dynamo asks a backend that is new, whatever another one made"},

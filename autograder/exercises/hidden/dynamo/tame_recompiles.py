@@ -29,8 +29,5 @@ HIDDEN = HiddenPart(
         Check("long sweeps: what stays open", "what to open", 0.8, plans("open", (15, 20, 25, 2, 3, 2, 3, 4, 30))),
         Check("long sweeps: how many graphs", "how many graphs", 0.8, plans("graphs", (15, 20, 25, 2, 3, 2, 3, 4, 30))),
     ),
-    controls=(
-        ANSWERS.reference(10),
-        ANSWERS.file("as they were", 0),
-    ),
+    controls=(ANSWERS.reference(10), ANSWERS.file("as they were", 0)),
 )

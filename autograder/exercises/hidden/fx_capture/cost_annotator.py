@@ -11,7 +11,7 @@ from autograder.host.kinds.analysis import Asked, sees
 def views(draw: Draw) -> list[Asked]:
     """Return a transposed operand, whose base has to stay alive, and halves of one tensor."""
     graphs = [mixed(draw), mixed(draw)]
-    asked = [g.asked(At(len(g.steps) - 1), "a view that outlives its base's other readers") for g in graphs]
+    asked = [g.asked_whole("a view that outlives its base's other readers") for g in graphs]
     graph = RandomGraph(draw)
     x = graph.input(draw.integer(2, 5), 2 * draw.integer(1, 5))
     h = graph.call("relu", At(x))

@@ -21,7 +21,7 @@ def enormous(draw: Draw) -> list[Asked]:
 def odd(draw: Draw) -> list[Asked]:
     """Return graphs with one row, and with none."""
     graphs = [mixed(draw, rows=1), _empty(draw)]
-    return [g.asked(At(len(g.steps) - 1), "odd sizes") for g in graphs]
+    return [g.asked_whole("odd sizes") for g in graphs]
 
 
 def _empty(draw: Draw) -> RandomGraph:

@@ -1,38 +1,14 @@
 """Hidden checks and controls of exercise 05.3."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite.common_subexpressions import shared
-from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.traced import TensorSpec
-
-Tensor = torch.Tensor
-
-
-def _keywords(x: Tensor, y: Tensor) -> Tensor:
-    a = torch.add(x, y, alpha=2) * torch.add(x, y, alpha=3)
-    return a - torch.add(x, y, alpha=2)
-
-
-def _lists(x: Tensor, y: Tensor) -> Tensor:
-    a = torch.cat([x, y], 1) - torch.cat([x, y], 1)
-    return a * torch.cat([y, x], 1)
-
-
-def _slices(x: Tensor, y: Tensor) -> Tensor:
-    return x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4]
-
-
-def _orders(x: Tensor, y: Tensor) -> Tensor:
-    return (x - y) * (y - x) + (x - y)
-
-
-def _functions(x: Tensor, y: Tensor) -> Tensor:
-    return torch.sin(x) * torch.cos(x) + torch.sin(x)
 
 
 def _deep(x: Tensor, y: Tensor) -> Tensor:
@@ -40,30 +16,35 @@ def _deep(x: Tensor, y: Tensor) -> Tensor:
     return a.sum((0, 1)) - a.sum((0, 1)) * a.mean((0, 1))
 
 
-def _named_in_another_order(x: Tensor, y: Tensor) -> Tensor:
-    return torch.clamp(x, min=-1, max=1) * torch.clamp(x, max=1, min=-1)
-
-
 ARGUMENTS = [
-    shared("torch.add(x, y, alpha=2) * torch.add(x, y, alpha=3) - torch.add(x, y, alpha=2)", _keywords, 4),
-    shared("(torch.cat([x, y], 1) - torch.cat([x, y], 1)) * torch.cat([y, x], 1)", _lists, 4),
-    shared("x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4]", _slices, 6),
-    shared("(x - y) * (y - x) + (x - y)", _orders, 4),
-    shared("torch.sin(x) * torch.cos(x) + torch.sin(x)", _functions, 4),
+    shared(
+        "torch.add(x, y, alpha=2) * torch.add(x, y, alpha=3) - torch.add(x, y, alpha=2)",
+        lambda x, y: torch.add(x, y, alpha=2) * torch.add(x, y, alpha=3) - torch.add(x, y, alpha=2),
+        4,
+    ),
+    shared(
+        "(torch.cat([x, y], 1) - torch.cat([x, y], 1)) * torch.cat([y, x], 1)",
+        lambda x, y: (torch.cat([x, y], 1) - torch.cat([x, y], 1)) * torch.cat([y, x], 1),
+        4,
+    ),
+    shared(
+        "x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4]", lambda x, y: x[:, 1:3] * x[:, 1:3] + y[:, 1:3] - x[:, 2:4], 6
+    ),
+    shared("(x - y) * (y - x) + (x - y)", lambda x, y: (x - y) * (y - x) + (x - y), 4),
+    shared("torch.sin(x) * torch.cos(x) + torch.sin(x)", lambda x, y: torch.sin(x) * torch.cos(x) + torch.sin(x), 4),
     shared("stack, permute and sum over two dimensions, twice", _deep, 7),
-    shared("torch.clamp(x, min=-1, max=1) * torch.clamp(x, max=1, min=-1)", _named_in_another_order, 2),
+    shared(
+        "torch.clamp(x, min=-1, max=1) * torch.clamp(x, max=1, min=-1)",
+        lambda x, y: torch.clamp(x, min=-1, max=1) * torch.clamp(x, max=1, min=-1),
+        2,
+    ),
 ]
-
-
-def _numbers(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-    return x * 1, x * 1.0, x * True, y * 2 + y * 2
-
 
 WHOLE = (TensorSpec((4, 6), torch.int64), TensorSpec((4, 6), torch.int64))
 NUMBERS = [
     shared(
         "x * 1, x * 1.0, x * True, y * 2 + y * 2",
-        _numbers,
+        lambda x, y: (x * 1, x * 1.0, x * True, y * 2 + y * 2),
         5,
         reason="1, 1.0 and True are equal for Python, and give tensors of different dtypes.",
         inputs=WHOLE,
@@ -135,18 +116,17 @@ def _equal_before_and_after(x: Tensor, y: Tensor) -> Tensor:
     return a + torch.exp(x) * torch.exp(x)
 
 
-def _dropped(x: Tensor, y: Tensor) -> Tensor:
-    noise = F.dropout(x, 0.5, True) - F.dropout(x, 0.5, True)
-    return noise * 0 + torch.sin(y) * torch.sin(y)
-
-
 WRITES = [
     shared("a = x + 1; b = x + 1; a.mul_(y); a - b + torch.exp(y) * torch.exp(y)", _result_written, 7),
     shared("a, b = exp(x), exp(x); b.view(-1).mul_(2); a - b + sin(y) * sin(y)", _view_written, 8),
     shared("e = exp(x); F.relu(x, inplace=True); exp(x) - e + sin(y) * sin(y)", _input_written, 7),
     shared("h = exp(x); h.add_(1); h.add_(1); h - sin(y) * sin(y)", _two_writes, 6),
     shared("a = exp(x) * exp(x); x.neg_(); a + exp(x) * exp(x)", _equal_before_and_after, 6),
-    shared("(dropout(x) - dropout(x)) * 0 + sin(y) * sin(y)", _dropped, 7),
+    shared(
+        "(dropout(x) - dropout(x)) * 0 + sin(y) * sin(y)",
+        lambda x, y: (F.dropout(x, 0.5, True) - F.dropout(x, 0.5, True)) * 0 + torch.sin(y) * torch.sin(y),
+        7,
+    ),
 ]
 
 
@@ -159,14 +139,8 @@ HIDDEN = HiddenPart(
         Check("parameters and layers", "modules", 0.4, rewritten(MODULES)),
         Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES)),
     ),
-    controls=(
-        ANSWERS.reference(8),
-        ANSWERS.file("compares texts", 5, below=True),
-    ),
-    right_here={
-        "swapped operands": "it spoils calls of the course's operators, of which there are none",
-        "one precision lower": "as above",
-    },
+    controls=(ANSWERS.reference(8), ANSWERS.file("compares texts", 5, below=True)),
+    right_here=NO_OPERATORS,
     equivalent={
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
         "node in calls and writes(node) -> writes(node)": "no other node has such a target",

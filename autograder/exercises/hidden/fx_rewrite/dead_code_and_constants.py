@@ -1,14 +1,13 @@
 """Hidden checks and controls of exercise 05.2."""
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite.dead_code_and_constants import Buffers, tidied
-from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
-
-Tensor = torch.Tensor
 
 
 def _through_a_view(x: Tensor) -> Tensor:
@@ -153,14 +152,8 @@ HIDDEN = HiddenPart(
         Check("what is written to is no constant", "constants", 0.8, rewritten(CHANGING)),
         Check("constants in other forms", "constants", 0.5, rewritten(FORMS)),
     ),
-    controls=(
-        ANSWERS.reference(8),
-        ANSWERS.file("torch's own dead code elimination", 1.6),
-    ),
-    right_here={
-        "swapped operands": "it spoils calls of the course's operators, of which there are none",
-        "one precision lower": "as above",
-    },
+    controls=(ANSWERS.reference(8), ANSWERS.file("torch's own dead code elimination", 1.6)),
+    right_here=NO_OPERATORS,
     equivalent={
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
         "'placeholder' -> 'placeholder_'": "torch.fx keeps placeholders in any case",

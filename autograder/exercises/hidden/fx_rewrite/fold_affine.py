@@ -3,15 +3,13 @@
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from autograder.exercises.fx_rewrite.fold_affine import WIDTH, Normed, batch_norm, folded
-from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.answer_files import NO_OPERATORS, Answers
 from autograder.host.checks.rewrite_checks import rewritten
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.traced import TensorSpec
-
-Tensor = torch.Tensor
 
 
 def _layer_norm() -> nn.LayerNorm:
@@ -180,11 +178,6 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(10),
         ANSWERS.edited("without the shift", 5, ("old @ shift + (0 if", "(0 if"), below=True),
     ),
-    right_here={
-        "swapped operands": "it spoils calls of the course's operators, of which there are none",
-        "one precision lower": "as above",
-    },
-    equivalent={
-        "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
-    },
+    right_here=NO_OPERATORS,
+    equivalent={"graph_module.recompile() -> pass": "nodes cross to the host, not generated code"},
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import (
@@ -15,25 +15,22 @@ from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import (
     PAIRS,
     USUAL,
     WIDTH,
+    WITHOUT_CHANCE,
     Branch,
     formula,
     formula_of_branch,
     four,
-    minimum_bytes,
     norm,
     of,
     revealing,
-    without_chance,
 )
 from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import evaluated as right
-from autograder.exercises.hidden.answer_files import Answers
+from autograder.exercises.hidden.answer_files import NOT_SEEN, Answers
 from autograder.host.checks.dropout_checks import Dropping, drops
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.traced import Program, TensorSpec
-
-Tensor = torch.Tensor
 
 SPELLINGS = [
     of("dropout(x * scale) + residual", lambda x, s, r, w: norm(F.dropout(x * s, 0.2, False) + r, w)),
@@ -93,10 +90,9 @@ EPS = [
 ]
 
 
-def _look_alike(
-    name: str, program: Callable[..., object], reason: str = "", extra: tuple[TensorSpec, ...] = ()
-) -> Program:
-    return of(f"{name}, and a right one", program, 1, reason, (*USUAL, *extra))
+def _look_alike(name: str, program: Callable[..., Tensor], reason: str, *extra: TensorSpec) -> Program:
+    """Return a program of the usual inputs and `extra` that adds the right formula to a look-alike."""
+    return of(f"{name}, and a right one", program, reason=reason, inputs=(*USUAL, *extra))
 
 
 class _Unweighted(Branch):
@@ -125,13 +121,13 @@ LOOK_ALIKES = [
         "a residual of one row",
         lambda x, s, r, w, b: norm(b + D(x * s, 0.1, False), w) + right(x, s, r, w),
         "The operator takes a residual of x's shape.",
-        (COLUMN,),
+        COLUMN,
     ),
     _look_alike(
         "a scale of one column",
         lambda x, s, r, w, c: norm(r + D(x * c, 0.1, False), w) + right(x, s, r, w),
         "The operator's scale has one number a column.",
-        (TensorSpec((4, 1)),),
+        TensorSpec((4, 1)),
     ),
     _look_alike(
         "a scale that is a number",
@@ -175,21 +171,11 @@ LOOK_ALIKES = [
         "a residual of another dtype",
         lambda x, s, r, w, d: norm(d + D(x * s, 0.1, False), w.double()) + right(x, s, r, w),
         "The operator takes one dtype.",
-        (TensorSpec((4, WIDTH), torch.float64),),
+        TensorSpec((4, WIDTH), torch.float64),
     ),
     Program("RMSNorm without weight, and `Branch`", _Unweighted, PAIR, 1),
     Program("a norm over two dimensions, and a right one", _SquareNorm, (*USUAL, TensorSpec((4, WIDTH))), 1),
 ]
-
-
-def _product_read(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
-    h = x * s
-    return norm(r + D(h, 0.1, False), w) + h + right(x, s, r, w)
-
-
-def _dropped_read(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
-    d = D(x * s, 0.1, False)
-    return norm(r + d, w) * d + right(x, s, r, w)
 
 
 def _residual_written(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
@@ -213,8 +199,16 @@ def _late_residual(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
 
 
 ESCAPES = [
-    of("h = x * scale; norm(...) + h, and a right one", _product_read, 1, "The product is read by the sum, too."),
-    of("d = dropout(x * scale); norm(r + d) * d, and a right one", _dropped_read, 1, "d is read by the product, too."),
+    of(
+        "h = x * scale; norm(...) + h, and a right one",
+        lambda x, s, r, w: norm(r + D(h := x * s, 0.1, False), w) + h + right(x, s, r, w),
+        reason="The product is read by the sum, too.",
+    ),
+    of(
+        "d = dropout(x * scale); norm(r + d) * d, and a right one",
+        lambda x, s, r, w: norm(r + (d := D(x * s, 0.1, False)), w) * d + right(x, s, r, w),
+        reason="d is read by the product, too.",
+    ),
     of("the residual is written to before the norm", _residual_written, 1, at_most=2),
     of("x is written to after the product", _x_written, 1, at_most=2),
     of("residual and weight computed late", _late_residual),
@@ -253,12 +247,13 @@ SEVERAL = [
 ]
 
 
-def _half(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
-    return norm(F.dropout(s * x) + r, w)
-
-
+HALF = of(
+    "F.dropout(scale * x) as it is called by default",
+    lambda x, s, r, w: norm(F.dropout(s * x) + r, w),
+    training=True,
+)
 DROPOUT = [
-    Dropping(of("F.dropout(scale * x) as it is called by default", _half, training=True), 0.5, four, formula),
+    Dropping(HALF, 0.5, four, formula),
     Dropping(
         Program("`Branch` in training", lambda: Branch(0.4, 1e-3), PAIR, 1, training=True),
         0.4,
@@ -266,7 +261,7 @@ DROPOUT = [
         formula_of_branch,
     ),
 ]
-
+LONG = of("norm(dropout(x * scale) + residual), 64 rows", SPELLINGS[0].build(), inputs=LARGE)
 
 ANSWERS = Answers(__name__)
 
@@ -278,30 +273,12 @@ HIDDEN = HiddenPart(
         Check("what is needed elsewhere stays", "refusals", 0.9, rewrites(ESCAPES, OPERATOR)),
         Check("several places in one program", "several places", 0.5, rewrites(SEVERAL, OPERATOR)),
         Check("the backward pass uses the same mask", "dropout", 0.9, drops(DROPOUT, OPERATOR, gradients=True)),
-        Check(
-            "gradients",
-            "gradients",
-            0.5,
-            rewrites([of("p=0, in training", without_chance), BRANCH], OPERATOR, gradients=True),
-        ),
-        Check(
-            "minimum bytes at another size",
-            "counted cost",
-            1.5,
-            costs(
-                of("norm(dropout(x * scale) + residual), 64 rows", SPELLINGS[0].build(), inputs=LARGE),
-                OPERATOR,
-                launches=1,
-                minimum_bytes=minimum_bytes,
-            ),
-        ),
+        Check("gradients", "gradients", 0.5, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
+        Check("minimum bytes at another size", "counted cost", 1.5, costs(LONG, OPERATOR, launches=1)),
     ),
     controls=(
         ANSWERS.reference(18),
         ANSWERS.edited("never training", 18, ("weight, *options, eps)", "weight, options[0], False, eps)"), below=True),
     ),
-    equivalent={
-        "graph.lint() -> pass": "lint only looks at what was built",
-        "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
-    },
+    equivalent=NOT_SEEN,
 )

@@ -40,9 +40,5 @@ HIDDEN = HiddenPart(
         Check("larger programs", "other sizes", 1, _larger),
         Check("a hypothesis that can fail", "no effect", 1, _without_effect),
     ),
-    controls=(
-        ANSWERS.reference(5),
-        ANSWERS.file("made up", 0),
-        ANSWERS.file("the demonstration", 0),
-    ),
+    controls=(ANSWERS.reference(5), ANSWERS.file("made up", 0), ANSWERS.file("the demonstration", 0)),
 )

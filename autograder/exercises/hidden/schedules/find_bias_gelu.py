@@ -17,18 +17,16 @@ HIDDEN = HiddenPart(
             "renamed models",
             "renamed models",
             1.2,
-            schedules([found("with other names", 2, layers=2, activation="own gelu", names=RENAMED)]),
+            schedules(found("with other names", 2, layers=2, activation="own gelu", names=RENAMED)),
         ),
         Check(
             "activations that are not GELU stay",
             "look-alikes",
             1.2,
             schedules(
-                [
-                    found("with ReLU", 0, activation="relu"),
-                    found("with a class of its own for ReLU", 0, activation="own relu"),
-                    found("with F.gelu and its bias sum", 1),
-                ],
+                found("with ReLU", 0, activation="relu"),
+                found("with a class of its own for ReLU", 0, activation="own relu"),
+                found("with F.gelu and its bias sum", 1),
                 together=True,
             ),
         ),
@@ -37,10 +35,8 @@ HIDDEN = HiddenPart(
             "look-alikes",
             0.8,
             schedules(
-                [
-                    found("with nn.GELU, called gelu", 1, activation="gelu module", names=CALLED_GELU),
-                    found("with tanh GELU, called gelu", 0, activation="tanh module", names=CALLED_GELU),
-                ],
+                found("with nn.GELU, called gelu", 1, activation="gelu module", names=CALLED_GELU),
+                found("with tanh GELU, called gelu", 0, activation="tanh module", names=CALLED_GELU),
                 together=True,
             ),
         ),
@@ -57,7 +53,5 @@ HIDDEN = HiddenPart(
         ANSWERS.file("any activation", 8, below=True),
         ANSWERS.file("the first place only", 8, below=True),
     ),
-    right_here={
-        "off by one in a hundred": "the graph is written anew when the matches are fused, after the answer",
-    },
+    right_here={"off by one in a hundred": "the graph is written anew when the matches are fused, after the answer"},
 )

@@ -14,33 +14,28 @@ ANSWERS = Answers(__name__)
 ASKED = "self.p if self.training else 0.0"
 HIDDEN = HiddenPart(
     checks=(
-        Check("another number of heads", "odd sizes", 0.8, schedules([replaced("with one head", heads=1)])),
+        Check("another number of heads", "odd sizes", 0.8, schedules(replaced("with one head", heads=1))),
         Check(
-            "tied weights",
-            "tied weights",
-            0.8,
-            schedules([replaced("with one matrix for query and key", 2, tied=True)]),
+            "tied weights", "tied weights", 0.8, schedules(replaced("with one matrix for query and key", 2, tied=True))
         ),
         Check(
             "evaluation drops nothing",
             "evaluation mode",
             0.8,
             schedules(
-                [
-                    replaced("with dropout, in evaluation mode", dropout=0.5),
-                    replace(
-                        replaced("scheduled in training and then switched to evaluation", dropout=0.5),
-                        switched=True,
-                        reason=MODE,
-                    ),
-                ]
+                replaced("with dropout, in evaluation mode", dropout=0.5),
+                replace(
+                    replaced("scheduled in training and then switched to evaluation", dropout=0.5),
+                    switched=True,
+                    reason=MODE,
+                ),
             ),
         ),
         Check(
             "gradients",
             "gradients",
             0.8,
-            schedules([replaced("with LayerNorm first", norm_first=True, training=True)], gradients=True),
+            schedules(replaced("with LayerNorm first", norm_first=True, training=True), gradients=True),
         ),
     ),
     controls=(

@@ -24,7 +24,7 @@ HIDDEN = HiddenPart(
             "unseen variant",
             1.2,
             schedules(
-                [scheduled("unseen", ALL, 2, names=RENAMED, activation="gelu module", residual_first=True, heads=1)],
+                scheduled("unseen", ALL, 2, names=RENAMED, activation="gelu module", residual_first=True, heads=1),
                 gradients=True,
             ),
         ),
@@ -33,28 +33,24 @@ HIDDEN = HiddenPart(
             "unseen variant",
             0.8,
             schedules(
-                [
-                    scheduled("with ReLU", ALL, without="gelu", activation="relu"),
-                    scheduled("with LayerNorm first", ALL, without="block_ends", norm_first=True),
-                ],
+                scheduled("with ReLU", ALL, without="gelu", activation="relu"),
+                scheduled("with LayerNorm first", ALL, without="block_ends", norm_first=True),
                 together=True,
             ),
         ),
-        Check("applied twice", "idempotence", 1, schedules([scheduled("scheduled twice", ALL, 2, times=2)])),
+        Check("applied twice", "idempotence", 1, schedules(scheduled("scheduled twice", ALL, 2, times=2))),
         Check(
             "training mode",
             "training mode",
             1,
             schedules(
-                [
-                    replace(scheduled("in training mode, p = 0", ALL), training=True),
-                    replace(
-                        scheduled("scheduled in training and then switched to evaluation", ALL, dropout=0.25),
-                        switched=True,
-                        literals={OPERATORS["attention"]: (0.0,)},
-                        reason=FROZEN,
-                    ),
-                ]
+                replace(scheduled("in training mode, p = 0", ALL), training=True),
+                replace(
+                    scheduled("scheduled in training and then switched to evaluation", ALL, dropout=0.25),
+                    switched=True,
+                    literals={OPERATORS["attention"]: (0.0,)},
+                    reason=FROZEN,
+                ),
             ),
         ),
     ),

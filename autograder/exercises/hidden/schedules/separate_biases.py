@@ -17,19 +17,19 @@ HIDDEN = HiddenPart(
             "other names",
             "renamed models",
             1.2,
-            schedules([separated("with other names, 'out'", "out", 3, names=OTHER_NAMES)]),
+            schedules(separated("with other names, 'out'", "out", 3, names=OTHER_NAMES)),
         ),
         Check(
             "a container of the same name",
             "look-alikes",
             0.6,
-            schedules([separated("in which a container is called 'dense', too", "dense", 3, names=CONTAINERS)]),
+            schedules(separated("in which a container is called 'dense', too", "dense", 3, names=CONTAINERS)),
         ),
         Check(
             "deeper stacks, with gradients",
             "gradients",
             0.6,
-            schedules([separated("of four layers, name 'value'", "value", 1, 4)], gradients=True),
+            schedules(separated("of four layers, name 'value'", "value", 1, 4), gradients=True),
         ),
     ),
     controls=(

@@ -18,14 +18,14 @@ HIDDEN = HiddenPart(
             "other names",
             "renamed models",
             1.2,
-            schedules([flattened("with other names", "layers.1.mlp", layers=2, names=MLP)]),
+            schedules(flattened("with other names", "layers.1.mlp", layers=2, names=MLP)),
         ),
         Check(
             "gradients",
             "gradients",
             0.8,
             schedules(
-                [flattened("with GELU as a module", "layers.0.feed_forward", activation="gelu module")], gradients=True
+                flattened("with GELU as a module", "layers.0.feed_forward", activation="gelu module"), gradients=True
             ),
         ),
         Check(
@@ -33,12 +33,10 @@ HIDDEN = HiddenPart(
             "training mode",
             1.2,
             schedules(
-                [
-                    replace(
-                        flattened("in training mode", "layers.0.feed_forward", dropout=0.0, residual_first=True),
-                        training=True,
-                    )
-                ]
+                replace(
+                    flattened("in training mode", "layers.0.feed_forward", dropout=0.0, residual_first=True),
+                    training=True,
+                )
             ),
         ),
     ),

@@ -55,12 +55,7 @@ HIDDEN = HiddenPart(
             2,
             agrees(BACKWARD, backwards([(2, 3, 5), (2, 1, 3, 4), (1, 4, 2)])),
         ),
-        Check(
-            "another shape is fused as well",
-            "another shape",
-            1,
-            one_group(FORWARD, forwards([(6, 3), (2, 3, 5)])),
-        ),
+        Check("another shape is fused as well", "another shape", 1, one_group(FORWARD, forwards([(6, 3), (2, 3, 5)]))),
         Check("other shapes after the first", "another shape", 0.5, agrees(FORWARD, _shapes_in_a_row)),
         Check(
             "another shape is fused as well, backward",

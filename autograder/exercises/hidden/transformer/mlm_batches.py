@@ -100,11 +100,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("no function for the loss", 7, ("def masked_loss", "def another_loss")),
     ),
-    right_here={
-        "one precision lower": NUMBERS,
-        "without a gradient": NUMBERS,
-        "in double precision, rounded": NUMBERS,
-    },
+    right_here={"one precision lower": NUMBERS, "without a gradient": NUMBERS, "in double precision, rounded": NUMBERS},
     equivalent={
         "chance < 0.15 -> chance <= 0.15": "hardly any number drawn is 0.15",
         "fate < 0.8 -> fate <= 0.8": "hardly any number drawn is 0.8",

@@ -6,20 +6,12 @@ from collections.abc import Iterator
 import torch
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.transformer import scaled_dot_product as visible
+from autograder.exercises.transformer.scaled_dot_product import NAMES, attendable, consistent, inputs, reference
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees, keeps_calls_apart, leaves_inputs_alone, remembers_nothing
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
 from autograder.host.kinds.callable import CallableAnswer, Case, require_outputs
-
-reference, inputs, attendable, consistent, NAMES = (
-    visible.reference,
-    visible.inputs,
-    visible.attendable,
-    visible.consistent,
-    visible.NAMES,
-)
 
 
 def _odd(draw: Draw) -> Iterator[Case]:

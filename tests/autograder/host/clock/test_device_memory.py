@@ -10,7 +10,6 @@ from autograder.host.clock.memory import DeviceMemory
 from autograder.protocol.device_memory import DeviceMemoryError, SharedBlock
 from autograder.protocol.requests import timed_rounds
 from autograder.worker import rounds, shared_memory
-from autograder.worker.devices import device_tensors
 
 FORMS = [torch.zeros(3, 5), torch.zeros(7, dtype=torch.bfloat16)]
 INPUTS = [torch.zeros(3, 5), torch.zeros(5, dtype=torch.float64)]
@@ -90,6 +89,8 @@ def lent(monkeypatch):
     def allocate(size_bytes: int) -> tuple[Block, torch.Tensor]:
         blocks.append(Block(size_bytes))
         return blocks[-1], blocks[-1].bytes
+
+    device_tensors = rounds.device_tensors
 
     def mapped(block: timed_rounds.Block, descriptor: int) -> Any:
         return device_tensors(block, descriptor, bytes_of=lambda fd, size: blocks[-1].bytes[:size])

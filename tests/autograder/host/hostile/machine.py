@@ -18,8 +18,8 @@ from typing import Any
 
 from autograder.host.sandbox import Limits, Sandbox, WorkerProcess
 from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.protocol.requests.value import Ask
 from tests.autograder.host.hostile.catalogue import ROOT, Attack
 from tests.drawn import chance
 

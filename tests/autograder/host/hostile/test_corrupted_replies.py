@@ -17,9 +17,8 @@ from autograder.host.kinds.callable import CallableAnswer
 from autograder.host.kinds.table import KINDS
 from autograder.host.session import AnswerFailedError
 from autograder.host.shared_inputs import to_raw
-from autograder.protocol import Message, ProtocolError, RawTensor
+from autograder.protocol import Handlers, Message, ProtocolError, RawTensor
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.worker.handlers import Handlers
 from tests.autograder.host.in_process import InProcess, handlers_of
 from tests.drawn import some
 

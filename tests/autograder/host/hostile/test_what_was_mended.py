@@ -25,7 +25,7 @@ from autograder.host.exercise import Check, CheckFailedError
 from autograder.host.judge import _Grading
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import ProtocolError, parse
-from autograder.protocol.requests.value import Ask
+from autograder.protocol.requests.answers import Ask
 
 
 def test_a_string_that_never_ends_is_read_in_time_that_grows_with_its_length():

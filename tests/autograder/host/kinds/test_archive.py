@@ -22,8 +22,7 @@ from autograder.host.kinds.callable import Case
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, Session, result_of
 from autograder.protocol import Message
-from autograder.protocol.requests.archive import ArchiveNode, DescribeArchive
-from autograder.protocol.requests.loads import LoadAnswer, Part
+from autograder.protocol.requests.loads import ArchiveNode, DescribeArchive, LoadAnswer, Part
 from autograder.worker.source import load
 
 COUNTER = """

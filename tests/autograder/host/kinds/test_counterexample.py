@@ -9,12 +9,11 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.judge import judge
-from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, disproves
-from autograder.host.kinds.decoded import read_values
+from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, disproves, read_values
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, result_of
 from autograder.protocol import Message
-from autograder.protocol.requests.counterexample import FindInputs
+from autograder.protocol.requests.answers import FindInputs
 from autograder.worker.kinds.counterexample import counterexample_answer
 from tests.autograder.host.in_process import InProcess
 

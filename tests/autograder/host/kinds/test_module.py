@@ -1,5 +1,7 @@
 """Answers that are modules: what is built crosses by name, the host's weights go in, outputs come back."""
 
+import math
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -9,7 +11,7 @@ from autograder.host.checks.function_checks import agrees
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case
-from autograder.host.kinds.module import FOLDER, Build, ModuleAnswer, on_built
+from autograder.host.kinds.module import FOLDER, Build, ModuleAnswer, read_events
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError, Session, result_of
 from autograder.protocol import Message, RawTensor
@@ -63,10 +65,10 @@ def test_what_a_module_holds_crosses_by_name(answer_of):
 
 
 def test_the_module_runs_with_the_hosts_weights_and_ready_made_checks_apply(answer_of):
-    check = on_built(lambda answer, draw: answer.built(BUILD, STATE), agrees(formula, _cases, ("the output",)))
-    check(answer_of(NET), Draw(1, "a"))
+    check = agrees(formula, _cases, ("the output",))
+    check(answer_of(NET).built(BUILD, STATE), Draw(1, "a"))
     with pytest.raises(CheckFailedError, match="the output is off"):
-        check(answer_of(NET.replace("* self.scale", "* 1.9")), Draw(1, "a"))
+        check(answer_of(NET.replace("* self.scale", "* 1.9")).built(BUILD, STATE), Draw(1, "a"))
 
 
 def _cases(draw):
@@ -156,3 +158,51 @@ def test_a_description_of_another_form_is_malformed(body, tensors):
 
     with pytest.raises(MalformedAnswerError):
         ModuleAnswer(Worker(), Worker()).describe(BUILD)
+
+
+@pytest.fixture
+def clean():
+    session = Session(open_sandbox(), None, wall_s=30)
+    yield session
+    session.close()
+
+
+def written(folder, write):
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(folder) as writer:
+        write(writer)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_scalars_graph_and_histograms_are_found(tmp_path, clean):
+    def write(writer):
+        writer.add_graph(torch.nn.Linear(2, 3), torch.ones(1, 2))
+        writer.add_histogram("weights", torch.arange(5), 1)
+        for step in (1, 3, 2):
+            writer.add_scalar("loss", step / 2, step)
+
+    found = read_events(clean, {**written(tmp_path, write), "notes.txt": b"not an event"})
+    assert found.scalars == {"loss": ((1, 0.5), (3, 1.5), (2, 1.0))}
+    assert found.graph_nodes > 1
+    assert found.histograms == {"weights": 1}
+
+
+def test_a_value_that_is_not_finite_crosses(tmp_path, clean):
+    found = read_events(clean, written(tmp_path, lambda writer: writer.add_scalar("loss", math.inf, 7)))
+    ((step, value),) = found.scalars["loss"]
+    assert step == 7
+    assert math.isnan(value)
+
+
+def test_a_torn_file_gives_what_came_before(tmp_path, clean):
+    files = written(tmp_path, lambda writer: [writer.add_scalar("loss", 1.0, step) for step in range(50)])
+    ((name, data),) = files.items()
+    found = read_events(clean, {name: data[:-200]})
+    assert 0 < len(found.scalars["loss"]) < 50
+
+
+def test_no_file_and_a_file_of_noise_are_said_in_words(clean):
+    with pytest.raises(CheckFailedError, match="no event file"):
+        read_events(clean, {"log.txt": b"loss 1"})
+    assert read_events(clean, {"events.out.tfevents.1": b"noise" * 100}).scalars == {}

@@ -11,7 +11,7 @@ def test_both_sides_have_the_same_kinds_each_in_a_file_of_its_name():
     assert {str(kind) for kind in host.KINDS} == set(worker.KINDS) == {str(kind) for kind in Kind}
     for kind in Kind:
         assert kind.name == kind.upper()
-        for side in ("protocol.requests", "worker.kinds", "host.kinds"):
+        for side in ("worker.kinds", "host.kinds"):
             importlib.import_module(f"autograder.{side}.{kind}")
 
 

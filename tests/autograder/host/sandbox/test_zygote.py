@@ -17,10 +17,10 @@ from autograder.host.sandbox import Ending, Limits, Sandbox, SandboxError, Worke
 from autograder.host.sandbox.process import StartError
 from autograder.host.sandbox.sandbox import WORKER
 from autograder.host.sandbox.zygote import ZygotePool, pool
-from autograder.protocol import FrameKind, Message
+from autograder.protocol import FrameKind, Message, serialise
 from autograder.protocol.contract import request_body
+from autograder.protocol.requests.answers import Ask
 from autograder.protocol.requests.loads import LoadAnswer, Part
-from autograder.protocol.requests.value import Ask
 from tests.autograder.host.sandbox.conftest import LIMITS, MIB, OWN_CONFINED, FromZygote, opened
 from tests.drawn import chance, some
 
@@ -82,8 +82,8 @@ def serving(sandbox: Sandbox, masked: tuple[str, ...] = ()) -> tuple[WorkerProce
 
 def asked(channel: Channel, text: str, question: object) -> Message:
     load = LoadAnswer("value", "entry", (Part("answer", text),))
-    channel.request(FrameKind.LOAD, request_body(load), deadline_s=time.monotonic() + 20)
-    return channel.request(FrameKind.CALL, request_body(Ask(question)), deadline_s=time.monotonic() + 20)
+    channel.request(FrameKind.LOAD, serialise(request_body(load)), deadline_s=time.monotonic() + 20)
+    return channel.request(FrameKind.CALL, serialise(request_body(Ask(question))), deadline_s=time.monotonic() + 20)
 
 
 def test_an_answer_is_loaded_and_called_in_a_forked_worker(sandbox: Sandbox) -> None:

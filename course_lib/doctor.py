@@ -9,12 +9,12 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from course_lib.show import Cell, Table
 from course_lib.timing import environment
+from course_lib.timing.environment import version_of
 
 COLUMNS = ("what", "found", "health", "what to do")
 COLOURS = {"fine": "20,140,90", "note": "128,128,128", "mend": "205,60,50"}
@@ -115,10 +115,15 @@ def doctor() -> Report:
             Finding("machine", f"{here.processor}, {here.cores} cores", Health.FINE),
             _python(sys.version_info[:2], here.python),
             Finding("interpreter", _interpreter(), Health.FINE),
-            _torch(_version("torch")),
-            *(_package(name, _version(name)) for name in PACKAGES),
-            _compiler(_asked("g++", "--version"), has_headers=_python_headers().is_file()),
-            _tool("graphviz", _asked("dot", "-V"), "Graphs are then shown as text; the package is called graphviz."),
+            _torch(version_of("torch") or MISSING),
+            *(
+                _needed(name, version_of(name) or MISSING, "Install the versions of constraints.txt.", Health.MEND)
+                for name in PACKAGES
+            ),
+            _compiler(
+                _asked("g++", "--version"), has_headers=(Path(sysconfig.get_path("include")) / "Python.h").is_file()
+            ),
+            _needed("graphviz", _asked("dot", "-V"), "Graphs are then shown as text; the package is called graphviz."),
             _threads(here.threads, here.cores),
             _cuda(),
             _disk(shutil.disk_usage(Path.cwd()).free),
@@ -127,10 +132,14 @@ def doctor() -> Report:
     )
 
 
+def _finding(name: str, found: str, advice: str, *, wrong: bool, health: Health = Health.MEND) -> Finding:
+    """Return a finding that is fine, or one with advice if something is wrong."""
+    return Finding(name, found, health, advice) if wrong else Finding(name, found, Health.FINE)
+
+
 def _python(version: tuple[int, ...], text: str) -> Finding:
-    if version < OLDEST_PYTHON:
-        return Finding("python", text, Health.MEND, f"The course needs Python {'.'.join(map(str, OLDEST_PYTHON))}.")
-    return Finding("python", text, Health.FINE)
+    advice = f"The course needs Python {'.'.join(map(str, OLDEST_PYTHON))}."
+    return _finding("python", text, advice, wrong=version < OLDEST_PYTHON)
 
 
 def _interpreter() -> str:
@@ -147,30 +156,22 @@ def _torch(version: str) -> Finding:
     return Finding("torch", version, Health.FINE)
 
 
-def _package(name: str, version: str) -> Finding:
-    if version == MISSING:
-        return Finding(name, version, Health.MEND, "Install the versions of constraints.txt.")
-    return Finding(name, version, Health.FINE)
+def _needed(name: str, version: str, advice: str, health: Health = Health.NOTE) -> Finding:
+    return _finding(name, version, advice, wrong=version == MISSING, health=health)
 
 
 def _compiler(version: str, *, has_headers: bool) -> Finding:
     if version == MISSING:
         advice = "torch.compile and the C++ sections need it; the package is called g++."
         return Finding("compiler", version, Health.MEND, advice)
-    if not has_headers:
-        return Finding("compiler", version, Health.MEND, "Python.h is missing; the package is called python3-dev.")
-    return Finding("compiler", version, Health.FINE)
-
-
-def _tool(name: str, version: str, advice: str) -> Finding:
-    return Finding(name, version, Health.NOTE, advice) if version == MISSING else Finding(name, version, Health.FINE)
+    advice = "Python.h is missing; the package is called python3-dev."
+    return _finding("compiler", version, advice, wrong=not has_headers)
 
 
 def _threads(threads: int | None, cores: int) -> Finding:
-    found = f"{threads or '?'} for torch, of {cores} cores"
-    if threads is not None and threads > cores:
-        return Finding("threads", found, Health.NOTE, "More threads than cores: times jump. Set OMP_NUM_THREADS=1.")
-    return Finding("threads", found, Health.FINE)
+    found, too_many = f"{threads or '?'} for torch, of {cores} cores", threads is not None and threads > cores
+    advice = "More threads than cores: times jump. Set OMP_NUM_THREADS=1."
+    return _finding("threads", found, advice, wrong=too_many, health=Health.NOTE)
 
 
 def _cuda() -> Finding:
@@ -181,10 +182,8 @@ def _cuda() -> Finding:
 
 
 def _disk(free_bytes: int) -> Finding:
-    found = f"{free_bytes / 2**30:.0f} GiB free"
-    if free_bytes < DISK_BYTES:
-        return Finding("disk", found, Health.MEND, f"The course writes up to {DISK_BYTES / 2**30:.0f} GiB; make room.")
-    return Finding("disk", found, Health.FINE)
+    advice = f"The course writes up to {DISK_BYTES / 2**30:.0f} GiB; make room."
+    return _finding("disk", f"{free_bytes / 2**30:.0f} GiB free", advice, wrong=free_bytes < DISK_BYTES)
 
 
 def _offline(setting: str) -> Finding:
@@ -193,17 +192,6 @@ def _offline(setting: str) -> Finding:
             "offline", "allowed to ask", Health.FINE, "No cell asks it; HF_HUB_OFFLINE=1 makes sure of that."
         )
     return Finding("offline", "the network is not asked", Health.FINE)
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return MISSING
-
-
-def _python_headers() -> Path:
-    return Path(sysconfig.get_path("include")) / "Python.h"
 
 
 def _asked(program: str, option: str) -> str:

@@ -6,7 +6,9 @@ import platform
 import pytest
 import torch
 
-from course_lib.doctor import Finding, Health, Report, doctor, examination
+from course_lib import doctor as examination
+from course_lib.doctor import Finding, Health, Report, doctor
+from course_lib.timing.environment import version_of
 
 HERE = doctor()
 
@@ -30,10 +32,15 @@ CASES = [
     ("no torch", lambda: examination._torch("not found"), "mend", "constraints.txt"),
     ("another torch", lambda: examination._torch("2.11.0"), "note", "2.13"),
     ("this torch", lambda: examination._torch("2.13.0+cu128"), "fine", ""),
-    ("a missing package", lambda: examination._package("numpy", "not found"), "mend", "constraints.txt"),
+    (
+        "a missing package",
+        lambda: examination._needed("numpy", "not found", "constraints.txt", Health.MEND),
+        "mend",
+        "constraints.txt",
+    ),
     ("no compiler", lambda: examination._compiler("not found", has_headers=True), "mend", "g++"),
     ("no headers", lambda: examination._compiler("g++ 12", has_headers=False), "mend", "python3-dev"),
-    ("no graphviz", lambda: examination._tool("graphviz", "not found", "shown as text"), "note", "shown as text"),
+    ("no graphviz", lambda: examination._needed("graphviz", "not found", "shown as text"), "note", "shown as text"),
     ("too many threads", lambda: examination._threads(8, 2), "note", "OMP_NUM_THREADS"),
     ("a full disk", lambda: examination._disk(2**20), "mend", "make room"),
     ("offline", lambda: examination._offline("1"), "fine", ""),
@@ -50,7 +57,7 @@ def test_what_is_found_comes_with_advice(name, examined, health, words) -> None:
 
 def test_a_program_that_is_not_there_is_not_found() -> None:
     assert examination._asked("no-such-program-here", "--version") == "not found"
-    assert examination._version("no-such-package-here") == "not found"
+    assert version_of("no-such-package-here") is None
 
 
 def test_the_verdict_names_what_is_to_be_mended_in_text_and_html() -> None:

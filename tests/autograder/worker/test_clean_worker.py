@@ -6,10 +6,9 @@ import torch
 from torch import fx
 
 from autograder.host.shared_inputs import to_raw
-from autograder.protocol.requests.callable import Arguments, CallGraph, TensorCall
-from autograder.protocol.requests.loads import LoadGraph
-from autograder.worker.course_operators import register_for
-from autograder.worker.rebuilt_graph import load_graph
+from autograder.protocol.requests.answers import Arguments, TensorCall
+from autograder.protocol.requests.loads import CallGraph, LoadGraph
+from autograder.worker.clean_worker import load_graph, register_for
 from autograder.worker.tensors import to_torch
 from course_lib.graph import to_data
 

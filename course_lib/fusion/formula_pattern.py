@@ -11,22 +11,23 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import fx
 
-from course_lib.fusion.algebra.atoms import Atom, atoms_of
-from course_lib.fusion.algebra.polynomial import (
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.matching import Difference, Match
+from course_lib.fusion.operands import number_of, tensor_facts
+from course_lib.fusion.polynomial import (
     ONE,
+    Atom,
     Expansion,
     Monomial,
     Polynomial,
     TooLargeError,
     arithmetic_operands,
+    atoms_of,
     nodes_after,
     nodes_before,
     values_of,
     written,
 )
-from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.matching import Difference, Match
-from course_lib.fusion.operands import number_of, tensor_facts
 
 
 @dataclass(frozen=True)

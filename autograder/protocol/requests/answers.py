@@ -1,0 +1,277 @@
+"""The requests that a student's answer serves, and their replies, kind by kind.
+
+Where a request has a `member`, it names one of the functions in the dict that the entry point returns; empty for the
+entry point itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from autograder.protocol.contract import Count, Done, GraphData, Json, Request, TensorName
+
+
+@dataclass(frozen=True)
+class Value:
+    """The return value of a function."""
+
+    value: Json
+
+
+@dataclass(frozen=True)
+class Ask(Request[Value]):
+    """Call the function with plain data."""
+
+    question: Json
+
+
+@dataclass(frozen=True)
+class Analyse(Request[Value]):
+    """Call the function with what the function `make` of the module `text` gives for `arguments`.
+
+    A graph that it returns is written as rows of name, op, target and the names of the nodes that it reads.
+    """
+
+    text: str
+    make: str
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a call or of a build.
+
+    `{"tensor": i}` stands for tensor number `i` of the message, `{"folder": true}` for the path of an empty folder.
+    """
+
+    args: tuple[Json, ...] = ()
+    kwargs: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TensorCall:
+    """One call, backward too where `cotangents` are given."""
+
+    arguments: Arguments
+    wrt: tuple[int, ...] = ()
+    """The numbers of the tensors to differentiate by."""
+    cotangents: tuple[int, ...] = ()
+    """For each output the number of the tensor that stands for its gradient."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """The result of a call; its tensors are the outputs, then the gradients that there are."""
+
+    outputs: Count
+    is_tuple: bool
+    gradients: tuple[bool, ...]
+    """For each tensor to differentiate by, whether there is a gradient."""
+    aliases: tuple[int, ...]
+    """The outputs that share memory with an input."""
+
+
+@dataclass(frozen=True)
+class CallFunction(Request[Called]):
+    """Call a function of the answer, without a capture; without a name its entry point."""
+
+    function: str
+    call: TensorCall
+
+
+@dataclass(frozen=True)
+class CalledConcurrently:
+    """Two results of each call: the first one, and the first that differs from it, if any does."""
+
+    calls: tuple[Called, ...]
+
+
+@dataclass(frozen=True)
+class CallConcurrently(Request[CalledConcurrently]):
+    """Make each call many times in a thread of its own, while the others make theirs.
+
+    Each call counts its own tensors; `counts` says how many of the message's belong to each.
+    """
+
+    function: str
+    calls: tuple[TensorCall, ...]
+    counts: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class Described:
+    """The contents of a fresh module, by name; the tensors and the bytes of files come in this order."""
+
+    parameters: tuple[TensorName, ...]
+    buffers: tuple[TensorName, ...]
+    files: tuple[TensorName, ...]
+    """Files that the entry point wrote into the folder that it was given."""
+
+
+@dataclass(frozen=True)
+class DescribeModule(Request[Described]):
+    """Build the module and tell what it holds."""
+
+    build: Arguments
+    training: bool
+
+
+@dataclass(frozen=True)
+class CallModule(Request[Called]):
+    """Build the module, load the state into it, and call it; it takes the precision of the state."""
+
+    build: Arguments
+    training: bool
+    state: Mapping[str, int]
+    """The names of the state to the numbers of their tensors."""
+    by: tuple[str, ...]
+    """Parameters to differentiate by as well, after the tensors of the call."""
+    call: TensorCall
+
+
+@dataclass(frozen=True)
+class WrittenGraph:
+    """A graph as data; `paths` names the tensors beside it, in turn."""
+
+    graph: GraphData
+    paths: tuple[TensorName, ...]
+
+
+@dataclass(frozen=True)
+class InputForm:
+    """The form of one input, which shape propagation writes into `node.meta["tensor_meta"]`."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Transform(Request[WrittenGraph]):
+    """Run the pass on a graph, whose tensors come beside it in the order of `paths`."""
+
+    graph: GraphData
+    paths: tuple[TensorName, ...]
+    inputs: tuple[InputForm, ...]
+
+
+@dataclass(frozen=True)
+class Schedule(Request[WrittenGraph]):
+    """Build the model, have it scheduled, and trace it."""
+
+    text: str
+    """The model's source, which defines `Encoder`."""
+    arguments: Mapping[str, Json]
+    """How the `Encoder` is made."""
+    state: tuple[TensorName, ...]
+    """The names of its tensors, which come with the request."""
+    training: bool
+    """The mode in which the result is traced."""
+    scheduled_in_training: bool
+    """The mode before that, in which the answer has the model."""
+    question: tuple[Json, ...]
+    """What the answer is called with after the schedule."""
+    times: int
+    """How often it is called."""
+    part: str
+    """The path of the part whose graph is meant, which the answer must have traced; empty for the model."""
+    leaves: tuple[str, ...]
+    """Classes that are kept whole where the model is traced before the answer is called; see `operator`."""
+    operator: str
+    """For answers that only find: the operator of `course_lib.kernels` onto which the matches are fused.
+
+    The model is then traced before the answer is called, with every bias separated. Empty for all others.
+    """
+
+
+How = Literal["dynamo", "dispatch"]
+"""With Dynamo, in one graph; or the operators that reach ATen when the function runs once."""
+
+
+@dataclass(frozen=True)
+class Capture(Request[WrittenGraph]):
+    """Capture a function for the tensors that come with the request."""
+
+    member: str
+    how: How
+    dynamic: tuple[tuple[int, ...], ...]
+    """For each input the dimensions whose size is to stay open."""
+
+
+@dataclass(frozen=True)
+class AskMember(Request[Value]):
+    """Call a function with plain data."""
+
+    member: str
+    question: Json
+
+
+@dataclass(frozen=True)
+class CollectedGraph:
+    """One graph that the answer kept, and what it says of the shapes of its example inputs."""
+
+    graph: WrittenGraph
+    shapes: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class CollectedGraphs:
+    """How many results came back, and the graphs; the tensors are the results, then those of the graphs."""
+
+    results: Count
+    graphs: tuple[CollectedGraph, ...]
+
+
+@dataclass(frozen=True)
+class Collect(Request[CollectedGraphs]):
+    """Let the answer collect the graphs of a program of the host's on some calls.
+
+    `program` is the source text that defines the function `name`.
+    """
+
+    member: str
+    program: str
+    name: str
+    calls: tuple[Arguments, ...]
+
+
+@dataclass(frozen=True)
+class ScriptFunction(Request[Done]):
+    """Script a function of the answer's cell; the bytes of its archive come as one tensor."""
+
+    function: str
+
+
+@dataclass(frozen=True)
+class ScriptModule(Request[Done]):
+    """Script the module that the entry point makes of `build`; the bytes of its archive come as one tensor."""
+
+    build: tuple[Json, ...]
+    state: Mapping[str, int]
+    """The names of its state to the numbers of their tensors."""
+
+
+@dataclass(frozen=True)
+class PackedGraph:
+    """A program among the values, and the numbers of its tensors by path."""
+
+    graph: GraphData
+    tensors: Mapping[str, Count]
+
+
+@dataclass(frozen=True)
+class PackedValue:
+    """A value as JSON, and the graphs in it; tensors come beside them."""
+
+    value: Json
+    """None, bool, int, float and str stand for themselves, lists for lists; all else is an object with one key:
+
+    {"tuple": [...]}, {"dict": {...}}, {"float": "nan"}, {"tensor": number} or {"graph": number}.
+    """
+    graphs: tuple[PackedGraph, ...]
+
+
+@dataclass(frozen=True)
+class FindInputs(Request[PackedValue]):
+    """Call the function with plain data, and pack the inputs that it returns."""
+
+    question: Json

@@ -1,0 +1,132 @@
+"""Hold what the host has checked or made itself: no student's Python is in this process.
+
+How large a graph or a file is may be a student's choice, and what Inductor or TensorBoard does with it takes time and
+memory, so that the host leaves it to this process.
+"""
+
+import importlib
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autograder.protocol import GraphData, Handlers, Json, Result, Tensors
+from autograder.protocol.requests.loads import (
+    CallGraph,
+    Cost,
+    EventsRead,
+    GraphCalled,
+    LoadEvents,
+    LoadGraph,
+    LoadLowering,
+    LoweredCost,
+    LowerGraph,
+    LowerSteps,
+    ReadEvents,
+)
+from autograder.worker.rounds import Rounds
+from autograder.worker.tensors import call_on_tensors, to_torch
+
+OPERATORS = "torch.ops.course_lib."
+EVERYTHING = {"scalars": 0, "histograms": 0, "graph": 0}
+
+
+def register_for(graph: GraphData) -> None:
+    """Register the course's operators if the graph calls one: that takes longer than running a small graph."""
+    if any(node["target"].startswith(OPERATORS) for node in graph["nodes"]):
+        importlib.import_module("course_lib.kernels")
+
+
+def rebuilt(graph: GraphData, tensors: Mapping[str, torch.Tensor]) -> torch.fx.GraphModule:
+    """Return the module of a graph that the host has checked."""
+    register_for(graph)
+    from course_lib.graph import from_data
+
+    return from_data(graph, tensors)
+
+
+def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
+    """Rebuild the graph; requests run it on tensors, alone or in rounds."""
+    sent = list(map(to_torch, tensors))
+    own = [tensor.clone() for tensor in sent]
+    graph_module = rebuilt(request.graph, dict(zip(request.paths, own, strict=True)))
+    if request.training is not None:
+        graph_module.train(request.training)
+
+    def call(request: CallGraph, tensors: Tensors) -> Result[GraphCalled]:
+        for tensor, value in zip(own, sent, strict=True) if request.restored else ():
+            tensor.copy_(value)
+        result = call_on_tensors(graph_module, request.call, tensors)
+        if not request.count:
+            return Result(GraphCalled(result.body, None), result.tensors)
+        from course_lib.graph import cost
+
+        counted = cost(graph_module, [to_torch(raw) for raw in tensors])
+        told = Cost(counted.launches, counted.bytes_read, counted.bytes_written)
+        return Result(GraphCalled(result.body, told), result.tensors)
+
+    return {CallGraph: call, **Rounds(graph_module).handlers()}
+
+
+def load_lowering(request: LoadLowering, tensors: Tensors) -> Handlers:
+    """Take the graph of the request, if it has one; requests lower that graph, or a program of the host's."""
+    graph = None
+    if request.graph is not None:
+        own = {path: to_torch(raw).clone() for path, raw in zip(request.paths, tensors, strict=True)}
+        graph = rebuilt(request.graph, own).eval()
+
+    def lower_graph(_: LowerGraph, tensors: Tensors) -> Result[LoweredCost]:
+        assert graph is not None, "a graph was loaded"
+        return _counted(graph, [to_torch(raw) for raw in tensors], {})
+
+    def lower_steps(request: LowerSteps, _: Tensors) -> Result[LoweredCost]:
+        from course_lib.models import program_from_steps
+
+        program, inputs = program_from_steps(request.steps)
+        return _counted(program, inputs, request.config)
+
+    return {LowerGraph: lower_graph, LowerSteps: lower_steps}
+
+
+def _counted(
+    program: Callable[..., Any], inputs: Sequence[torch.Tensor], config: Mapping[str, Json]
+) -> Result[LoweredCost]:
+    """Count kernels that Inductor wrote, calls of others, bytes, loops, and the graphs that Dynamo made."""
+    from course_lib.graph import scheduled
+
+    found = scheduled(program, inputs, config=config)
+    cost = found.cost
+    counted = LoweredCost(
+        generated_kernels=cost.generated_kernels,
+        library_calls=cost.library_calls,
+        bytes_moved=cost.bytes_moved,
+        graphs=cost.graphs,
+        fused_loops=found.kernels,
+    )
+    return Result(counted)
+
+
+def load_events(_: LoadEvents, __: Tensors) -> Handlers:
+    """Load TensorBoard's reader; requests bring the bytes of event files."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def read(_: ReadEvents, tensors: Tensors) -> Result[EventsRead]:
+        with tempfile.TemporaryDirectory() as folder:
+            for number, file in enumerate(tensors):
+                (Path(folder) / f"events.out.tfevents.{number}").write_bytes(bytes(file.data))
+            seen = EventAccumulator(folder, size_guidance=EVERYTHING, purge_orphaned_data=False)
+            seen.Reload()
+            tags = seen.Tags()
+            scalars = {tag: tuple((e.step, _number(e.value)) for e in seen.Scalars(tag)) for tag in tags["scalars"]}
+            nodes = len(seen.Graph().node) if tags["graph"] else 0
+            histograms = {tag: len(seen.Histograms(tag)) for tag in tags["histograms"]}
+        return Result(EventsRead(scalars, nodes, histograms))
+
+    return {ReadEvents: read}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
