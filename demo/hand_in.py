@@ -1,6 +1,6 @@
 """Make a member's hand-in: the released notebooks with the answers filled in, as JupyterLab would save them.
 
-Each thing that happens to a notebook on its way, by accident or on purpose, is one function of the handed-in folder.
+Each thing that happens to a notebook on its way, by accident or on purpose, is one function of its file or content.
 The last part plays the students' side of nbgrader's exchange and of a learning platform.
 """
 
@@ -65,121 +65,95 @@ def _fill(notebook: dict[str, Any], exercise: str, parts: tuple[str, ...]) -> No
 
 def damage(folder: Path, what: str) -> None:
     """Do `what` to the hand-in in `folder`; raises `ClassFileError` if nothing is called so."""
-    if what not in _KINDS:
-        raise ClassFileError(f"no damage is called {what!r}; there are {', '.join(sorted(_KINDS))}.")
-    _KINDS[what](folder)
+    notebook = folder / f"{folder.name}.ipynb"
+    if what in _TO_FILES:
+        _TO_FILES[what](notebook)
+    elif what in _TO_CONTENT:
+        content = json.loads(notebook.read_text(encoding="utf-8"))
+        _TO_CONTENT[what](content)
+        notebook.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    else:
+        raise ClassFileError(f"no damage is called {what!r}; there are {', '.join(sorted(_TO_FILES | _TO_CONTENT))}.")
 
 
-def _notebook(folder: Path) -> Path:
-    return folder / f"{folder.name}.ipynb"
+def _cut_off(notebook: Path) -> None:
+    content = notebook.read_bytes()
+    notebook.write_bytes(content[: len(content) // 2])
 
 
-def _cut_off(folder: Path) -> None:
-    content = _notebook(folder).read_bytes()
-    _notebook(folder).write_bytes(content[: len(content) // 2])
+def _rename(notebook: Path) -> None:
+    notebook.rename(notebook.with_name(f"{notebook.stem} (1).ipynb"))
 
 
-def _rename(folder: Path) -> None:
-    _notebook(folder).rename(folder / f"{folder.name} (1).ipynb")
+def _replace_by_text(notebook: Path) -> None:
+    notebook.unlink()
+    notebook.with_name("answers.txt").write_text("see e-mail\n")
 
 
-def _replace_by_text(folder: Path) -> None:
-    _notebook(folder).unlink()
-    (folder / "answers.txt").write_text("see e-mail\n")
+def _latin_1(notebook: Path) -> None:
+    content = notebook.read_text(encoding="utf-8")
+    notebook.write_bytes(content.replace("def ", "# d\u00e9finit\ndef ").encode("latin-1", "replace"))
 
 
-def _delete_check(folder: Path) -> None:
-    def change(notebook: dict[str, Any]) -> None:
-        notebook["cells"] = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
-
-    _changed(folder, change)
+def _link_to_gradebook(notebook: Path) -> None:
+    notebook.with_name("notes.txt").symlink_to("../../../gradebook.db")
+    notebook.with_name("data").symlink_to("/")
 
 
-def _points_400(folder: Path) -> None:
-    def change(notebook: dict[str, Any]) -> None:
-        for cell in _check_cells(notebook):
-            cell["metadata"]["nbgrader"] |= {"points": 400, "locked": False, "solution": True, "schema_version": 99}
-            cell["source"] = ["400.0"]
-
-    _changed(folder, change)
+def _delete_check(content: dict[str, Any]) -> None:
+    content["cells"] = [c for c in content["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
 
 
-def _forge_output(folder: Path) -> None:
-    def change(notebook: dict[str, Any]) -> None:
-        notebook["metadata"]["autograder"] = {"notes": [SCRIPT]}
-        for cell in _check_cells(notebook):
-            data = {"text/plain": ["6.0"], "text/html": ["<b>6 of 6</b>"]}
-            cell["outputs"] = [{"output_type": "execute_result", "metadata": {}, "execution_count": 1, "data": data}]
-
-    _changed(folder, change)
+def _points_400(content: dict[str, Any]) -> None:
+    for cell in _check_cells(content):
+        cell["metadata"]["nbgrader"] |= {"points": 400, "locked": False, "solution": True, "schema_version": 99}
+        cell["source"] = ["400.0"]
 
 
-def _script_in_markdown(folder: Path) -> None:
-    def change(notebook: dict[str, Any]) -> None:
-        notebook["cells"].insert(0, {"cell_type": "markdown", "id": "greeting", "metadata": {}, "source": [SCRIPT]})
-
-    _changed(folder, change)
-
-
-def _latin_1(folder: Path) -> None:
-    content = _notebook(folder).read_text(encoding="utf-8")
-    _notebook(folder).write_bytes(content.replace("def ", "# d\u00e9finit\ndef ").encode("latin-1", "replace"))
+def _forge_output(content: dict[str, Any]) -> None:
+    content["metadata"]["autograder"] = {"notes": [SCRIPT]}
+    for cell in _check_cells(content):
+        data = {"text/plain": ["6.0"], "text/html": ["<b>6 of 6</b>"]}
+        cell["outputs"] = [{"output_type": "execute_result", "metadata": {}, "execution_count": 1, "data": data}]
 
 
-def _no_metadata_version(folder: Path) -> None:
-    def change(notebook: dict[str, Any]) -> None:
-        for cell in notebook["cells"]:
-            cell["metadata"].get("nbgrader", {}).pop("schema_version", None)
-
-    _changed(folder, change)
+def _script_in_markdown(content: dict[str, Any]) -> None:
+    content["cells"].insert(0, {"cell_type": "markdown", "id": "greeting", "metadata": {}, "source": [SCRIPT]})
 
 
-def _several_copies(folder: Path) -> None:
+def _no_metadata_version(content: dict[str, Any]) -> None:
+    for cell in content["cells"]:
+        cell["metadata"].get("nbgrader", {}).pop("schema_version", None)
+
+
+def _several_copies(content: dict[str, Any]) -> None:
     """Copy the check cells with their grading metadata, as JupyterLab does."""
-
-    def change(notebook: dict[str, Any]) -> None:
-        notebook["cells"] += [dict(cell, id=f"copy-{i}") for i, cell in enumerate(_check_cells(notebook))]
-
-    _changed(folder, change)
+    content["cells"] += [dict(cell, id=f"copy-{i}") for i, cell in enumerate(_check_cells(content))]
 
 
-def _outputs_of_60_mb(folder: Path) -> None:
-    def change(notebook: dict[str, Any]) -> None:
-        cell = next(c for c in notebook["cells"] if c["cell_type"] == "code")
-        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 60_000_000}]
-
-    _changed(folder, change)
+def _outputs_of_60_mb(content: dict[str, Any]) -> None:
+    cell = next(c for c in content["cells"] if c["cell_type"] == "code")
+    cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x" * 60_000_000}]
 
 
-def _link_to_gradebook(folder: Path) -> None:
-    (folder / "notes.txt").symlink_to("../../../gradebook.db")
-    (folder / "data").symlink_to("/")
+def _check_cells(content: dict[str, Any]) -> list[dict[str, Any]]:
+    return [c for c in content["cells"] if c["metadata"].get("nbgrader", {}).get("grade")]
 
 
-def _check_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    return [c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("grade")]
+def _by_name(*kinds: Callable[[Any], None]) -> dict[str, Callable[[Any], None]]:
+    return {kind.__name__.removeprefix("_"): kind for kind in kinds}
 
 
-def _changed(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    notebook = json.loads(_notebook(folder).read_text(encoding="utf-8"))
-    change(notebook)
-    _notebook(folder).write_text(json.dumps(notebook, indent=1), encoding="utf-8")
-
-
-_KINDS: dict[str, Callable[[Path], None]] = {
-    "cut_off": _cut_off,
-    "delete_check": _delete_check,
-    "forge_output": _forge_output,
-    "latin_1": _latin_1,
-    "link_to_gradebook": _link_to_gradebook,
-    "no_metadata_version": _no_metadata_version,
-    "outputs_of_60_mb": _outputs_of_60_mb,
-    "points_400": _points_400,
-    "rename": _rename,
-    "replace_by_text": _replace_by_text,
-    "script_in_markdown": _script_in_markdown,
-    "several_copies": _several_copies,
-}
+_TO_FILES = _by_name(_cut_off, _rename, _replace_by_text, _latin_1, _link_to_gradebook)
+_TO_CONTENT = _by_name(
+    _delete_check,
+    _points_400,
+    _forge_output,
+    _script_in_markdown,
+    _no_metadata_version,
+    _several_copies,
+    _outputs_of_60_mb,
+)
 
 
 def hand_over(course: Course, home: Path, assignment: str) -> None:
