@@ -40,13 +40,7 @@ def verify(
 
     Raises `ScheduleError` for arguments that cannot be meant, or where the original itself fails on the inputs.
     """
-    if not isinstance(schedule, Schedule) or not isinstance(inputs, (tuple, list)):
-        raise ScheduleError(
-            f"verify got a {type(schedule).__name__} and inputs of type {type(inputs).__name__}; it expects a Schedule "
-            "and a tuple of the model's arguments."
-        )
-    if not set(modes) <= {"eval", "train"} or not modes or not dtypes:
-        raise ScheduleError(f'verify got modes={modes!r} and dtypes={dtypes!r}; it knows the modes "eval" and "train".')
+    _require_arguments(schedule, inputs, modes, dtypes)
     reference, candidate = schedule.original, schedule.build()
     runs = [
         _Run(reference, candidate, tuple(at_precision(inputs, dtype)), mode, dtype, gradients, seed)
@@ -54,6 +48,16 @@ def verify(
         for dtype in dtypes
     ]
     return Report((*(finding for run in runs for finding in run.findings()), *runs[0].state_findings()))
+
+
+def _require_arguments(schedule: object, inputs: object, modes: Sequence[str], dtypes: Sequence[torch.dtype]) -> None:
+    if not isinstance(schedule, Schedule) or not isinstance(inputs, (tuple, list)):
+        raise ScheduleError(
+            f"verify got a {type(schedule).__name__} and inputs of type {type(inputs).__name__}; it expects a Schedule "
+            "and a tuple of the model's arguments."
+        )
+    if not set(modes) <= {"eval", "train"} or not modes or not dtypes:
+        raise ScheduleError(f'verify got modes={modes!r} and dtypes={dtypes!r}; it knows the modes "eval" and "train".')
 
 
 @dataclass(frozen=True)
