@@ -9,7 +9,7 @@ The file is text, divided by lines that begin with `# %%`; nothing in it is run 
     # %% unanswered EXERCISE              the answer cell stays as it was released
     # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `hand_in`
 
-What stands below a solution, a mistake or an unanswered cell is for people.
+Text below a solution, a mistake or an unanswered cell is a note for human readers.
 """
 
 import ast

@@ -61,7 +61,7 @@ class HandedIn:
         )
 
     def _own_seed(self, seed: int) -> int:
-        """Return the seed of this hand-in: knowing its hidden cases helps neither a neighbour nor another try."""
+        """Return the seed of this hand-in; other students and changed hand-ins get other seeds and hidden cases."""
         digest = hashlib.sha256("\0".join([str(seed), *self.key]).encode("utf-8", "surrogateescape")).digest()
         return int.from_bytes(digest[:8], "little") >> 1
 

@@ -41,7 +41,7 @@ class SharedInputs:
             )
 
     def mutated(self) -> list[int]:
-        """Return the numbers of the tensors whose bytes differ from what the host wrote."""
+        """Return the indices of the tensors whose bytes differ from those that the host wrote."""
         places = zip(self.first_bytes, self._private, strict=True)
         return [i for i, (first, span) in enumerate(places) if self._map[first : first + len(span)] != span]
 

@@ -1,8 +1,8 @@
-"""The speed that an exercise asks for: a baseline, the ideal ratio, and the points for speed.
+"""The speed requirement of an exercise: a baseline, the ideal ratio, and the points for speed.
 
     speed=Speed(Program("`F.silu(x + b)`", lambda: silu_of_sum, (TensorSpec((4096, 768)), TensorSpec((768,))), 1), 2.0)
 
-An exercise adds only this line. Counted cost needs none: it is an ordinary check, such as `kinds.graph.costs`.
+An exercise adds only this line. Counted cost is an ordinary check, such as `kinds.graph.costs`.
 """
 
 from dataclasses import dataclass

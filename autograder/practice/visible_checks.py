@@ -161,7 +161,7 @@ def cell_source(answer: object) -> str:
 
 
 def require_gradable(text: str) -> None:
-    """Raise `NotGradableError` for a cell that needs the notebook: % or !, or a call of `check` or `hint`."""
+    """Raise `NotGradableError` for a cell with % or ! commands, or with a call of `check` or `hint`."""
     try:
         calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
         called = {function.id for function in calls if isinstance(function, ast.Name)}

@@ -225,7 +225,7 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    """Return the integer, if a float can be made of it: whoever computes with a longer one gets an exception."""
+    """Return the integer, or raise `ValueError` if it has too many digits to convert to a float."""
     if len(text) > MAX_DIGITS:
         raise ValueError(f"an integer of {len(text):,} digits")
     return int(text)

@@ -1,8 +1,7 @@
 """The worker's loop: one socket, one loaded answer, one reply a request.
 
-What is here is written for honest answers: it reports what happened. A hostile answer shares this process and may
-change any of it, which is why nothing that the host decides rests on these lines: the host only reads the bytes it
-asked for.
+This code reports correctly only for honest answers. A hostile answer shares this process and may change any of it.
+Therefore no decision of the host depends on this code: the host only reads the bytes that it asked for.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Shared memory from the host, mapped for as long as one request lasts.
 
-All pages are mapped at once, which is quicker than one by one, and costs every call of a size the same. The mapping is
-writable: an answer that writes into its inputs writes into the host's copy of them, and is seen.
+All pages are mapped at once. This is faster than one by one, and calls of the same size have the same cost. The
+mapping is writable. An answer that writes into its inputs changes the host's copy, so the host detects it.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Merge nodes of a graph into groups that never form a cycle.
 
-Two groups may become one if no path leaves the one and comes back to the other through something outside: the merged
-group would have to run before that something, and after it. Sets of ancestors, kept as bits of one
-integer for each group, show whether there is such a path.
+Two groups may be merged if no path leads from one to the other through a node outside both. With such a path, the
+merged group would have to run both before and after that node. Each group stores its ancestors as bits of one integer,
+which show whether such a path exists.
 """
 
 import heapq
@@ -49,7 +49,7 @@ class Condensation:
         return self._group[node]
 
     def operands_of(self, node: fx.Node) -> list[fx.Node]:
-        """Return the groups that the group of a node needs directly, each by its first node, in graph order."""
+        """Return the first nodes of the groups that a node's group reads directly, in graph order."""
         first = self._group[node]
         found = {self._group[operand] for member in self.members[first] for operand in self._operands[member]}
         return sorted(found - {first})

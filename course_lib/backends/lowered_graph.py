@@ -111,7 +111,7 @@ def _put_together(
 
 
 def _counted(gm: fx.GraphModule, example_inputs: Sequence[object], lowered: Lowered) -> Lowered:
-    """Return a lowered graph with its cost, and the cost of the graph `gm` that it was made of."""
+    """Return `lowered` with its cost and the cost of the original graph `gm`."""
     graph_module = lowered.graph_module
     with fake_mode_of(graph_module.graph):
         rest = cost(lambda: _Rest(graph_module).run(*graph_module.graph.find_nodes(op="placeholder")), ())

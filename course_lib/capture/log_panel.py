@@ -61,8 +61,8 @@ def logged(*names: str) -> Iterator[LogPanel]:
         >>> panel.messages
         []
 
-    Names are for instance "graph_breaks", "recompiles", "guards", "graph_code", "bytecode". Nothing goes to the
-    terminal, and all loggers are afterwards as they were. Raises `CaptureError` for a name that PyTorch does not know.
+    Possible names include "graph_breaks", "recompiles", "guards", "graph_code" and "bytecode". Nothing is printed to
+    the terminal, and all loggers are restored at the end. Raises `CaptureError` for a name that PyTorch does not know.
     """
     panel = LogPanel(names)
     loggers = [logger for name in names for logger in _loggers(name)]

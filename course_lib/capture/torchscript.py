@@ -20,7 +20,7 @@ Program = nn.Module | Callable[..., Any]
 
 
 def capture_trace(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> Captured:
-    """Run the program once and record its operators; decisions and numbers of Python become constants."""
+    """Run the program once and record its operators; Python decisions and Python numbers become constants."""
     named = _all_by_name(model, inputs, keyword_inputs)
     with explaining("trace", model):
         if named:

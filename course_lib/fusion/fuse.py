@@ -70,7 +70,7 @@ def fuse(
 
 
 def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
-    """Return what one forward run of a graph costs, found on fake tensors: nothing is computed and nothing changed."""
+    """Return the cost of one forward run of a graph; it uses fake tensors, so nothing is computed or changed."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     tensors = {**dict(gm.named_parameters()), **dict(gm.named_buffers())}
     state = {name: fake_like(tensor.detach(), mode) for name, tensor in tensors.items()}

@@ -26,7 +26,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """One place in a graph where a pattern fits, except for the differences in literal arguments."""
+    """One place in a graph that matches a pattern; literal arguments may differ."""
 
     calls: tuple[Call, ...]  # the last one first; that is where the fused call will stand
     operands: Mapping[str, object] = field(default_factory=dict)  # parameter of the pattern -> what the graph has there

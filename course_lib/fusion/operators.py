@@ -159,7 +159,7 @@ def method_spellings() -> Mapping[str, Spelling]:
 
 
 def schema_name(parameter: str) -> str:
-    """Return the name that the table has for a parameter which one spelling calls differently."""
+    """Return the name of a parameter in the table, such as `input` for `self`."""
     return _NAMES.get(parameter, parameter)
 
 

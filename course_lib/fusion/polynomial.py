@@ -32,7 +32,7 @@ class TooLargeError(Exception):
 
 
 class Expansion:
-    """Nodes as polynomials in `chosen` values. A node that depends on none of them is a value of its own.
+    """Express nodes as polynomials in the `chosen` values. A node that depends on none of them is one more variable.
 
     >>> x, e, *_, result, _ = fx.symbolic_trace(lambda x, e: (x + x.mul(e)) / 2).graph.nodes
     >>> [written(coefficient, monomial) for monomial, coefficient in Expansion((x, e)).of(result).items()]
@@ -97,7 +97,7 @@ def nodes_before(value: object) -> list[fx.Node]:
 
 
 def nodes_after(node: fx.Node) -> list[fx.Node]:
-    """Return the nodes that arithmetic leads to from `node`, itself first, the nearer before the farther."""
+    """Return `node` and the nodes that arithmetic computes from it, nearest first."""
     reached = [node]
     for one in reached:
         if len(reached) < MAX_NODES:

@@ -35,9 +35,9 @@ def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
 
 
 def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:
-    """Give `gm` what it lacks of the parameters and buffers of `program`, so that its checkpoints still load.
+    """Add the parameters and buffers of `program` that `gm` lacks, so that checkpoints of `program` still load.
 
-    torch.fx leaves out what the graph does not use, and a pass may leave something unused.
+    torch.fx omits parameters and buffers that the graph does not use, and a pass may leave some unused.
     """
     have = gm.state_dict(keep_vars=True)
     for path, tensor in program.state_dict(keep_vars=True).items():

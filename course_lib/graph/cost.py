@@ -153,7 +153,7 @@ Shape = Sequence[int]
 
 
 def flops_of(operator: Any, args: tuple[object, ...], kwargs: Mapping[str, object], result: object) -> int:
-    """Return the floating-point operations of one call, by the formulas of `torch.utils.flop_counter`.
+    """Return the number of floating-point operations of one call, by the formulas of `torch.utils.flop_counter`.
 
     Matrix products, convolutions and attention count; a multiplication and an addition are one operation each. Other
     operators count as 0, as is usual, since they are limited by memory traffic and not by arithmetic.

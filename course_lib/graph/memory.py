@@ -20,7 +20,7 @@ def storage_of(tensor: torch.Tensor) -> int:
 
 
 def regions(tensors: Iterable[torch.Tensor]) -> dict[Region, int]:
-    """Return the distinct pieces of memory behind tensors, with their sizes in bytes."""
+    """Return the distinct regions of memory that tensors use, with their sizes in bytes."""
     found: dict[Region, int] = {}
     for tensor in tensors:
         # In no order, so that a tensor and its transpose are the same region.
@@ -32,7 +32,7 @@ def regions(tensors: Iterable[torch.Tensor]) -> dict[Region, int]:
 
 
 def distinct_bytes(tensors: Iterable[torch.Tensor]) -> int:
-    """Return how many bytes of memory lie behind tensors."""
+    """Return the number of distinct bytes of memory that tensors use."""
     return sum(regions(tensors).values())
 
 

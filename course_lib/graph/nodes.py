@@ -86,7 +86,7 @@ def arguments(node: torch.fx.Node) -> str:
 
 
 def source(node: torch.fx.Node) -> str:
-    """Return the text of the line that a node came from, or nothing if it is not known."""
+    """Return the text of the line that a node came from, or an empty string if it is unknown."""
     lines = (node.stack_trace or "").strip().splitlines()
     return lines[-1].strip() if len(lines) > 1 and not re.match(r'\s*File "', lines[-1]) else ""
 

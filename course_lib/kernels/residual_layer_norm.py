@@ -26,7 +26,7 @@ def residual_layer_norm(
         tensor([[-1.,  1.]])
 
     `x` and `residual` have shape (..., N), `weight` and `bias` have shape (N,), all of one floating-point dtype. Mean
-    and variance are found in float32 at least. Raises `KernelError` for anything else.
+    and variance are computed in float32 or higher precision. Raises `KernelError` for anything else.
     """
     _check(x, residual, weight, bias)
     if runs_as_kernel("residual_layer_norm", x):

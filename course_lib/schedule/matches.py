@@ -32,9 +32,9 @@ from course_lib.graph.hooks import has_hooks
 
 
 def call_module(regex: str, *inputs: object) -> fx.Proxy:
-    """Stand, in a pattern, for the call of a module whose name fits `regex`, with these inputs.
+    """Represent, in a pattern, a call of a module whose name matches `regex`, with these inputs.
 
-    The expression has to fit the module's whole path in the traced graph, or the last name of the path:
+    The expression must match the module's whole path in the traced graph, or the last name of the path:
     `call_module("dropout.*", x)` finds `dropout`, `dropout_1` and `output.dropout`. Raises `ScheduleError` outside
     of a pattern.
     """

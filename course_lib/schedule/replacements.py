@@ -17,7 +17,7 @@ Prepared = tuple[nn.Module, list[Operand]]  # the module to call, and the operan
 
 
 def prepare_fused(match: PatternMatch, compiler: Compiler) -> Prepared:
-    """Return the module that computes what was matched; nothing is changed. Raises `ScheduleError`."""
+    """Return a module that computes the matched operators, and change nothing. Raises `ScheduleError`."""
     if isinstance(compiler, str):
         if compiler not in COMPILERS:
             raise ScheduleError(
@@ -178,7 +178,7 @@ def operators_of(nodes: Sequence[fx.Node]) -> OperatorGraph:
 
 
 def flag_of(node: fx.Node, flag: ModuleAttribute, switches: dict[str, nn.Module]) -> str:
-    """Note the module that has a training flag, and return the name it has in the fused module."""
+    """Record the module that has a training flag, and return its name in the fused module."""
     owner = node.graph.owning_module
     assert owner is not None, "a schedule works on the graph of a GraphModule"
     path = flag.path.rpartition(".")[0]

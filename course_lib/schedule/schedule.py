@@ -215,7 +215,7 @@ class Schedule:
         return self._log("replace", f"by {name_of(new)}; {change}")
 
     def checkpoint(self) -> "Schedule":
-        """Keep only this part's inputs for the backward pass, and compute the part again when that comes."""
+        """Save only this part's inputs for the backward pass, and compute the part again during it."""
         module = self.mod
         if isinstance(module, Checkpointed):
             raise ScheduleError(f"checkpoint got {self.path or 'the model'}, which is checkpointed already.")

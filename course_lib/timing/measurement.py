@@ -63,7 +63,7 @@ class Sampler:
 
 
 def empty_call_us(clock: Clock) -> float:
-    """Return the time of a sample of an empty call, which is the overhead of each sample."""
+    """Return the median time of an empty call, which is the overhead of each sample."""
     return statistics.median(clock.read(lambda: None, 1).time_us for _ in range(EMPTY_SAMPLES))
 
 

@@ -118,7 +118,7 @@ class MaskedText:
         return cls(config, train, held_out, corpus.fingerprint)
 
     def batch(self, step: int) -> MaskedBatch:
-        """Return the batch of step `step` (from 0): each row occurs once an epoch, with another mask each time."""
+        """Return the batch of `step`, counted from 0. Each row occurs at most once per epoch, with a new mask."""
         size = self.config.batch_size_sequences
         epoch, place = divmod(step, len(self.train_rows) // size)
         order = torch.randperm(len(self.train_rows), generator=self._generator("epoch", epoch))

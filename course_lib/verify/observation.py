@@ -35,7 +35,7 @@ def prepared(program: Program, dtype: torch.dtype, mode: str) -> Program:
 
 
 def at_precision(inputs: Sequence[object], dtype: torch.dtype) -> list[object]:
-    """Return copies of the inputs, floating-point tensors at another precision; strides stay where they can."""
+    """Return copies of the inputs with floating-point tensors converted to `dtype`; strides are kept where possible."""
     return [_converted(value, dtype) for value in inputs]
 
 

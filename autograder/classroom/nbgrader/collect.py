@@ -138,7 +138,7 @@ class CheckedCollect(ExchangeCollect):
 
 
 def copy_hand_in(folder: Path, to: Path) -> Copied:
-    """Copy the notebooks and nbgrader's own two files of a hand-in, but no links and no files with a second name."""
+    """Copy the notebooks and nbgrader's own two files of a hand-in, but no symbolic or hard links."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         sentences, written = [], 0.0

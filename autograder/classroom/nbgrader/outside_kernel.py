@@ -115,7 +115,7 @@ def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str
 
 
 def mark_of(exercise: ExerciseRecord, most: float) -> float:
-    """Return the mark of a cell worth `most` points, from 0 to `most`: the share of what was assessed."""
+    """Return the mark of a cell worth `most` points: the share of the assessed points, times `most`."""
     if exercise.status is ExerciseStatus.GRADER_ERROR:
         raise NotGradedError(f"{exercise.id} was not graded, for no fault of the student: {exercise.message}")
     if exercise.max_points <= 0:

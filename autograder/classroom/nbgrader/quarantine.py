@@ -54,7 +54,7 @@ def correct_submissions(submitted: Path, quarantine: Path, assignments: Iterable
 
 
 def before_autograde(*, assignment: str, student: str, notebooks: list[str]) -> None:
-    """Take out of one submission what nbgrader, whose hook this is, must not copy or follow.
+    """Move files out of one submission that nbgrader must not copy or follow; nbgrader calls this hook.
 
     Notebooks stay as they are, since nbgrader has listed them already; links among them are not followed.
     """

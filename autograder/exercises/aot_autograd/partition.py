@@ -207,7 +207,7 @@ def possible(*several: Drawn) -> Run:
 
 
 def cheap(cheapest: Cut, *several: Drawn) -> Run:
-    """Return a check that cuts are possible, and cost hardly more than the cheapest."""
+    """Return a check that cuts are possible and cost at most `MARGIN` times as much as the cheapest cut."""
     free = Misconception(
         as_if_free(cheapest), "Those are the fewest bytes, as if FLOPs were free; some values are cheaper to keep."
     )

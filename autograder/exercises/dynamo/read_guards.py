@@ -104,7 +104,7 @@ def _changed(draw: Draw, call: Call, changes: int) -> Call:
 
 
 def _guards_of(draw: Draw, call: Call) -> list[Guard]:
-    """Return guards as Dynamo would write them for a call, some sizes open."""
+    """Return guards that Dynamo could create for a call, with some dynamic sizes."""
     guards: list[Guard] = []
     relations: list[Guard] = []
     for name in ("x", "y"):

@@ -16,7 +16,7 @@ ROWS = TensorSpec((5, WIDTH))
 
 
 def batch_norm(width: int = WIDTH, **options: bool) -> nn.BatchNorm1d:
-    """Return a BatchNorm that has seen data: its statistics are not those of a new one."""
+    """Return a BatchNorm whose running statistics differ from the initial values."""
     norm = nn.BatchNorm1d(width, eps=1e-3, **options)
     if norm.running_mean is not None and norm.running_var is not None:
         norm.running_mean.copy_(torch.linspace(-1, 2, width))

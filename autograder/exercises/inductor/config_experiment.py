@@ -211,7 +211,7 @@ def drawn(draw: Draw, smallest: int, largest: int) -> Programs:
 
 
 def asked(answer: ValueAnswer, programs: Programs) -> tuple[Record, Plan]:
-    """Ask for a record, and read the plan in it."""
+    """Ask the answer for a record, and return the record and the plan in it."""
     record = answer.ask({"programs": dict(programs)})
     return record, plan_of(record, programs)
 

@@ -22,7 +22,7 @@ COLDEST = 0.1
 
 
 def soften(x: Tensor, temperature: Tensor) -> Tensor:
-    """Return the original result, whose branch breaks the graph: h is written for the second graph to read."""
+    """Return the original result. The branch breaks the graph, so `h` is written to memory and read again."""
     h = x * torch.sigmoid(x)
     if temperature < COLDEST:
         temperature = torch.full_like(temperature, COLDEST)

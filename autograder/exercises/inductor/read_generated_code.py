@@ -1,4 +1,4 @@
-"""Exercise 09.3: read generated code: which loop does what, what is reduced, and what is read under a mask.
+"""Exercise 09.3: read generated code, and describe its loops, its reductions and its masked reads.
 
 The code is C++ of programs drawn at random, in its plainest form. The host lowers its own programs and compiles none.
 """

@@ -21,7 +21,7 @@ REASONS = (BREAK, EXTERN, MUTATION, VIEW, SIZES)  # of several that hold for an 
 
 @dataclass(frozen=True)
 class Listing:
-    """Loops, and the edges between those of different kernels."""
+    """Loops, and the edges between loops of different kernels."""
 
     name: str  # completes "For ..."
     loops: list[Loop]
@@ -70,7 +70,7 @@ class _Writing:
         into: bool = False,
         beside: Loop | None = None,
     ) -> Loop:
-        """Add one loop, in a kernel of its own or `beside` another; it may also read an argument."""
+        """Add one loop, in a new kernel or in the kernel of the loop `beside`; it may also read an argument."""
         more = [(self.fresh("arg"), "all" if library else "c0")] if self.draw.chance(0.4) or not reads else []
         written = [(self.fresh("arg"), "all")] if into else []
         loop = {

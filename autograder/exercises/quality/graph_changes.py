@@ -1,10 +1,10 @@
-"""Standard controls of answers that make graphs: passes, schedules and TorchScript archives, changed as people try."""
+"""Standard controls for answers that return graphs: typical wrong passes, schedules and TorchScript archives."""
 
 from autograder.exercises.quality.tensor_changes import Change, Worth
 
 
 def _graph(change: str) -> str:
-    """Return the body of a pass that changes the reference's graph; `fused` are its nodes of the course's operators."""
+    """Return the body of a pass that applies `change` to the reference's graph; `fused` lists its course operators."""
     return (
         "    result = _right(*args, **kwargs)\n"
         "    result = getattr(result, 'graph_module', result)\n"

@@ -17,7 +17,7 @@ from course_lib.schedule import Matches, Schedule, call_module, create_schedule,
 
 
 def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: Any) -> Scheduled:
-    """Return an encoder of which `each` linear layers a layer are called `wanted`; there are six."""
+    """Return an encoder in which `each` of the six linear layers per encoder layer are named `wanted`."""
     total = each * layers
     says = {
         0: "No linear layer was decomposed: look for modules whose path ends in the name, at any depth.",

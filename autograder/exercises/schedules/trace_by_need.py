@@ -11,7 +11,7 @@ BIAS_INSIDE = "A linear layer is still one node: decompose both of the part's li
 
 
 def flattened(name: str, part: str, **arguments: Any) -> Scheduled:
-    """Return the feed-forward part at `part`: two products, and each bias added by an operator of its own."""
+    """Return the feed-forward part at `part`, with two matrix products and a separate addition of each bias."""
     counts = {SEPARATED: 2, LINEAR: 0, "torch.nn.Dropout": 1}
     says = {SEPARATED: {0: BIAS_INSIDE, 1: BIAS_INSIDE}}
     return Scheduled(name, {"branches": True, **arguments}, counts, part=part, says=says)

@@ -64,7 +64,7 @@ def _told(names: list[str], found: Any, expected: dict[str, str]) -> str:
 
 
 def single(draw: Draw) -> list[list[str]]:
-    """Return every name alone, in random order."""
+    """Return each name in a list of its own, in random order."""
     return [[name] for name in draw.sample(NAMES, len(NAMES))]
 
 

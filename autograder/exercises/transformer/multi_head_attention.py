@@ -96,7 +96,7 @@ def only(reply: Reply, like: torch.Tensor) -> torch.Tensor:
 
 
 def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check that a masked token changes nothing elsewhere, and that another token does."""
+    """Check that a masked token does not affect the results of other tokens, and that a visible token does."""
     module, _ = built(answer, draw, 12, 3, torch.float64)
     hidden = draw.normal(2, 6, 12, dtype=torch.float64)
     hides, shows = draw.sample(range(6), 2)

@@ -46,7 +46,7 @@ class Text:
 
     @classmethod
     def drawn(cls, draw: Draw) -> "Text":
-        """Return rows to learn from, and others of the same language."""
+        """Return random rows for training, and held-out rows of the same language."""
         rows = STEPS * BATCH + HELD_OUT
         alphabets = torch.tensor(draw.sample(range(LETTERS), LETTERS)).view(DIALECTS, -1)
         uniform = draw.normal(rows, LENGTH + 1, dtype=torch.float64).mul(1e6).long().abs()
@@ -63,7 +63,7 @@ class Text:
         )
 
     def unigram_nats(self) -> float:
-        """Return the held-out loss of guessing by how often each letter was asked for in training."""
+        """Return the held-out loss of a baseline that predicts the letter frequencies of the training labels."""
         asked = self.labels[self.labels != IGNORED]
         shares = torch.bincount(asked, minlength=LETTERS).double() / len(asked)
         return -float(shares.log()[self.held_out_labels[self.held_out_labels != IGNORED]].mean())

@@ -29,9 +29,9 @@ SIGMAS = 6.0  # a right rate is outside once in a hundred million gradings
 class Dropping:
     """A program with dropout, and the formula of its output for a known mask.
 
-    `inputs(draw)` gives inputs on which a zero in the columns behind the first means that the element fell out. The
-    first column of the first input is zero: whether it fell out shows neither in the output nor in its own gradient
-    here. `formula(module, inputs, factors)` takes what each element is multiplied with.
+    `inputs(draw)` returns inputs for which a zero after the first column means that dropout removed the element. The
+    first column of the first input is zero, so neither the output nor its own gradient shows whether dropout removed
+    it. `formula(module, inputs, factors)` returns the output when each element is multiplied by its factor.
     """
 
     program: Program

@@ -83,7 +83,7 @@ def remembers_nothing(reference: Reference, cases: Cases, names: Sequence[str]) 
 
 
 def keeps_calls_apart(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
-    """Return a check that calls in several threads, one a case, each give the result for their own inputs."""
+    """Return a check that runs each case in its own thread and compares every result with the reference."""
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         once = list(cases(draw))

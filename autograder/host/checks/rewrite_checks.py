@@ -157,7 +157,7 @@ def _computes(
 
 
 def _require_repeatable(answer: GraphAnswer, first: Reply, inputs: tuple[torch.Tensor, ...], case: Rewriting) -> None:
-    """Run what is loaded once more: a buffer that the first run wrote to now holds something else."""
+    """Require that a second run gives the same outputs, unless the program is in training mode."""
     again = answer.run_again(inputs)
     if case.program.training or all(map(_same, again.outputs, first.outputs)):
         return

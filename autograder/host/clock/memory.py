@@ -45,7 +45,7 @@ class Memory(Protocol):
         """Return what tells the worker, once, where outputs go."""
 
     def parcel(self, problems: Sequence[Problem]) -> Parcel:
-        """Return what is sent with the signal of one round; prepared before the clock starts."""
+        """Return the data to send with the start signal of one round; called before the clock starts."""
 
     def deliver(self) -> None:
         """Write what the worker must not see before the clock has started."""

@@ -73,7 +73,7 @@ def time_answer(
 
 
 def _contest(exercise: Exercise, speed: Speed, answer: Any, load: LoadAnswer, sandbox: Sandbox, draw: Draw) -> Contest:
-    """Return the contest: a graph that the host rebuilt, or the student's function in new processes."""
+    """Return the speed comparison of a graph that the host rebuilt, or of the student's function in new processes."""
     device = "cuda" if sandbox.has_cuda else "cpu"
     if exercise.kind is Kind.GRAPH:
         assert isinstance(answer, GraphAnswer), "a pass has answered"
@@ -90,7 +90,7 @@ def _contest(exercise: Exercise, speed: Speed, answer: Any, load: LoadAnswer, sa
 
 
 def _without_record(speed: Speed, graded: bool, status: CheckStatus, message: str) -> Timed:
-    """Return a failed check where speed is graded, and "not assessed" elsewhere."""
+    """Return a check with `status` if speed is graded, and one that is "not assessed" otherwise."""
     if graded:
         return Timed(None, _check(speed, status, 0.0, message))
     return Timed(None, _check(speed, CheckStatus.NOT_ASSESSED, 0.0, NOT_HERE))

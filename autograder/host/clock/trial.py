@@ -64,7 +64,7 @@ class Plan:
 
 @dataclass
 class Trial:
-    """The pairs of one trial; times in microseconds a round, without the cost of an empty round."""
+    """The paired timings of one trial, in microseconds per round, without the cost of an empty round."""
 
     problems: int  # in a round
     pairs: list[Pair] = field(default_factory=list)

@@ -1,6 +1,7 @@
-"""Answers that read programs: the host's program is made in the worker, the answer says what it sees, as plain data.
+"""Grade answers that analyse programs.
 
-The host makes the same program and knows what is there to be seen.
+The worker builds a program from the host's source text and passes it to the answer. The answer describes the program
+as plain data. The host builds the same program and computes the expected description.
 """
 
 import inspect
@@ -51,9 +52,9 @@ class Belief:
 def sees(
     truth: Callable[..., Any], programs: Callable[[Draw], Sequence[Asked]], beliefs: Sequence[Belief] = ()
 ) -> Callable[[AnalysisAnswer, Draw], None]:
-    """Return a check that the answer sees in every program what `truth` does; its points are shared equally.
+    """Return a check that the answer and `truth` agree on every program; the programs share its points equally.
 
-    `truth` and the beliefs are called with what the program's maker gives.
+    `truth` and the functions in `beliefs` are called with the values that the program's maker returns.
     """
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:

@@ -108,7 +108,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Blocks in a row; `shared` calls the first one again at the end."""
+    """A sequence of blocks; with `shared`, the first block is called again at the end."""
 
     def __init__(self, blocks: int, width: int, name: str, shared: bool, routed: bool) -> None:
         super().__init__()

@@ -187,10 +187,10 @@ def _form(value: Any) -> str:
 
 
 def read_values(reply: Result[PackedValue]) -> Values:
-    """Read what a worker sent.
+    """Read the values in a worker's reply.
 
-    Raises `MalformedAnswerError` for a form that no worker sends, and `CheckFailedError` for a graph that holds what no
-    graph may.
+    Raises `MalformedAnswerError` for a reply that no worker sends, and `CheckFailedError` for a graph with contents
+    that are not allowed.
     """
     packed = reply.body
     tensors = tuple(map(shared_inputs.to_torch, reply.tensors))
@@ -249,7 +249,7 @@ class _Reader:
 
 
 def leaves(values: Values) -> Mapping[str, Any]:
-    """Return tensors, graphs and plain values by their place, such as `the result[0]`."""
+    """Return a mapping from positions, such as `the result[0]`, to tensors, graphs and plain values."""
     return dict(_leaves(values.value, "the result"))
 
 

@@ -132,7 +132,7 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
 
 
 def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
-    """Require that each fused call replaces two calls or more; one beside the calls it should replace saves nothing."""
+    """Require that each fused call replaces two or more calls, and that the replaced calls are erased."""
     before = sum(n.op.startswith("call_") for n in program.module.graph.nodes)
     enough = before - program.program.fused
     if artifact.calls() > enough:

@@ -1,7 +1,7 @@
 """Answers that are modules: a class, or a function that gives a module; the host chooses the weights.
 
-The worker builds the module from the host's arguments, loads the host's state into it and runs it. Names and values of
-the state cross, and outputs and gradients; the module itself never does. Files that it writes cross as bytes, and a
+The worker builds the module from the host's arguments, loads the host's state into it and runs it. The
+worker sends names and values of the state, outputs and gradients, but never the module itself. Files that it writes cross as bytes, and a
 clean worker reads those of TensorBoard.
 """
 

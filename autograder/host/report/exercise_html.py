@@ -1,8 +1,8 @@
-"""The report of one exercise as HTML that stands alone: in a notebook output, in feedback, in the class report.
+"""The report of one exercise as self-contained HTML, for notebook outputs, feedback and the class report.
 
 Nothing sanitises this HTML later, so `markup` builds it and escapes every string. Styles are inline, because pages
 that show untrusted notebooks drop style elements. Colours are translucent, so the report is readable on light and
-dark pages, and each meaning is also a word.
+dark pages. Everything that a colour means is also written as a word.
 """
 
 from collections.abc import Iterator, Sequence

@@ -214,7 +214,7 @@ def _is_below(place: Path, binds: Iterable[Path]) -> bool:
 
 
 def _around(place: Path, covers: Sequence[Path]) -> Iterator[str]:
-    """Yield `place` whole, or its entries one by one without the covered ones."""
+    """Yield `place` if nothing in it is covered; otherwise yield only its entries that are not covered."""
     if place in covers:
         return
     inside = [cover for cover in covers if cover.is_relative_to(place)]

@@ -81,7 +81,7 @@ class CallFunction(Request[Called]):
 
 @dataclass(frozen=True)
 class CalledConcurrently:
-    """Two results of each call: the first one, and the first that differs from it, if any does."""
+    """For each call, its first result and the first later result that differs from it, if there is one."""
 
     calls: tuple[Called, ...]
 
@@ -147,7 +147,7 @@ class InputForm:
 
 @dataclass(frozen=True)
 class Transform(Request[WrittenGraph]):
-    """Run the pass on a graph, whose tensors come beside it in the order of `paths`."""
+    """Run the pass on a graph; the message carries the graph's tensors in the order of `paths`."""
 
     graph: GraphData
     paths: tuple[TensorName, ...]

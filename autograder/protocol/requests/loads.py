@@ -79,7 +79,7 @@ class LoadArchive(Request[Done]):
 
 @dataclass(frozen=True)
 class ArchiveRun:
-    """How many of the tensors each call gave."""
+    """The number of tensors that each call returned."""
 
     outputs: tuple[Count, ...]
 

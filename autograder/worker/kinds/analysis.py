@@ -12,7 +12,7 @@ from autograder.worker.kinds.value import plain_data
 
 
 def analysis_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for an analysis answer."""
 
     def analyse(request: Analyse, _: Tensors) -> Result[Value]:
         module = types.ModuleType("programs")

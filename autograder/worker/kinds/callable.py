@@ -39,9 +39,9 @@ def callable_answer(entry: Callable[..., Any]) -> Handlers:
 def _call_concurrently(
     function: Callable[..., Any], request: CallConcurrently, tensors: Tensors
 ) -> Result[CalledConcurrently]:
-    """Make every call of the request in a thread of its own, again and again, while the others make theirs.
+    """Make each call of the request repeatedly in its own thread, at the same time as the other calls.
 
-    A thread lets others run in the middle of functions that stand in the file of `function`: the student's.
+    Threads switch inside functions that are defined in the same file as `function`, which is the student's file.
     """
     left = iter(tensors)
     own = [[next(left) for _ in range(count)] for count in request.counts]

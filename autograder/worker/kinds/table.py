@@ -39,7 +39,7 @@ KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
 
 
 def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
-    """Run the parts of an answer as one module, and serve its function `entry_point`."""
+    """Run the parts of an answer as one module, and return the handlers for its function `entry_point`."""
     parts = {part.name: part.text for part in request.parts}
     return KINDS[request.kind](source.load(parts, request.entry_point))
 

@@ -79,7 +79,7 @@ def condition_reads_a_mask(node: fx.Node) -> Objection | None:
 
 
 def stays_on_device(node: fx.Node) -> Objection | None:
-    """Ask that a conversion changes the type and nothing else."""
+    """Return an objection if a conversion also changes the device, else None."""
     value, source = node.meta["val"], node.all_input_nodes[0].meta["val"]
     if value.device != source.device:
         return Objection("device", f"{node} copies from {source.device} to {value.device}")

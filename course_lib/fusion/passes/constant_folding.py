@@ -47,7 +47,7 @@ class ConstantFolding(GraphPass):
 
 
 def _is_constant(node: fx.Node) -> bool:
-    """Return whether a node computes the same each time, if its operands do; a leaf with a gradient does not."""
+    """Return whether constant operands give a node a constant result; False for a new leaf with `requires_grad`."""
     is_call = node.op in ("call_function", "call_method")
     return is_call and is_repeatable(node) and not node.kwargs.get("requires_grad", False)
 

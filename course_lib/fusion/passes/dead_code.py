@@ -1,8 +1,9 @@
-"""Erase what has no effect on the result; a node without users may still have another effect.
+"""Erase nodes that do not affect the result and have no other effect.
 
-Kept are nodes that change a tensor in place (`h.add_(1)`, `copy_`, `out=`), that draw random numbers (leaving one out
-would change all later ones), assertions, switches such as autocast, calls of Python functions that are not PyTorch's,
-and modules with hooks, with running statistics or from outside torch.nn. Inputs stay, and so do parameters.
+The pass keeps nodes that change a tensor in place (`h.add_(1)`, `copy_`, `out=`). It keeps nodes that draw random
+numbers, because erasing one would change all later draws. It also keeps assertions, switches such as autocast, calls
+of Python functions from outside PyTorch, and modules with hooks, with running statistics or from outside torch.nn.
+Inputs and parameters stay too.
 """
 
 from torch import fx

@@ -29,7 +29,7 @@ _PATTERNS: tuple[Any, ...] = (
 
 
 class LinearBatchNorm(BatchNormFolding):
-    """Fold a BatchNorm into a linear layer. It runs only when named: its graph ignores `train()`."""
+    """Fold a BatchNorm into a linear layer. It runs only if requested by name: its graph ignores `train()`."""
 
     name = "linear_batch_norm"
     patterns: ClassVar = _PATTERNS

@@ -1,8 +1,8 @@
 """Fold a division or multiplication by a number after `a @ b` into the smaller factor.
 
-Dividing the scores of attention by √head_size touches queries × keys numbers; dividing the query before, as many as
-the query has. The launches stay, the bytes go down. It pays only where a factor is smaller than the product, and a
-factor is chosen by its size.
+Dividing the attention scores by √head_size touches queries × keys numbers. Dividing the query touches only the
+elements of the query. The number of launches stays the same, and fewer bytes are moved. This saves time only if a
+factor is smaller than the product, so the pass chooses the factor by its size.
 """
 
 import math

@@ -22,7 +22,7 @@ _PARAMETER_FREE = (nn.GELU, nn.ReLU, nn.SiLU, nn.Sigmoid, nn.Tanh, nn.Softmax)
 
 
 class Normalise(GraphPass):
-    """Write each operator in one spelling; runs only when named."""
+    """Rewrite all equivalent calls of an operator to the same form; runs only when requested by name."""
 
     name = "normalise"
     by_default = False

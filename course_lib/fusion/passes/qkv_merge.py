@@ -63,7 +63,7 @@ class _Projection:
 
 
 class QkvMerge(GraphPass):
-    """Merge two or more projections of one tensor into one product, those of one kind together.
+    """Merge two or more projections of the same kind and the same input into one matrix product.
 
     >>> from course_lib.fusion import fuse
     >>> def program(x, query, key):

@@ -67,7 +67,7 @@ class Sdpa(FusionPass):
     patterns: ClassVar = tuple(pattern for scores in _SCORES for pattern in _patterns(scores))
 
     def __init__(self, *, every_row_sees_something: bool = False) -> None:
-        """Take masks too if the caller promises that no row of scores is -inf throughout."""
+        """Accept masks too if the caller promises that no row of scores consists only of -inf."""
         super().__init__()
         self._takes_masks = every_row_sees_something
 

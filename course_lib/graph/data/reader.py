@@ -131,9 +131,8 @@ class NodeReader:
 def from_data(data: Mapping[str, object], tensors: Mapping[str, torch.Tensor]) -> torch.fx.GraphModule:
     """Return a graph module built from `data`, which may come from an attacker.
 
-    Nothing of the graph is run, and nothing is reached but the functions and modules of the allow-list. The tensors
-    are used without copying. Raises `GraphError`, naming the node, module or tensor, for anything that `to_data`
-    would not write.
+    The graph is not run, and only functions and modules of the allow-list can be used. The tensors are not copied.
+    Raises `GraphError`, which names the node, module or tensor, for data that `to_data` would not write.
     """
     if not isinstance(data, dict) or not {"nodes", "modules", "tensors"} <= data.keys() <= KEYS:
         refuse("The graph", f"it is {shown(data)} and not an object with the keys {', '.join(sorted(KEYS))}")

@@ -124,7 +124,7 @@ def functions() -> Mapping[str, object]:
 
 
 def function_names() -> Mapping[object, str]:
-    """Return the table from function to name; of two names for one function, the first in the tables."""
+    """Return the table from function to name. A function with two names gets the name that the tables list first."""
     return _function_names(tuple(_course_operators()))
 
 

@@ -61,7 +61,7 @@ class AssignsToAPart(nn.Module):
     """Write into a row of the caller's tensor."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Set the first row of x to 0, and return the double."""
+        """Set the first row of `x` to 0, and return `x * 2`."""
         x[0] = 0
         return x * 2
 

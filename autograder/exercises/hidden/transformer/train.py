@@ -10,7 +10,7 @@ from autograder.host.kinds.module import ModuleAnswer
 
 
 def _held_out(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check the loss on text of the same language that the answer never saw, computed by our model."""
+    """Check the loss of the answer's weights in our model, on unseen text of the same language."""
     run = visible.one_run(answer, draw)
     found = visible.model_loss(run.state, run.text.held_out_hidden, run.text.held_out_labels)
     baseline = run.text.unigram_nats()
