@@ -1,8 +1,8 @@
 """Answers that are modules: a class, or a function that gives a module; the host chooses the weights.
 
-The worker builds the module from the host's arguments, loads the host's state into it and runs it. The
-worker sends names and values of the state, outputs and gradients, but never the module itself. Files that it writes cross as bytes, and a
-clean worker reads those of TensorBoard.
+The worker builds the module from the host's arguments, loads the host's state into it and runs it. The worker sends
+names and values of the state, outputs and gradients, but never the module itself. It sends the files that it writes as
+bytes, and a clean worker reads those of TensorBoard.
 """
 
 import math
