@@ -1,1 +1,1 @@
-"""TRUSTED: decides what an answer is worth, and never imports, unpickles or opens by name what a student made."""
+"""TRUSTED: gives points to an answer; never imports or unpickles data from a student, or opens its files by name."""

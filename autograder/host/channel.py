@@ -1,6 +1,6 @@
 """The host's end of the socket: one request, one reply, nothing in between.
 
-What a worker can do wrong on the channel ends here as one of three exceptions, so that the judge sees only outcomes.
+Every fault of a worker on the channel is raised here as one of three exceptions, so the judge handles only these.
 """
 
 import secrets
@@ -27,7 +27,7 @@ Seen = TypeVar("Seen")
 
 
 class MalformedAnswerError(Exception):
-    """The worker sent what no honest answer sends: bytes too early, twice, or in no known form."""
+    """The worker sent bytes too early, twice or in an unknown form; no honest answer does this."""
 
     def __init__(self, message: str = "The worker sent a reply of another form.") -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class WorkerGoneError(Exception):
 
 
 class AnswerRaisedError(Exception):
-    """The answer raised. `facts` is what the worker says about it, a `Raised`; what has another form is left out."""
+    """The answer raised an exception. `facts` has the form of `Raised`; fields of another form are ignored."""
 
     def __init__(self, facts: Mapping[str, object]) -> None:
         super().__init__(str(facts.get("message", "")))
@@ -48,7 +48,7 @@ class AnswerRaisedError(Exception):
         self.text = _text(facts, "text", 200)
         line = facts.get("line")
         self.line = line if type(line) is int and 0 <= line < 1_000_000 else 0
-        self.said_to_student = facts.get("said_to_student") is True  # for the wording alone, as all of this
+        self.said_to_student = facts.get("said_to_student") is True  # used only to word messages, like all fields here
 
 
 class Channel:
@@ -56,7 +56,7 @@ class Channel:
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
-        self.worker_pid = 0  # in the host's own numbering, as the kernel tells it; 0 where it does not
+        self.worker_pid = 0  # the process id that the host sees, given by the kernel; 0 if unknown
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
     def wait_ready(self, deadline_s: float) -> Message:
@@ -80,10 +80,10 @@ class Channel:
         deliver: Callable[[], None],
         look: Callable[[], Seen],
     ) -> tuple[Message, Seen, int]:
-        """Send one call and return its reply, what `look` saw, and the time on the host's clock, in nanoseconds.
+        """Send one call; return its reply, the result of `look`, and the time in nanoseconds on the host's clock.
 
-        What runs under the clock is `deliver`, the signal, the worker's work, its reply and `look`. Raises as `request`
-        does.
+        The time includes `deliver`, the signal, the worker's work, its reply and `look`. Raises the same exceptions as
+        `request`.
         """
         self._prepare(deadline_s)
         frame = Frame(FrameKind.CALL, secrets.randbits(64), payload, fds)
@@ -94,9 +94,9 @@ class Channel:
         return reply, seen, time.perf_counter_ns() - start_ns
 
     def expect_silence(self) -> None:
-        """Raise `MalformedAnswerError` if bytes lie unread: an answer that nobody asked for."""
+        """Raise `MalformedAnswerError` if unread bytes wait on the socket, since no request is open."""
         readable, _, _ = select.select([self._socket], [], [], 0)
-        self._socket.settimeout(0)  # a byte out of band is shown as readable, and to wait for it would take for ever
+        self._socket.settimeout(0)  # an out-of-band byte counts as readable, but waiting for it never ends
         try:
             unasked = bool(readable) and bool(self._socket.recv(1, socket.MSG_PEEK))
         except BlockingIOError:
@@ -119,7 +119,7 @@ class Channel:
         return self._receive(frame.nonce, {expected, FrameKind.RAISED}, deadline_s)
 
     def _learn_pid(self, deadline_s: float) -> None:
-        """Look at who sent what comes next, without taking it; a worker that was quick to be ready is asked again."""
+        """Read the sender's process id from the next message without consuming it; if it has none, try the next."""
         self._socket.settimeout(max(deadline_s - time.monotonic(), 0.001))
         _, ancillary, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(CREDENTIALS.size), socket.MSG_PEEK)
         for level, kind, data in ancillary:
@@ -145,5 +145,5 @@ class Channel:
 
 def _text(facts: Mapping[str, object], key: str, limit: int) -> str:
     value = facts.get(key)
-    # half a surrogate pair can stand in JSON, but be written nowhere
+    # JSON may contain half a surrogate pair, which cannot be encoded
     return value[:limit].encode("utf-8", "replace").decode() if type(value) is str else ""

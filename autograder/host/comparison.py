@@ -1,7 +1,7 @@
 """Compare an output with its reference by the error rule of `course_lib.verify.error_rule`; messages are for students.
 
-An output has to be as exact as eager PyTorch at the same precision: a sum in another order passes, one precision lower
-fails.
+An output must be as exact as eager PyTorch at the same precision: a different order of summation passes, a lower
+precision fails.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""What an exercise is: frozen data, with one function a check."""
+"""The data types of exercises: frozen data, with one function for each check."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from autograder.host.draw import Draw
 from autograder.host.speed import Speed
 
 Hints = tuple[str, str, str] | tuple[()]
-"""Three steps: what to look at, how to start, and nearly the line; none is the answer."""
+"""Three steps: what to look at, how to start, and almost the line of code; none gives the answer."""
 
 
 class Kind(StrEnum):
-    """What the student writes, and what is sent to the host."""
+    """The form of an answer, and the data that its worker sends to the host."""
 
     VALUE = "value"  # plain data to plain data; JSON is sent
     ANALYSIS = "analysis"  # a function that reads one of the host's programs; plain data is sent
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 class CheckFailedError(Exception):
-    """A check's answer was wrong; the message tells the student what was seen, what was expected, and what to try.
+    """A check's answer was wrong; the message tells the student the result, the expected result, and what to try.
 
     `share` is the part of the check's points that was earned nevertheless, for checks that count several cases.
     """
@@ -79,8 +79,8 @@ class HiddenPart:
     """What students do not install: checks with unknown cases, and controls, which hold answers.
 
     `right_here` names standard controls that are right answers to this exercise. `equivalent` lists small changes of
-    the reference solution that change nothing, as `code -> other code`, or `statement: code -> other code` where the
-    code stands in several statements. Both give a reason for each; see `exercises.quality.controls` and
+    the reference solution that change nothing, as `code -> other code`, or `statement: code -> other code` if the
+    code occurs in several statements. Both give a reason for each entry; see `exercises.quality.controls` and
     `exercises.quality.mutants`.
     """
 

@@ -20,7 +20,7 @@ def new_seed() -> int:
 def grade_exercise(
     exercise: Exercise, answers: Mapping[str, str], *, sandbox: Sandbox, seed: int, show_speed: bool = False
 ) -> ExerciseRecord:
-    """Grade one exercise on the answers of its notebook; `show_speed` measures speed even where it earns nothing."""
+    """Grade one exercise on the answers of its notebook; `show_speed` measures speed even if it earns no points."""
     nothing = untouched(exercise, answers)
     if nothing is not None:
         return nothing
@@ -31,7 +31,7 @@ def grade_exercise(
 
 
 def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord | None:
-    """Return the record of an answer that is missing or still the stub, which needs no worker; else None."""
+    """Return the record of an answer that is missing or still the stub, without starting a worker; else None."""
     text = answers.get(exercise.id)
     if text is None:
         return not_found(

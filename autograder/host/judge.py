@@ -1,8 +1,8 @@
-"""The judge: runs an exercise's checks on one answer and writes down what each earned.
+"""The judge: runs an exercise's checks on one answer and records the points of each.
 
-The judge's process never holds anything of the student's but bytes. What goes wrong is told apart here: a wrong
-answer costs its check, an answer that raises costs the checks in which it raises, one that never returns or breaks
-the protocol ends the exercise, and a failure of ours costs nothing and is never scored.
+The judge's process holds nothing of the student's except bytes. It distinguishes four failures. A wrong answer loses
+the check. An answer that raises an exception loses the checks in which it raises. An answer that never returns or
+breaks the protocol ends the exercise. A failure of the grader costs no points and is not graded.
 """
 
 import traceback
@@ -23,7 +23,7 @@ from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
 MESSAGE_CHARACTERS = 2_000
-# in place of what happened there: an exit status, say, could carry out what the case is
+# replaces the real message: an answer could use its exit status, for example, to reveal the case
 UNSEEN = "It ended in a case that you do not see; what came before it counts."
 
 
@@ -54,7 +54,7 @@ def _judge(
         grading.time(answer, load, sandbox=sandbox, shown=show_speed)
     except (SandboxFailedError, SandboxError) as error:
         return not_graded(exercise, str(error))
-    except Exception as error:  # a fault of ours must cost nobody points, nor stop the class
+    except Exception as error:  # a fault of the grader must neither cost points nor stop grading
         traceback.print_exc()
         return not_graded(exercise, f"A fault of the grader: {type(error).__name__}: {error}")
     finally:
@@ -65,19 +65,19 @@ def _judge(
 
 @dataclass
 class _Grading:
-    """The state of one grading: what each check earned so far, and what ended it early."""
+    """The state of one grading: the result of each check so far, and the failure that ended it early."""
 
     exercise: Exercise
     seed: int
     checks: list[CheckRecord] = field(default_factory=list)
     ended: AnswerFailedError | None = None
-    ended_unseen: bool = False  # in a check that the student does not see
-    seen: AnswerFailedError | None = None  # the first one in a check that the student sees
+    ended_unseen: bool = False  # whether `ended` is from a hidden check
+    seen: AnswerFailedError | None = None  # the first failure in a visible check
     raised: list[AnswerFailedError] = field(default_factory=list)
     timed: Timed = field(default_factory=Timed)
 
     def run(self, check: Check, answer: Any) -> None:
-        """Run one check, or write down why it did not run."""
+        """Run one check, or record why it was not run."""
         if self.ended is not None:
             self._add(check, CheckStatus.ERROR, 0.0, f"Not run: {self.ended.message}")
             return
@@ -93,7 +93,7 @@ class _Grading:
             self._add(check, CheckStatus.PASSED, check.points, "")
 
     def time(self, answer: Any, load: LoadAnswer, *, sandbox: Sandbox, shown: bool) -> None:
-        """Measure the speed of an answer that is right somewhere: that of anything else says nothing."""
+        """Measure the speed; only an answer that earned points in a check counts as right."""
         right = self.ended is None and any(c.points for c in self.checks)
         try:
             self.timed = time_answer(
@@ -103,14 +103,14 @@ class _Grading:
             self._all_failed(error)
 
     def close(self, session: Session) -> None:
-        """End a worker; bytes it sent unasked make the whole answer malformed."""
+        """End a worker; unrequested bytes from it make the whole answer malformed."""
         try:
             session.close()
         except AnswerFailedError as error:
             self._all_failed(error)
 
     def record(self, counted: Mapping[str, float]) -> ExerciseRecord:
-        """Return what the grading found."""
+        """Return the record of the grading."""
         status, message = ExerciseStatus.GRADED, ""
         if self.ended is not None:
             shown = self.seen if self.ended_unseen else self.ended
@@ -146,7 +146,7 @@ class _Grading:
         ]
 
     def _add(self, check: Check, status: CheckStatus, points: float, message: str) -> None:
-        # names and keys that an answer chose may stand in it: of any length, and with what no file can hold
+        # it may contain names that the answer chose, of any length and with characters that cannot be encoded
         message = message[:MESSAGE_CHARACTERS].encode("utf-8", "replace").decode()
         self.checks.append(
             CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message)
@@ -154,14 +154,14 @@ class _Grading:
 
 
 def not_found(exercise: Exercise, message: str) -> ExerciseRecord:
-    """Return the record of an answer that is missing or untouched: every check failed, for one reason."""
+    """Return the record of an answer that is missing or untouched: every check failed for the same reason."""
     total = round(sum(c.points for c in exercise.checks), 6)
     checks = _all_checks(exercise, CheckStatus.FAILED, message)
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, total, ExerciseStatus.NOT_FOUND, message, checks)
 
 
 def not_graded(exercise: Exercise, message: str) -> ExerciseRecord:
-    """Return the record of a failure of ours: nothing was assessed, so nothing is lost."""
+    """Return the record of a failure of the grader: no check was assessed, so no points are lost."""
     checks = _all_checks(exercise, CheckStatus.NOT_ASSESSED, message)
     return ExerciseRecord(exercise.id, exercise.kind, 0.0, 0.0, ExerciseStatus.GRADER_ERROR, message, checks)
 

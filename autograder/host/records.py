@@ -4,7 +4,7 @@
     >>> record.points, record.max_points
     (7.5, 12.0)
 
-The judge returns nothing but records. Reports, the gradebook and the journal are made from them, never the reverse.
+The judge returns only records. Reports, the gradebook and the journal are made from records, never the reverse.
 """
 
 import json
@@ -64,7 +64,7 @@ class SpeedVerdict(StrEnum):
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     ENVIRONMENT = "environment"
-    SHOWN = "shown"  # measured where speed is never graded
+    SHOWN = "shown"  # measured on a device where speed is never graded
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class SpeedRecord:
     attempts: int  # each in new processes
     answer_us: float  # of one call
     baseline_us: float
-    passing: float  # the ratio asked for
+    passing: float  # the ratio that is required
     full: float  # the ratio that earns all points
     ideal: float  # the ratio that the fewest bytes allow
     device: str
@@ -108,7 +108,7 @@ class ExerciseRecord:
     checks: tuple[CheckRecord, ...] = ()
     counted: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
-    speed: SpeedRecord | None = None  # None where it was not measured
+    speed: SpeedRecord | None = None  # None if not measured
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))

@@ -1,8 +1,8 @@
-"""A session: one answer, loaded in a worker, called as often as the checks ask.
+"""A session: one answer, loaded in a worker and called by the checks.
 
-The worker is started when first needed, and again when it has died, as long as the exercise's time lasts. Every bad
-end of a call is raised as `AnswerFailedError`, or as `MalformedAnswerError` for a reply of another form. A thread that
-waits here for a worker lets other threads compute; that wait is not the answer's time.
+The worker is started for the first request, and again if it has died, until the exercise's time is used up. Every
+failure of a call is raised as `AnswerFailedError`, or as `MalformedAnswerError` for a reply of another form. A thread
+that waits here for a worker lets other threads compute; that wait does not count as the answer's time.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ MAX_STARTS = 4
 R = TypeVar("R")
 Seen = TypeVar("Seen")
 TENSORS_ONLY = {"value", "callable", "module"}
-"""Kinds of which an answer needs no more than torch, unless its set-up says so."""
+"""Kinds whose answers need only torch, unless their set-up imports more."""
 DISK_FULL = ("[Errno 28]", "[Errno 27]")  # no space left on device, file too large
 
 
 class AnswerFailedError(Exception):
     """A call gave no result.
 
-    `status` says how it ended, `fatal` that no further call can do better, `unanswered` that nothing was tried.
+    `status` says how the call ended, `fatal` that later calls would fail too, `unanswered` that the stub was called.
     """
 
     def __init__(self, status: ExerciseStatus, message: str, *, fatal: bool, unanswered: bool = False) -> None:
@@ -44,15 +44,15 @@ class AnswerFailedError(Exception):
 
 
 class SandboxFailedError(Exception):
-    """A worker did not even start: our failure, never the student's."""
+    """A worker did not start; this is a failure of the grader, never of the student."""
 
 
 @dataclass
 class Session:
     """Requests to the worker that holds one answer.
 
-    `load` and `load_tensors` are what a fresh worker is given first; nothing without a `load`. What a worker sends in
-    another form than that of the request's reply is raised as `MalformedAnswerError`.
+    A new worker first gets `load` and `load_tensors`, unless `load` is None. A reply whose form does not fit the
+    request raises `MalformedAnswerError`.
     """
 
     sandbox: Sandbox
@@ -66,7 +66,7 @@ class Session:
     _starts: int = field(default=0, repr=False)
 
     def call(self, request: Request[R], inputs: Sequence[torch.Tensor] = ()) -> tuple[Result[R], list[int]]:
-        """Send `inputs` in shared memory; return the reply and the numbers of inputs that were written to."""
+        """Send `inputs` in shared memory; return the reply and the indices of inputs that were written to."""
         memory = shared_inputs.SharedInputs(inputs)
         try:
             reply = self.send_shared(request, memory.raw, memory.first_bytes, (memory.fd,) if inputs else ())
@@ -81,7 +81,7 @@ class Session:
     def send_shared(
         self, request: Request[R], tensors: Sequence[RawTensor], shared_bytes: Sequence[int], fds: tuple[int, ...]
     ) -> Result[R]:
-        """Send a request whose tensors lie in memory that stays the host's."""
+        """Send a request whose tensors lie in memory that the host owns."""
         payload = serialise(request_body(request), tensors, shared_bytes)
         with self._exchange() as (channel, deadline_s):
             reply = channel.request(FrameKind.CALL, payload, fds, deadline_s=deadline_s)
@@ -104,14 +104,14 @@ class Session:
         return result_of(request, reply), seen, time_ns
 
     def reload(self, load: Load, tensors: Sequence[RawTensor]) -> None:
-        """Load something else into the same worker; only for what the host made itself."""
+        """Load something else into the same worker; use this only for data that the host made."""
         self.load, self.load_tensors = load, tensors
         if self._channel is not None:
-            self.sandbox.expect(*_work(load))  # this worker has started, the next one like it is to start quicker
+            self.sandbox.expect(*_work(load))  # makes the next worker of this type start faster
             self._load(load, tensors)
 
     def close(self) -> None:
-        """End the worker; bytes that it sent unasked turn up here."""
+        """End the worker; raises `AnswerFailedError` if it sent unrequested bytes."""
         if self._process is None:
             return
         process, channel, self._process, self._channel = self._process, self._channel, None, None
@@ -157,14 +157,14 @@ class Session:
             raise SandboxFailedError(
                 f"The worker did not start: {ending.output.strip()[-400:] or ending.reason}"
             ) from None
-        if self.sandbox.has_cuda and not ready.cuda:  # said before a student's byte is there
+        if self.sandbox.has_cuda and not ready.cuda:  # this reply comes before any student code is loaded
             self._drop()
             raise SandboxFailedError("A worker does not see the GPU that was assigned to it.")
         self._channel = channel
         try:
             if self.load is not None:
                 self._load(self.load, self.load_tensors)
-        except AnswerFailedError as error:  # what does not load now will not load later
+        except AnswerFailedError as error:  # loading it again would fail too
             if self._process is not None:
                 self._drop()
             raise AnswerFailedError(error.status, error.message, fatal=True, unanswered=error.unanswered) from None
@@ -172,14 +172,14 @@ class Session:
 
     @property
     def worker_pid(self) -> int:
-        """Return the worker's process, started if there is none; 0 where the system does not tell."""
+        """Return the process id of the worker, and start one if there is none; 0 if the id is unknown."""
         return (self._channel or self._start()).worker_pid
 
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[tuple[Channel, float]]:
-        """Yield the channel and the end of the answer's time; translate what a request can end in.
+        """Yield the channel and the end of the answer's time; translate the exceptions of a request.
 
-        A worker that is of no more use is dropped.
+        A worker that cannot be used again is ended.
         """
         channel = self._channel or self._start()
         started_s = time.monotonic()
@@ -207,17 +207,17 @@ class Session:
 
 
 def result_of(request: Request[R], reply: Message) -> Result[R]:
-    """Return what a message says in reply to `request`; raises `MalformedAnswerError` for another form."""
+    """Return the reply to `request` that a message holds; raises `MalformedAnswerError` for another form."""
     try:
         return read_reply(request, reply)
-    except ProtocolError:  # its sentence is about our classes and tells a student nothing
+    except ProtocolError:  # its message names internal classes, which a student does not know
         raise MalformedAnswerError from None
 
 
 def _work(load: Load | None) -> tuple[str, ...]:
-    """Return what will be needed besides torch.
+    """Return the work for which the worker needs more than torch.
 
-    That follows from what the host wrote alone, so that no answer can change a zygote.
+    It depends only on text of the host, so that no answer can change a zygote.
     """
     if isinstance(load, LoadLowering):
         return "graphs", "lowering"

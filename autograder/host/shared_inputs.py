@@ -18,7 +18,7 @@ class SharedInputs:
     """Hold the tensors of one call in one sealed memory file.
 
     Shape, strides and sharing of storage within a tensor (an expanded dimension) reach the worker as they are. The
-    seals forbid shrinking and growing, so that the host can read its mapping whatever the worker does to the file.
+    seals forbid shrinking and growing, so the host can always read its mapping.
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
@@ -46,7 +46,7 @@ class SharedInputs:
         return [i for i, (first, span) in enumerate(places) if self._map[first : first + len(span)] != span]
 
     def close(self) -> None:
-        """Give the memory back; the worker's mapping stays valid until it is gone."""
+        """Close the mapping and the descriptor; the worker's own mapping stays valid until it is closed."""
         self._map.close()
         os.close(self.fd)
 
@@ -77,10 +77,10 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def _span(tensor: torch.Tensor) -> bytes:
-    """Return the bytes from a tensor's first element to its last, those between its strides included."""
+    """Return the bytes from a tensor's first element to its last, including gaps between strided elements."""
     tensor = tensor.detach()
     if tensor.numel() == 0:
         return b""
     extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     flat = tensor.as_strided((extent,), (1,), tensor.storage_offset()).contiguous()
-    return ctypes.string_at(flat.data_ptr(), flat.nbytes)  # numpy may be missing where there is a GPU
+    return ctypes.string_at(flat.data_ptr(), flat.nbytes)  # not by numpy, which may be missing on a GPU machine

@@ -18,7 +18,7 @@ PASSING_SHARE = 0.6  # part of the measured points for the passing ratio; the fu
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The ratios asked for, as parts of the way from 1 to the ideal ratio.
+    """The required ratios, as fractions of the way from 1 to the ideal ratio.
 
     >>> Thresholds(2.0)
     Thresholds(ideal_ratio=2.0)
@@ -55,12 +55,12 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Speed:
-    """A program whose speed the answer has to beat.
+    """A program that the answer must exceed in speed.
 
     For a `graph` exercise the answer transforms the program; the host rebuilds the result and times it against the
     program, without student code. For a `callable` the answer is called with the program's inputs. With `into` it also
     takes the outputs and writes there, and only then can a callable's speed earn points. A returned tensor would have
-    to be copied to the grader's memory, and an answer that finds this memory would save the copy.
+    to be copied to the grader's memory, and an answer that writes to this memory directly would avoid the copy.
 
     `points` are part of the exercise's points and are assessed on CUDA only; elsewhere the ratio is shown.
     """
@@ -77,5 +77,5 @@ class Speed:
 
     @property
     def thresholds(self) -> Thresholds:
-        """Return the ratios asked for."""
+        """Return the required ratios."""
         return Thresholds(self.ideal_ratio)

@@ -1,4 +1,4 @@
-"""Programs for passes: what a student's pass is given, and what its result is held against."""
+"""Programs for passes: the input of a student's pass, and the reference for its result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,8 +30,8 @@ class TensorSpec:
 class Program:
     """A program that a pass transforms, and how often the result must call the fused operator.
 
-    `build` makes the function or module; the host traces it with torch.fx. `inputs` are those the pass may look
-    at; `others` are sizes that only checking uses, so that a size baked into the graph is seen.
+    `build` makes the function or module; the host traces it with torch.fx. The pass may see
+    `inputs`. Only the checks use the sizes in `others`, which detect a size that is constant in the graph.
     """
 
     name: str  # completes "in the program ..."
@@ -39,11 +39,11 @@ class Program:
     inputs: tuple[TensorSpec, ...]
     fused: int
     others: tuple[tuple[TensorSpec, ...], ...] = ()
-    reason: str = ""  # why no more calls are right, for the student
-    at_most: int | None = None  # calls that are still right, where more than `fused` are
-    folds: bool = False  # whether a right pass makes new weights of the old ones
+    reason: str = ""  # why more calls would be wrong, for the student
+    at_most: int | None = None  # the largest number of calls that is accepted, if more than `fused`
+    folds: bool = False  # whether a right pass computes new weights from the old ones
     training: bool = False  # traced in training mode, and run as its modules and arguments say
-    buffers: bool = False  # reading a buffer is a node; else the tracer computes with it at once
+    buffers: bool = False  # buffers become `get_attr` nodes; otherwise tracing uses their values as constants
 
     def trace(self) -> fx.GraphModule:
         """Return the program's graph."""
@@ -70,7 +70,7 @@ class Traced:
                 parameter.copy_(draw.normal(*parameter.shape, dtype=parameter.dtype))
 
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
-        """Return the numbers of the inputs that the program itself writes to."""
+        """Return the indices of the inputs that the program itself writes to."""
         copies = [i.clone() for i in inputs]
         self._run(copies)
         return tuple(
@@ -78,11 +78,11 @@ class Traced:
         )
 
     def reference(self, *inputs: torch.Tensor) -> Any:
-        """Run the program itself on private copies of `inputs`, in fp64 when they are."""
+        """Run the program itself on private copies of `inputs`, in fp64 if an input is in fp64."""
         return self._run([t.clone() if not t.requires_grad else t * 1 for t in inputs])
 
     def _run(self, inputs: Sequence[torch.Tensor]) -> Any:
-        """Call it on `inputs` themselves, with private copies of its state: it may write to its buffers."""
+        """Call the program on `inputs` without copying them, but copy its state, since it may write to its buffers."""
         in_fp64 = any(i.dtype is torch.float64 for i in inputs)
         state = {
             name: held.detach().to(torch.float64 if in_fp64 and held.is_floating_point() else held.dtype, copy=True)

@@ -1,4 +1,4 @@
-"""What a student's notebook calls: the visible checks on one answer, hints, and the progress so far."""
+"""Functions that a student's notebook calls: the visible checks on one answer, hints, and the progress so far."""
 
 from autograder.practice.hints import hint
 from autograder.practice.progress_summary import progress

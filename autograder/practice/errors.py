@@ -1,8 +1,8 @@
-"""What `check` raises when it was called wrongly: one sentence each, shown without a traceback in a notebook."""
+"""Exceptions for wrong calls of `check`, with messages of one sentence; a notebook shows them without a traceback."""
 
 
 class PracticeError(Exception):
-    """`check` or `progress` was called in a way that cannot work; the message says what to do instead."""
+    """`check` or `progress` was called wrongly; the message says what to do instead."""
 
     def _render_traceback_(self) -> list[str]:
         """Return what IPython shows instead of a traceback, which would hold only lines of the grader."""
@@ -22,4 +22,4 @@ class NotGradableError(PracticeError):
 
 
 class NotForGradingError(PracticeError):
-    """nbgrader's own execution called `check`, and would take its result as evidence."""
+    """nbgrader called `check` while it executed the notebook, and would use the result as marks."""

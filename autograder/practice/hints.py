@@ -1,4 +1,4 @@
-"""Hints in three steps: what to look at, how to start, and nearly the line; stored in the exercise's visible part."""
+"""Hints in three steps: what to look at, how to start, and almost the line; stored in the exercise's visible part."""
 
 from dataclasses import dataclass
 
@@ -43,7 +43,7 @@ class Hint:
 
 
 def hint(exercise_id: str) -> Hint:
-    """Show the next hint of an exercise, from what to look at to nearly the line.
+    """Show the next hint of an exercise; the first says what to look at, the last gives almost the line of code.
 
         >>> hint("05_bias_silu_pass")
 

@@ -98,7 +98,7 @@ def _standing(exercises: list[ExerciseProgress]) -> str:
 
 
 def _folded(notebook: str, exercises: list[ExerciseProgress]) -> str:
-    """Return one line for a notebook, which opens into its exercises; it is open if one was tried."""
+    """Return one line for a notebook that unfolds to its exercises; it starts unfolded if one of them was tried."""
     share = sum(e.share for e in exercises) / len(exercises)
     rows = tuple((e.id, Cell("", _bar(e.share, e.id)), e.words, e.last) for e in exercises)
     return (

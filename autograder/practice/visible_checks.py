@@ -1,7 +1,7 @@
-"""Check one answer from a notebook: the visible checks, in the worker and sandbox of grading, shown as a report.
+"""Check one answer from a notebook: run the visible checks in the same sandbox as grading, and show a report.
 
-The grader runs the set-up cell and the answer cell, nothing else of the notebook. Practice sends the same text, the
-whole cell that defines the answer, so it reveals an answer that works only because of another cell.
+The grader runs only the set-up cell and the answer cell of the notebook. Practice sends the same text, the whole cell
+that defines the answer. So it detects an answer that works only because of another cell.
 """
 
 import ast
@@ -57,8 +57,8 @@ class Score(float):
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the report in IPython, but a bare number where nbgrader reads it back.
 
-        nbgrader's Validate button calls a cell failed that shows fewer points than the cell has, and those include
-        hidden checks. So an answer that passes all visible checks shows all points there. It gives no marks.
+        nbgrader's Validate button reports a cell as failed if it shows fewer points than the cell has, including those
+        of hidden checks. So an answer that passes all visible checks shows all points there. It gives no marks.
         """
         printer.text(repr(self.of_the_cell) if "NBGRADER_EXECUTION" in os.environ else str(self))
 
@@ -98,7 +98,7 @@ def check(exercise_id: str, answer: object) -> Score:
 
 @functools.cache
 def _sandbox() -> Sandbox:
-    """Return the strongest isolation here, probed once; without any, your own code still runs on your own machine."""
+    """Return the strongest isolation here, probed once; if there is none, the code runs without isolation."""
     return open_sandbox(trust=True)
 
 
@@ -123,7 +123,7 @@ def _hint_note(exercise: Exercise, record: ExerciseRecord) -> list[str]:
 
 
 def _hidden_note(exercise: Exercise) -> list[str]:
-    """Return one sentence on the hidden checks: categories where this installation knows them, else only the points."""
+    """Return one sentence on the hidden checks: categories if this installation has them, else only points."""
     if exercise.hidden_points <= 0:
         return []
     hidden = (c.category for c in find(exercise.id, hidden=True).checks if c.hidden)
@@ -142,7 +142,7 @@ def cell_source(answer: object) -> str:
     """Return the source of the cell or module that defines the function or class `answer`.
 
     IPython keeps the text of each executed cell in `linecache` under a file name of its own, which the function's code
-    object stores. Raise `NoSourceError` for anything else than a function or class, and where no text was kept.
+    object stores. Raise `NoSourceError` for anything other than a function or class, and if no text was kept.
     """
     code = _code_of(answer)
     if code is None:

@@ -1,7 +1,7 @@
-"""The only code that host and worker share: frames, messages and what they say, standard library only.
+"""The only code that host and worker share: frames, messages and requests. It uses the standard library only.
 
-A message is a frame (kind, nonce, length) around a body (JSON) and raw tensors. What a body may hold is a dataclass of
-`requests`, read by `decoder`. Nothing here evaluates, imports or unpickles.
+A message is a frame (kind, nonce, length) around a body (JSON) and raw tensors. The dataclasses in `requests` define
+the possible bodies, and `decoder` reads them. This code never evaluates, imports or unpickles received data.
 """
 
 from autograder.protocol.contract import Done, GraphData, Handlers, Json, Raised, Ready, Request, Result, Tensors

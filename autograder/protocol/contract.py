@@ -1,7 +1,7 @@
 """The contract between host and worker: each request is a dataclass that names the dataclass of its reply.
 
 On the wire a request is a JSON object with the name of its class under "request" and a key for each field. A reply is
-an object with a key for each field: which class it is follows from the request. Tensors travel beside both, in the
+an object with a key for each field; the request determines its class. Both carry tensors beside the body, in the
 order in which the fields count them.
 
     >>> class Capture(Request["WrittenGraph"]): ...
@@ -22,9 +22,9 @@ R = TypeVar("R")
 Json = Any
 """None, bool, int, finite float, str, and lists and dicts (with str keys) of them."""
 GraphData = Mapping[str, Any]
-"""A graph as `course_lib.graph.to_data` writes it; whoever reads it checks it."""
+"""A graph as `course_lib.graph.to_data` writes it; every reader must check it."""
 Count = Annotated[int, Within(0, MAX_TENSORS)]
-"""How many tensors, or the number of one."""
+"""A number of tensors, or the index of one."""
 TensorName = Annotated[str, Within(0, 1000)]
 """The name of a tensor or of a file."""
 
@@ -43,15 +43,15 @@ class Result(Generic[R]):
 
 Tensors = Sequence[RawTensor]
 Handlers = Mapping[type[Request[Any]], Callable[[Any, Tensors], Result[Any]]]
-"""What a worker serves: for each class of request the function that makes the reply.
+"""The request handlers of a worker: for each class of request, the function that makes the reply.
 
-The function takes the request, and the tensors that came with it.
+The function takes the request and the tensors of the message.
 """
 
 
 @dataclass(frozen=True)
 class Done:
-    """The reply without content: the request was served."""
+    """A reply without content: the request was served."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Ready:
 class Raised:
     """The reply to a request in which an exception was raised.
 
-    `part` is the name of a cell in angle brackets, `line` its line from 1, `text` that line; empty where unknown.
+    `part` is the name of a cell in angle brackets, `line` its line number from 1, `text` that line; falsy if unknown.
     """
 
     type: str
@@ -75,7 +75,7 @@ class Raised:
     line: int
     text: str
     said_to_student: bool
-    """Whether the message is a sentence for the student already."""
+    """Whether the message is already a sentence for the student."""
 
 
 def request_body(request: Request[Any]) -> Mapping[str, object]:

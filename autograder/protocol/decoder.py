@@ -1,6 +1,6 @@
 """Decode JSON values into dataclasses, strictly, and encode dataclasses as JSON values.
 
-The type hints of a dataclass say all that is accepted:
+The type hints of a dataclass define the accepted values:
 
     None, bool, int, float, str     exactly this type; a bool is no int, an int is no float
     bytes                           a string in base64
@@ -12,7 +12,7 @@ The type hints of a dataclass say all that is accepted:
     Annotated[T, Within(1, 9)]      a number within these limits, or a string, list or object of such a length
     Any                             any JSON value
 
-Everything else is refused with a `ProtocolError`. The data itself comes from `json`, which makes no other objects.
+Everything else raises a `ProtocolError`. The data comes from `json`, which creates no other types of objects.
 """
 
 import base64
@@ -31,14 +31,14 @@ SCALARS = (bool, int, float, str, types.NoneType)
 
 @dataclass(frozen=True)
 class Within:
-    """The limits of a number, or of a length; both are still accepted."""
+    """The limits of a number or of a length, both included."""
 
     least: int
     most: int
 
 
 def encode(value: object) -> object:
-    """Return what `json.dumps` writes in place of `value`: the `default` function of every message."""
+    """Return a JSON value for `value`; every message uses this as the `default` function of `json.dumps`."""
     if is_dataclass(value) and not isinstance(value, type):
         return vars(value)
     if isinstance(value, bytes):
@@ -49,10 +49,10 @@ def encode(value: object) -> object:
 
 
 def decode(data: object, kind: type[T]) -> T:
-    """Return the value of type `kind` that `data` stands for; raises `ProtocolError` if it stands for none."""
+    """Convert `data` to a value of type `kind`; raises `ProtocolError` if that is not possible."""
     try:
         decoded: T = _decoded(data, kind)
-    except RecursionError:  # a dataclass that holds itself may come nested without end
+    except RecursionError:  # a recursive dataclass may be nested too deeply
         raise ProtocolError("a value that is nested too deeply") from None
     return decoded
 
@@ -64,7 +64,7 @@ def _decoded(data: Any, kind: Any) -> Any:
     if form is None:
         expected = " or ".join(form.__name__ for form in _forms(kind))
         raise ProtocolError(f"a {type(data).__name__} where a message has a {expected}")
-    if form is not kind:  # one of a union
+    if form is not kind:  # a member of a union
         return _decoded(data, form)
     if origin is Annotated:
         return _limited(_decoded(data, arguments[0]), arguments[1])
@@ -83,9 +83,9 @@ def _decoded(data: Any, kind: Any) -> Any:
 
 @functools.cache
 def _forms(kind: Any) -> Mapping[type, Any]:
-    """Return the types that `json` may make of a value of type `kind`, each with the part of `kind` that it stands for.
+    """Return the types that `json` may give to an encoded value of type `kind`, each with the matching part of `kind`.
 
-    Raises `TypeError` for a hint that no message may have.
+    Raises `TypeError` for a hint that messages cannot use.
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):

@@ -44,7 +44,7 @@ class _Access(ctypes.Structure):
 
 
 class SharedBlock:
-    """Hold a block of a GPU's memory, mapped at `pointer`; `size_bytes` is what was asked for, rounded up.
+    """Hold a block of a GPU's memory, mapped at `pointer`; `size_bytes` is the requested size, rounded up.
 
     >>> mine = SharedBlock.made(1 << 20, device=0)  # the host's
     >>> theirs = SharedBlock.of_descriptor(mine.descriptor(), mine.size_bytes, device=0)  # the worker's
@@ -82,7 +82,7 @@ class SharedBlock:
             driver,
             "cuMemImportFromShareableHandle",
             byref(handle),
-            c_void_p(descriptor),  # the number itself, in the place of a pointer
+            c_void_p(descriptor),  # the descriptor's number, passed as a pointer
             c_int(POSIX_FILE_DESCRIPTOR),
         )
         return cls(driver, handle.value, size_bytes, device)
@@ -94,7 +94,7 @@ class SharedBlock:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
-        """Return what `torch.as_tensor(block, device="cuda")` reads to make a tensor of the block's bytes."""
+        """Return the data from which `torch.as_tensor(block, device="cuda")` makes a tensor of the block's bytes."""
         return {"shape": (self.size_bytes,), "typestr": "|u1", "data": (self.pointer, False), "version": 3}
 
     def descriptor(self) -> int:
@@ -105,7 +105,7 @@ class SharedBlock:
         return descriptor.value
 
     def close(self) -> None:
-        """Unmap the block; its memory is free when the last process has."""
+        """Unmap the block; its memory is freed after all processes have unmapped it."""
         _call(self._driver, "cuMemUnmap", self._pointer, c_size_t(self.size_bytes))
         _call(self._driver, "cuMemAddressFree", self._pointer, c_size_t(self.size_bytes))
         _call(self._driver, "cuMemRelease", self._handle)

@@ -9,8 +9,8 @@ A frame is a fixed header and a payload:
          8     8  nonce: drawn by the host for each request, echoed in the reply
         16     8  payload length in bytes
 
-All integers are little-endian. The nonce makes early answers recognisable: nobody can echo a number that is not drawn
-yet.
+All integers are little-endian. The nonce detects a reply that is sent before its request: the worker cannot know the
+number yet.
 """
 
 import socket
@@ -25,7 +25,7 @@ MAX_PAYLOAD_BYTES = 1 << 30
 
 
 class ProtocolError(Exception):
-    """The other side sent bytes that are no message; the sentence says what was wrong with them."""
+    """The other side sent bytes that are not a message; the exception's text describes the fault."""
 
 
 class FrameKind(IntEnum):
@@ -50,7 +50,7 @@ class Frame:
 
 
 def send_frame(sock: socket.socket, frame: Frame) -> None:
-    """Write one frame, its file descriptors attached to the header."""
+    """Write one frame; its file descriptors are attached to the header."""
     header = HEADER.pack(MAGIC, frame.kind, frame.nonce, len(frame.payload))
     if frame.fds:
         socket.send_fds(sock, [header], list(frame.fds))
@@ -68,10 +68,9 @@ def receive_frame(
 ) -> Frame:
     """Read one frame.
 
-    `deadline_s` is a value of `time.monotonic()` after which `TimeoutError` is raised, however slowly bytes
-    trickle in. Raises `EOFError` when the other side is gone, and `ProtocolError` for bytes that are no frame or
-    exceed `max_bytes`. File descriptors beyond `max_fds` are never accepted: without room for them the kernel
-    drops them.
+    `deadline_s` is a value of `time.monotonic()` after which `TimeoutError` is raised, even if bytes still arrive.
+    Raises `EOFError` when the other side has closed, and `ProtocolError` for bytes that are not a frame or exceed
+    `max_bytes`. The kernel drops file descriptors beyond `max_fds`.
     """
     header, fds = _receive_header(sock, max_fds, deadline_s)
     magic, kind, nonce, length = HEADER.unpack(header)

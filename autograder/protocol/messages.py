@@ -2,8 +2,8 @@
 
 Layout of a payload: body length (u32), body (JSON, UTF-8), number of tensors (u32), their records, their bytes. A
 body refers to tensor number `i` as `{"tensor": i}`. `parse` refuses duplicate keys, bodies nested too deeply or
-too long, numbers that are not finite, and bytes left over, so that one payload has exactly one reading. What a body
-may hold is said in `autograder.protocol.contract`.
+too long, numbers that are not finite, and bytes left over, so that one payload has exactly one meaning. See
+`autograder.protocol.contract` for the contents of a body.
 
 The record of a tensor:
 
@@ -62,9 +62,9 @@ _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 @dataclass(frozen=True)
 class RawTensor:
-    """A tensor as data: what both sides can check before either makes a tensor of it.
+    """A tensor as data, which both sides can check before they make a tensor of it.
 
-    `data` holds the storage from the first element on: `extent` elements, which strides may visit more than once.
+    `data` holds the storage from the first element on: `extent` elements. Strides may reach an element more than once.
     """
 
     dtype: str
@@ -127,7 +127,7 @@ def serialise(
 
 
 def parse(payload: bytes | bytearray | memoryview, shared: memoryview | None = None) -> Message:
-    """Return the message in a payload that may come from an attacker; raises `ProtocolError` if there is none."""
+    """Return the message in a payload that may come from an attacker; raises `ProtocolError` for an invalid payload."""
     view = memoryview(payload)
     body_length, at = _count(view, 0, "body length", MAX_BODY_BYTES)
     body = _parse_body(bytes(view[at : at + body_length]), body_length)
@@ -194,7 +194,7 @@ def _parse_body(text: bytes, length: int) -> Mapping[str, Any]:
     if not _shallow(text):
         raise ProtocolError(f"a body nested deeper than {MAX_DEPTH} levels")
     try:
-        # As text: given bytes, `json` would guess UTF-16 or 32, in which brackets are elsewhere than they were counted.
+        # Decoded here, because `json` may read bytes as UTF-16 or UTF-32, where `_shallow` counts brackets wrongly.
         body = json.loads(
             text.decode(), object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite, parse_int=_whole
         )
@@ -208,8 +208,9 @@ def _parse_body(text: bytes, length: int) -> Mapping[str, Any]:
 def _shallow(text: bytes) -> bool:
     """Tell whether brackets never nest deeper than `MAX_DEPTH`; brackets inside strings do not count.
 
-    A backslash stands in strings only, or the text is no JSON. Without those that are escaped, every other quotation
-    mark begins a string. A pattern for strings would take several times as long, or time squared if it goes back.
+    In valid JSON, a backslash occurs only inside strings. After escaped backslashes and quotation marks are removed,
+    every second quotation mark begins a string. A regular expression for strings would take several times as long, or
+    quadratic time if it backtracks.
     """
     plain = text.replace(rb"\\", b"").replace(rb"\"", b"")
     brackets = b"".join(plain.split(b'"')[::2]).translate(None, _NO_BRACKETS)
@@ -217,7 +218,7 @@ def _shallow(text: bytes) -> bool:
 
 
 def _finite(text: str) -> float:
-    """Return the number, if it is one: NaN passes every comparison that asks whether an error is too large."""
+    """Return the number, or raise `ValueError` if it is not finite: a NaN error never exceeds a limit."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"a number that is {text[:20]}")

@@ -1,4 +1,4 @@
-"""The host's orders for one forked worker: one record, written by the host and read by the worker, as JSON."""
+"""The host's orders for one forked worker: one JSON record that the host writes and the worker reads."""
 
 import json
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ class Mounts:
     course: tuple[str, ...] | None = None
     """Entries of the course that are shown, as paths below its root; None leaves it whole."""
     kept: tuple[str, ...] = ()
-    """Directories below the temporary ones that stay, read-only: an interpreter may lie there."""
+    """Directories below the temporary ones that stay visible, read-only, since an interpreter may lie there."""
     own_users: bool = False
-    """Whether a user namespace is made too, which is how an ordinary user gets the others."""
+    """Whether to make a user namespace too; an ordinary user needs it to make the others."""
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ class Files:
     """The files that Landlock lets a worker open; it can open nothing else."""
 
     abi: int
-    """The version of Landlock to speak, at most the kernel's."""
+    """The version of Landlock to use, at most the kernel's."""
     readable: tuple[str, ...]
     listable: tuple[str, ...]
-    """Directories whose names may be listed though not everything in them may be read."""
+    """Directories that may be listed, although some of their content may not be read."""
     writable: tuple[str, ...]
     devices: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Orders:
-    """Everything that makes a worker out of a fresh process."""
+    """All settings that turn a new process into a worker."""
 
     program: str
     path: str
-    """Put first on `sys.path`: the course as this worker sees it."""
+    """The path of the course as this worker sees it, to be put first on `sys.path`."""
     home: str
     variables: Mapping[str, str]
     rlimits: Mapping[str, int]
@@ -51,9 +51,9 @@ class Orders:
     mounts: Mounts | None = None
     files: Files | None = None
     signal_calls: Mapping[str, int] = field(default_factory=dict)
-    """Name to number of the calls that send signals, where only a filter can hold them back."""
+    """Names and numbers of the system calls that send signals, if only a filter can block them."""
     confined: bool = True
-    """False at level 5, where there is nothing but limits."""
+    """False at level 5, which only has limits."""
 
     def to_json(self) -> bytes:
         """Return the orders as the host writes them."""

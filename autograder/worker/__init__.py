@@ -1,1 +1,1 @@
-"""UNTRUSTED once student code is loaded: runs an answer and sends back bytes or a graph, never a verdict."""
+"""UNTRUSTED after student code is loaded: runs an answer and returns bytes or a graph, never a verdict."""

@@ -1,7 +1,7 @@
-"""Hold what the host has checked or made itself: no student's Python is in this process.
+"""Load data that the host has checked or made; this process runs no student code.
 
-How large a graph or a file is may be a student's choice, and what Inductor or TensorBoard does with it takes time and
-memory, so that the host leaves it to this process.
+A student may have chosen the size of a graph or a file, and Inductor or TensorBoard needs time and memory for it. So
+this process does the work, and not the host.
 """
 
 import importlib
@@ -35,7 +35,7 @@ EVERYTHING = {"scalars": 0, "histograms": 0, "graph": 0}
 
 
 def register_for(graph: GraphData) -> None:
-    """Register the course's operators if the graph calls one: that takes longer than running a small graph."""
+    """Register the course's operators only if the graph calls one: it takes longer than running a small graph."""
     if any(node["target"].startswith(OPERATORS) for node in graph["nodes"]):
         importlib.import_module("course_lib.kernels")
 
@@ -72,7 +72,7 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
 
 
 def load_lowering(request: LoadLowering, tensors: Tensors) -> Handlers:
-    """Take the graph of the request, if it has one; requests lower that graph, or a program of the host's."""
+    """Keep the graph of the request, if it has one; later requests lower this graph or a program of the host."""
     graph = None
     if request.graph is not None:
         own = {path: to_torch(raw).clone() for path, raw in zip(request.paths, tensors, strict=True)}
@@ -94,7 +94,7 @@ def load_lowering(request: LoadLowering, tensors: Tensors) -> Handlers:
 def _counted(
     program: Callable[..., Any], inputs: Sequence[torch.Tensor], config: Mapping[str, Json]
 ) -> Result[LoweredCost]:
-    """Count kernels that Inductor wrote, calls of others, bytes, loops, and the graphs that Dynamo made."""
+    """Count generated kernels, calls of other kernels, bytes, loops, and the graphs that Dynamo made."""
     from course_lib.graph import scheduled
 
     found = scheduled(program, inputs, config=config)

@@ -1,7 +1,7 @@
-"""What Inductor does once in a process before it lowers its first graph: a zygote does it for all its workers.
+"""Do Inductor's work before its first graph, which it does once per process: a zygote does it for all its workers.
 
-Importing this module traces the patterns that Inductor replaces, and hashes Triton's files where Triton is installed,
-which is what it calls Triton's version. None of it asks for a GPU or needs the library. Read in torch 2.13.
+Importing this module traces the patterns that Inductor replaces. If Triton is installed, it also hashes Triton's files,
+because Inductor uses this hash as Triton's version. This needs neither a GPU nor the library. Checked with torch 2.13.
 """
 
 import contextlib

@@ -30,11 +30,11 @@ from autograder.worker.source import describe
 def main(fd: int = 3, *, cuda: bool = False) -> None:
     """Serve requests on the socket `fd` until the host closes it; `cuda` says that a GPU was assigned.
 
-    CUDA is asked for only then, and here, after the fork: what a zygote had begun would be of no use in its children.
+    CUDA is initialised only in that case, and only after the fork, since children cannot use a zygote's CUDA state.
     """
     sock = socket.socket(fileno=fd)
     os.set_inheritable(fd, False)
-    import torch  # the slow part of starting; READY tells the host that it is over
+    import torch  # the slow part of the start; READY tells the host that it has finished
 
     torch.set_num_threads(1)
     _send(sock, FrameKind.READY, 0, Ready(str(torch.__version__), cuda and torch.cuda.is_available()))
@@ -58,13 +58,13 @@ def _serve(sock: socket.socket, frame: Frame, handlers: Handlers) -> Handlers:
             else:
                 result = call(handlers, message)
                 _send(sock, FrameKind.RESULT, frame.nonce, result.body, result.tensors)
-    except BaseException as error:  # whatever an answer raises, SystemExit included, is its result
+    except BaseException as error:  # any exception of an answer is its result, including SystemExit
         _send(sock, FrameKind.RAISED, frame.nonce, describe(error))
     return handlers
 
 
 def load(message: Message) -> Handlers:
-    """Load what the message says, and return what later requests call."""
+    """Serve the load request of the message, and return the handlers of later requests."""
     from autograder.worker.kinds.table import LOADS
 
     request = read_request(message.body, LOADS)

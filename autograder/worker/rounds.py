@@ -1,9 +1,9 @@
-"""Rounds under the host's clock: the loaded function, called on several problems in one go.
+"""Rounds under the host's clock: the loaded function, called on several problems in one request.
 
-The host lends the memory for the outputs first. Where student code is loaded, a round's inputs come with the signal to
-go, so that nothing can be begun before it, and its outputs lie in the host's memory before the reply: the host looks
-at random places of them before it stops the clock. A process that holds only a graph which the host made needs
-neither, so there the clock sees nothing but the work.
+The host lends the memory for the outputs first. If student code is loaded, a round's inputs come with the start signal,
+so the answer cannot begin earlier. Its outputs are in the host's memory before the reply, and the host reads random
+places of them before it stops the clock. A process that holds only a graph made by the host needs neither, so its time
+contains only the computation.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ KEEP_FREED_MEMORY = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
 
 @dataclass
 class Rounds:
-    """A function under the host's clock, memory for its outputs, and what is held from one request to the next."""
+    """A function under the host's clock, memory for its outputs, and the data kept between requests."""
 
     function: Callable[..., Any]
     outputs: list[Sequence[torch.Tensor]] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Rounds:
     results: list[Any] = field(default_factory=list)
 
     def handlers(self) -> Handlers:
-        """Return what the function serves under the host's clock."""
+        """Return the request handlers for timed rounds of the function."""
         return {LendOutputs: self.lend, HoldInputs: self.hold, RunRound: self.run, FetchOutputs: self.fetch}
 
     def lend(self, request: LendOutputs, tensors: Tensors) -> Result[Done]:
@@ -55,7 +55,7 @@ class Rounds:
 
     def hold(self, _: HoldInputs, tensors: Tensors) -> Result[Done]:
         """Keep the inputs of the next round."""
-        if tensors:  # on a GPU they lie where they always do
+        if tensors:  # on a GPU, inputs always lie in the block of `lend`
             self.inputs = [to_torch(raw) for raw in tensors]
         return Result(Done())
 
@@ -83,7 +83,7 @@ class Rounds:
 
     def _deliver(self) -> None:
         results, self.results = self.results, []
-        for outs, result in zip(self.outputs, results, strict=False):  # none, where they were written into
+        for outs, result in zip(self.outputs, results, strict=False):  # empty if the function wrote into the outputs
             _fill(outs, list(result) if isinstance(result, tuple | list) else [result])
 
 
@@ -92,19 +92,19 @@ def _portions(tensors: Sequence[torch.Tensor], each: int) -> list[Sequence[torch
 
 
 def _keep_freed_memory() -> None:
-    """Let the C library keep large blocks that are freed, as CUDA's caching allocator does.
+    """Let the C library keep large freed blocks, like CUDA's caching allocator.
 
-    Otherwise it returns some of them to the system, depending on what came before, and new pages cost more than a fused
+    Otherwise it returns some of them to the system, depending on earlier allocations. New pages cost more than a fused
     operator: the same program then takes 0.7 ms in one process and 3 ms in the next.
     """
-    with contextlib.suppress(OSError, AttributeError):  # another C library than glibc: times scatter more
+    with contextlib.suppress(OSError, AttributeError):  # without glibc, times scatter more
         mallopt = ctypes.CDLL(None).mallopt
         for name, value in KEEP_FREED_MEMORY:
             mallopt(name, value)
 
 
 def _fill(outs: Sequence[torch.Tensor], results: Sequence[Any]) -> None:
-    """Copy what a call returned to where the host reads."""
+    """Copy the results of a call to the memory that the host reads."""
     if len(results) != len(outs):
         raise NotATensorError(f"The function returned {len(results)} outputs, where {len(outs)} are expected.")
     for out, result in zip(outs, results, strict=True):
@@ -115,7 +115,7 @@ def _fill(outs: Sequence[torch.Tensor], results: Sequence[Any]) -> None:
 
 
 def cuda_bytes(descriptor: int, size_bytes: int) -> torch.Tensor:
-    """Return the bytes of a block that the host made, mapped as long as the process lives. Not yet run on CUDA."""
+    """Return a CUDA tensor of the block that the host made, mapped until the process ends. Not yet run on CUDA."""
     torch.zeros(1, device="cuda")  # makes the context that mapping needs
     block = SharedBlock.of_descriptor(descriptor, size_bytes, device=torch.cuda.current_device())
     return torch.as_tensor(block, device="cuda")
@@ -124,7 +124,7 @@ def cuda_bytes(descriptor: int, size_bytes: int) -> torch.Tensor:
 def device_tensors(
     block: Block, descriptor: int, *, bytes_of: Callable[[int, int], torch.Tensor] = cuda_bytes
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Return outputs and inputs in the block that `descriptor` stands for."""
+    """Return the outputs and inputs that lie in the block of `descriptor`."""
     memory = bytes_of(descriptor, block.size_bytes)
     os.close(descriptor)
     return _views(memory, block.outputs), _views(memory, block.inputs)

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator, Sequence
 
 of_device: list[int] = []
-"""Descriptors of a GPU's memory that came with requests and wait for whoever maps them."""
+"""Descriptors of GPU memory that came with requests and are not yet mapped."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Load an answer: its parts, set-up first, run as one fresh module; and say where in them an exception was raised."""
+"""Load an answer: run its parts, set-up first, as one new module; describe where an exception was raised in them."""
 
 import linecache
 import sys
@@ -18,7 +18,7 @@ class AnswerError(Exception):
 
 
 class NoEntryPointError(AnswerError):
-    """The cells ran, but they define no function of the name that the exercise asks for."""
+    """The cells ran, but they do not define a function with the name in the exercise."""
 
 
 def load(parts: Mapping[str, str], entry_point: str) -> Callable[..., Any]:
@@ -43,15 +43,15 @@ def run(parts: Mapping[str, str]) -> types.ModuleType:
     sys.modules[MODULE_NAME] = module
     for name, text in parts.items():
         filename = f"<{name}>"
-        # linecache lets tracebacks, inspect and torch.jit.script find the lines of code that is in no file
+        # tracebacks, inspect and torch.jit.script find source lines of code without a file in linecache
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-        # dont_inherit: annotations of an answer are what they are in a notebook, and not text as in this file
+        # dont_inherit: annotations of an answer are evaluated as in a notebook, and not kept as text
         exec(compile(text, filename, "exec", dont_inherit=True), module.__dict__)
     return module
 
 
 def describe(error: BaseException) -> Raised:
-    """Return the exception's type and message, and the innermost line of the answer that was running."""
+    """Return the exception's type and message, and the innermost line of the answer in its traceback."""
     part, line, text = "", 0, ""
     if isinstance(error, SyntaxError):
         message, part, line, text = error.msg or "", error.filename or "", error.lineno or 0, error.text or ""
@@ -74,7 +74,7 @@ def describe(error: BaseException) -> Raised:
 
 
 def _is_said_to_student(error: BaseException) -> bool:
-    """Tell whether the message needs no more words: ours, and what the library says of graphs and schedules."""
-    library = sys.modules.get("course_lib.errors")  # which not every worker has imported, or may
+    """Tell whether the message is complete: the grader wrote it, or the library about graphs and schedules."""
+    library = sys.modules.get("course_lib.errors")  # some workers have not imported it, and some may not
     of_the_library = [getattr(library, name, None) for name in ("GraphError", "ScheduleError")]
     return isinstance(error, AnswerError) or type(error) in of_the_library

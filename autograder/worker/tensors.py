@@ -16,7 +16,7 @@ class NotATensorError(AnswerError):
 
 
 def to_torch(raw: RawTensor) -> torch.Tensor:
-    """Return a tensor over the raw bytes themselves, with the same shape and strides."""
+    """Return a tensor that shares memory with the raw bytes, with the same shape and strides."""
     dtype = getattr(torch, raw.dtype)
     if not len(raw.data):
         return torch.empty(raw.shape, dtype=dtype)
@@ -38,7 +38,7 @@ def to_raw(tensor: object, what: str) -> RawTensor:
 def call_on_tensors(
     function: Callable[..., Any], call: TensorCall, tensors: Tensors, parameters: Sequence[torch.Tensor] = ()
 ) -> Result[Called]:
-    """Call `function` and differentiate as asked, by the `parameters` after the tensors of the call."""
+    """Call `function` and compute the requested gradients, first by tensors of the call, then by `parameters`."""
     inputs = [to_torch(raw) for raw in tensors]
     for i in call.wrt:
         inputs[i].requires_grad_()
@@ -62,7 +62,7 @@ def call_on_tensors(
 def filled(
     arguments: Arguments, inputs: Sequence[torch.Tensor], folder: str = ""
 ) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Return the arguments with the tensors and the folder for which they stand."""
+    """Return the arguments with placeholders replaced by their tensors and the folder."""
     args = [_filled(a, inputs, folder) for a in arguments.args]
     return args, {name: _filled(a, inputs, folder) for name, a in arguments.kwargs.items()}
 

@@ -42,7 +42,7 @@ class Artifact:
         return sum(t == operator or t.startswith(f"{operator}.") for t in targets)
 
     def calls(self) -> int:
-        """Return how many nodes call something, read or not."""
+        """Return the number of nodes that are calls, even if unused."""
         return sum(n["op"].startswith("call_") for n in self.graph["nodes"])
 
     def with_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Self:
@@ -80,7 +80,7 @@ def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int) -> Artifact:
 
 
 def dead_calls(graph: fx.Graph) -> tuple[str, ...]:
-    """Return the names of calls from which no chain of readers leads to the output or to an in-place write.
+    """Return the names of calls whose results reach neither the output nor an in-place write.
 
     >>> dead_calls(fx.symbolic_trace(lambda x: (x + 1, x * 2)[0]).graph)
     ('mul',)

@@ -3,8 +3,8 @@
 The host never loads it. The clean worker does, by torch.jit.load, and the graded facts come from there. So the check
 covers everything that torch.jit.load reads: pickles hold plain data and tensors inside their storages, and code calls
 the operators in `OPERATORS` only. Other operators of PyTorch read and write files (`aten::from_file`, `aten::save`) or
-memory of others (`aten::as_strided`). The check assumes that torch's reader handles such files correctly and that the
-allowed operators stay in their own memory. The archive can then only compute.
+memory outside their tensors (`aten::as_strided`). The check assumes that torch's reader handles such files correctly
+and that the allowed operators stay in their own memory. Then the archive can compute, and do nothing else.
 """
 
 import ast
@@ -140,7 +140,7 @@ def _require_allowed(node: ast.AST) -> None:
 
 
 def _require_named_operators(tree: ast.Module) -> None:
-    """Require that operators are called by their full name, so that no other name can stand for one."""
+    """Require that operators are called by their full name, so that no alias can hide one."""
     called = {id(_root(node.func)) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in ("torch", "ops")]
     if any(id(name) not in called for name in names):
@@ -168,13 +168,13 @@ def _is_allowed(function: ast.expr) -> bool:
 
 
 def _is_builtin(name: str) -> bool:
-    """Tell whether TorchScript could take `name` for its own: a method of a tensor, or an operator."""
+    """Tell whether `name` is also a built-in name of TorchScript: a tensor method or an operator."""
     known = hasattr(torch.Tensor, name) or hasattr(torch.ops.aten, name) or hasattr(torch.ops.prim, name)
     return name in BUILT_IN or (known and name != "forward")
 
 
 def _dotted(node: ast.expr) -> str:
-    """Return `a.b.c` for such an expression, and a string that is no name for any other."""
+    """Return the dotted name of an expression such as `a.b.c`; other expressions give a string that is not a name."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

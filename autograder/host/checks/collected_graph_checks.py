@@ -1,6 +1,6 @@
-"""Answers that collect graphs: a program of the host's goes into the worker, and the graphs come back as data.
+"""Answers that collect graphs: the host sends a program to the worker, and the worker sends the graphs back as data.
 
-What they are is decided by running them: each graph has to be the piece of the program that the host knows it to be.
+The host checks the graphs by running them: each graph must compute the same as the expected piece of the program.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ MAX_NODES = 200
 
 @dataclass(frozen=True)
 class Piece:
-    """One graph that has to be there: a function of its inputs, in the order in which the program names them."""
+    """One expected graph: a function of its inputs, in the order in which the program names them."""
 
     formula: Callable[..., Any]
     inputs: tuple[tuple[int, ...], ...]  # shapes
@@ -34,7 +34,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Source:
-    """A program as text, which the worker runs, and what the host knows of it."""
+    """A program as text, which the worker runs, and its expected results and graphs."""
 
     name: str  # of the function; completes "For ..."
     text: str
@@ -49,7 +49,7 @@ class Collected:
 
     results: tuple[torch.Tensor, ...]
     graphs: tuple[Artifact, ...]
-    shapes: tuple[tuple[tuple[int, ...], ...], ...]  # what the answer says of each graph's example inputs
+    shapes: tuple[tuple[tuple[int, ...], ...], ...]  # of each graph's example inputs, as the answer reports them
 
 
 def collect(answer: CapturedAnswer, source: Source, cases: Sequence[Case]) -> Collected:
@@ -77,7 +77,7 @@ def _read(reply: Result[CollectedGraphs]) -> Collected:
 
 
 def require_results(found: Collected, source: Source, cases: Sequence[Case]) -> None:
-    """Raise `CheckFailedError` unless there is one result a call, and each is what the program gives."""
+    """Raise `CheckFailedError` unless each call gave one result, equal to that of the program."""
     if len(found.results) != len(cases):
         raise CheckFailedError(
             f"For `{source.name}`: {len(found.results)} results came back from {len(cases)} calls; expected one a call."
@@ -90,7 +90,7 @@ def require_results(found: Collected, source: Source, cases: Sequence[Case]) -> 
 
 
 def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, draw: Any) -> None:
-    """Raise `CheckFailedError` unless the graphs are the program's pieces, in order, by what they compute."""
+    """Raise `CheckFailedError` unless the graphs compute the same as the program's pieces, in order."""
     if len(found.graphs) != len(source.pieces):
         raise CheckFailedError(
             f"For `{source.name}`: {len(found.graphs)} graphs were collected; Dynamo makes {len(source.pieces)} of it."
@@ -111,7 +111,7 @@ def require_pieces(answer: CapturedAnswer, found: Collected, source: Source, dra
 
 
 def require_shapes(found: Collected, source: Source) -> None:
-    """Raise `CheckFailedError` unless the shapes of the example inputs stand beside each graph."""
+    """Raise `CheckFailedError` unless each graph was kept with the shapes of its example inputs."""
     for number, (kept, piece) in enumerate(zip(found.shapes, source.pieces, strict=False)):
         shapes, expected = list(map(list, kept)), list(map(list, piece.inputs))
         if shapes != expected:

@@ -1,7 +1,7 @@
 """Checks of graphs with dropout: the mask is read from the output, and the expected output follows from the mask.
 
-Which elements fall out is the graph's own affair; how many, by what the others are multiplied, and that the backward
-pass uses the same mask is not. Inputs are chosen so that an element of the output is zero exactly where it fell out.
+The graph may drop any elements. The checks require the right rate, the right factor for the other elements, and the
+same mask in the backward pass. Inputs are chosen so that an output element is zero exactly where it was dropped.
 """
 
 import copy
@@ -22,7 +22,7 @@ from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, traced
 
-SIGMAS = 6.0  # a right rate is outside once in a hundred million gradings
+SIGMAS = 6.0  # a right rate fails once in a hundred million gradings
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Dropping:
 
 
 def drops(cases: Sequence[Dropping], operator: str, *, gradients: bool = False) -> Callable[[GraphAnswer, Draw], None]:
-    """Return a check that each program becomes one call of `operator` with the dropout of the program."""
+    """Return a check that the pass rewrites each program to one call of `operator` with the program's dropout."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         share_among(cases, lambda case: _require_dropping(answer, case, operator, draw, gradients))
@@ -67,7 +67,7 @@ def _require_dropping(answer: GraphAnswer, case: Dropping, operator: str, draw: 
 
 @dataclass(frozen=True)
 class _Trained:
-    """A program in training mode on inputs of this grading: the reference of the graph that is checked."""
+    """A program in training mode with inputs of this grading, as the reference for the checked graph."""
 
     case: Dropping
     module: fx.GraphModule
@@ -78,7 +78,7 @@ class _Trained:
         return f" in the program {self.case.program.name} while training"
 
     def mask_of_one_run(self, answer: GraphAnswer, artifact: Artifact, draw: Draw, gradients: bool) -> torch.Tensor:
-        """Run the graph, check what it gives by its own mask, and return the mask."""
+        """Run the graph, check its results with the mask read from its output, and return the mask."""
         expected = self.case.formula(self.module, self.inputs, torch.ones_like(self.inputs[0]))
         cotangents = [draw.normal(*expected.shape)] if gradients else []
         try:

@@ -1,6 +1,6 @@
 """Ready-made checks for answers that are functions on tensors.
 
-Each verifies values too, so that none passes for a function that does nothing.
+Each check also verifies values, so a function that does nothing passes no check.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ def agrees(
 ) -> Run:
     """Return a check that every output of every case equals the reference by the error rule.
 
-    The sentence of the first misconception that explains a failure is the message.
+    If a misconception explains a failure, the sentence of the first such misconception is the message.
     """
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
@@ -72,7 +72,7 @@ def leaves_inputs_alone(reference: Reference, cases: Cases, names: Sequence[str]
 
 
 def remembers_nothing(reference: Reference, cases: Cases, names: Sequence[str]) -> Run:
-    """Return a check that calls in a row, the first one again at the end, each give the result for their own inputs."""
+    """Return a check that repeated calls, the first one again at the end, each give the result for their own inputs."""
 
     def run(answer: CallableAnswer, draw: Draw) -> None:
         once = list(cases(draw))

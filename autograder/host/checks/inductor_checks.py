@@ -1,8 +1,7 @@
-"""What Inductor makes of a program, counted in a clean worker: kernels and bytes moved, after fusion.
+"""Count kernels and bytes moved in the code that Inductor generates for a program, in a clean worker.
 
-An eager count would charge each operator, and say nothing of what fusion leaves. The counts are exact and the same on
-every machine. They are those of a worker that never saw the student's code: the graph was checked by the host, or the
-program is the host's own.
+An eager count would count each operator and ignore fusion. The counts are exact and the same on every machine. They
+come from a worker that never saw the student's code: the host has checked the graph, or the program is the host's own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +54,7 @@ class Advice:
 def reaches_minimum(
     *wanted: Captured, most: float, advice: Mapping[str, Sequence[Advice]]
 ) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that each function is one graph with the reference's results, for which few bytes are moved.
+    """Return a check that each function is one graph that gives the reference's results and moves few bytes.
 
     `most` is the largest ratio of bytes moved to the minimum, and `advice` belongs to names of members.
     """

@@ -1,8 +1,8 @@
-"""Checks of passes that tidy a graph: how many calls are left, what they call, and that the meaning stays.
+"""Checks of passes that simplify a graph: the number of calls, their targets, and unchanged results.
 
-`kinds.graph` holds a fusion against its operator; here the operators are the program's own. The host counts in
-the graph that came back, and what it counted means the same on fresh inputs and fresh weights, twice in a row: a
-constant that a program writes to is right only once.
+`kinds.graph` checks fusions to one operator; here the operators are the program's own. The host counts the calls in
+the graph that the pass returned. The graph must give the right results on fresh inputs and weights, twice in
+succession: a folded constant that the program writes to is right only in the first run.
 """
 
 import copy
@@ -25,25 +25,25 @@ from autograder.host.traced import Program, Traced, draw_inputs, traced
 
 @dataclass(frozen=True)
 class WrongTurn:
-    """A rewrite that people take for the right one, recognised by what its result computes or calls."""
+    """A common wrong rewrite, recognised by what its result computes or calls."""
 
     says: str
     computes: Callable[..., object] | None = None  # the function that the wrong result equals
     calls: int | None = None  # the number of calls that the wrong result is left with
-    of_module: Callable[[fx.GraphModule], Callable[..., object]] | None = None  # the same, made of the program
-    refused: str = ""  # part of the sentence with which the wrong result is refused as a graph
+    of_module: Callable[[fx.GraphModule], Callable[..., object]] | None = None  # makes that function from the program
+    refused: str = ""  # part of the error message that refuses the wrong result as a graph
 
 
 @dataclass(frozen=True)
 class Rewriting:
-    """A program, and what a right pass leaves of it."""
+    """A program, and the expected result of a right pass."""
 
     program: Program
     calls: int  # nodes that call something
     counts: Mapping[str, int] = field(default_factory=dict)  # target as data, such as "torch.neg", to number of nodes
     expected: Callable[[], Callable[..., object]] | None = None  # builds what the result computes; the program if None
-    at_least: int | None = None  # calls that are still right, where fewer than `calls` are
-    tensors: int | None = None  # parameters and buffers that are left, where they are to be counted
+    at_least: int | None = None  # the smallest number of calls that is accepted, if less than `calls`
+    tensors: int | None = None  # the expected number of parameters and buffers; not counted if None
     wrong_turns: tuple[WrongTurn, ...] = ()
 
 
@@ -51,7 +51,7 @@ Run = Callable[[GraphAnswer, Draw], None]
 
 
 def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False) -> Run:
-    """Return a check that every program is left with the right calls and results; its points are shared."""
+    """Return a check that each rewritten program has the right calls and results; the programs share its points."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         share_among(cases, lambda case: _require_rewritten(answer, case, draw, gradients))
@@ -65,7 +65,7 @@ def _require_rewritten(answer: GraphAnswer, case: Rewriting, draw: Draw, gradien
     if case.program.folds:
         fresh = artifact
     else:
-        source.redraw(draw)  # so that weights which the pass copied into the graph are the wrong ones
+        source.redraw(draw)  # so that weights that the pass copied into the graph give wrong results
         fresh = artifact.with_tensors(source.tensors)
     expected = replace(source, module=replace(case.program, build=case.expected).trace()) if case.expected else source
     for specs in (case.program.inputs, *case.program.others):
@@ -126,7 +126,7 @@ def _turned(
     artifact: Artifact,
     inputs: tuple[torch.Tensor, ...],
 ) -> str:
-    """Return the sentence of the wrong turn that computes what the result does; empty if none does."""
+    """Return the sentence of the wrong turn that computes the same as the result; empty if there is none."""
     for turn in case.wrong_turns:
         if turn.of_module is not None:
             plain, precise = map(turn.of_module, (copy.deepcopy(module), copy.deepcopy(module).double()))

@@ -29,9 +29,9 @@ from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
 from course_lib.timing.environment import environment
 from course_lib.timing.summaries import median_interval
 
-SHARE_OF_DEVICE = 16  # one round uses this part of its free memory; both sides, private copies and fp64 need the rest
+SHARE_OF_DEVICE = 16  # free memory over memory of one round; both sides, private copies and fp64 need the rest
 SHOWN = Plan(max_pairs=15, budget_s=0.3, window_us=600.0, tries=1)
-"""For a CPU, where the ratio is shown and earns nothing: a quick interval instead of a verdict."""
+"""The plan for a CPU, where the ratio is shown and earns no points: a quick interval instead of a verdict."""
 SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing about a GPU."
 
 
@@ -63,7 +63,7 @@ class Contest:
             return run_trial(first, second, self.job(), Plan(max_pairs=pairs))
 
     def job(self) -> Job:
-        """Return the work of both sides: inputs that nobody else can seed, and the program itself as the reference."""
+        """Return the work of both sides: inputs from a secret seed, and the program itself as the reference."""
         generator = torch.Generator(self.device).manual_seed(self.draw.integer(0, 2**63 - 1))
         program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(self.device))
 
@@ -144,7 +144,7 @@ def measure(of: Contest) -> tuple[SpeedRecord, float]:
 
 
 def problems(device: str) -> tuple[str, ...]:
-    """Return what is wrong with the GPU before a worker of a contest uses it; not yet run on CUDA."""
+    """Return the known faults of the GPU before a worker of a contest uses it; not yet run on CUDA."""
     if device == "cpu":
         return ()
     torch.cuda.init()  # the driver reports problems only to a process that uses the GPU

@@ -42,13 +42,13 @@ class Memory(Protocol):
     """The memory of one worker's rounds, on the CPU or on a device."""
 
     def lent(self) -> Parcel:
-        """Return what tells the worker, once, where outputs go."""
+        """Return the request that tells the worker once where outputs go."""
 
     def parcel(self, problems: Sequence[Problem]) -> Parcel:
         """Return the data to send with the start signal of one round; called before the clock starts."""
 
     def deliver(self) -> None:
-        """Write what the worker must not see before the clock has started."""
+        """Write the data that the worker must not see before the clock has started."""
 
     def look(self) -> torch.Tensor:
         """Read the spots, which are random in each round; called before the clock stops."""

@@ -17,7 +17,7 @@ from autograder.host.session import Session
 from autograder.protocol.requests.timed_rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
 
 EMPTY_ROUNDS = 9
-LEAST_LEFT = 0.25  # the part of a round's time that counts at least, however long an empty round took
+LEAST_LEFT = 0.25  # at least this part of a round's time counts, however long an empty round took
 
 
 @dataclass(frozen=True)

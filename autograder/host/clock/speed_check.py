@@ -38,8 +38,8 @@ def time_answer(
 ) -> Timed:
     """Measure the answer that `load` holds; `answer` is what the checks called, and cannot be used afterwards.
 
-    `shown` asks for a ratio even where it earns nothing; `right` says whether the results were right. The student's
-    process that the checks used is ended before the timing. What it sent unasked raises `AnswerFailedError`.
+    `shown` measures a ratio even if it earns none; `right` says whether the results were right. The student's
+    process that the checks used is ended before the timing. Unrequested bytes from it raise `AnswerFailedError`.
     """
     speed = exercise.speed
     if speed is None:

@@ -72,7 +72,7 @@ class Trial:
     tries: int = 1  # rounds of either side in a pair; the quickest counts
     bare_us: float = 0.0  # of an empty round without copied outputs, for an answer that writes into the shared memory
     undisturbed: bool = False  # whether the trial ran in real-time priority
-    alone_us: float = 0.0  # a baseline round without student code alive, the slower of before and after
+    alone_us: float = 0.0  # a baseline round while no student code runs: the slower of before and after
 
     @property
     def ratio(self) -> float:
@@ -98,8 +98,8 @@ class Trial:
 def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:
     """Time pairs until the plan is fulfilled, at least as many as a verdict needs.
 
-    Raise `WrongTimedOutputError`, and the errors of either side's session. A slow answer meets the time limit of its
-    session; it does not get fewer pairs.
+    Raise `WrongTimedOutputError`, and the errors of either side's session. A slow answer does not get fewer pairs, so
+    it may exceed the time limit of its session.
     """
     with real_time_priority() as priority:
         priority.add(baseline.session.worker_pid)
@@ -260,7 +260,7 @@ def real_time_priority() -> Iterator[RealTimePriority]:
 
 
 def _schedule(pid: int, policy: int, priority: int) -> bool:
-    with contextlib.suppress(OSError):  # no right to do so, or the process has ended
+    with contextlib.suppress(OSError):  # not permitted, or the process has ended
         os.sched_setscheduler(pid, policy, os.sched_param(priority))
         return True
     return False

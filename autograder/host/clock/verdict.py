@@ -2,9 +2,9 @@
 
 - PASS stands at once, unless another attempt failed; FAIL stands when two of three attempts fail.
 - ENVIRONMENT blames the machine, so a control must confirm it: the baseline against itself, in two clean workers. If
-  the control is steady, the answer causes the scatter and the verdict is INCONCLUSIVE. So no erratic answer gets its
-  share left out of the marks.
-- INCONCLUSIVE earns what its median ratio is worth, and the record asks a person to look.
+  the control is steady, the answer causes the scatter and the verdict is INCONCLUSIVE. So an erratic answer cannot
+  have its share left out of the marks.
+- INCONCLUSIVE earns the points of its median ratio, and the record asks a person to review it.
 """
 
 import dataclasses
@@ -54,7 +54,7 @@ class Assessment:
 
     @property
     def share(self) -> float:
-        """Return the part of the measured points that it earns; nothing where a person has to look first."""
+        """Return the part of the measured points that the answer earns; 0 if a person has to review it first."""
         if self.suspicious:
             return 0.0
         return 1.0 if _counts(self.full) else PASSING_SHARE if _counts(self.passing) else 0.0
@@ -116,7 +116,7 @@ def settled(decisions: Sequence[Decision]) -> Decision | None:
 
 
 def _outcome(decisions: Sequence[Decision]) -> Decision:
-    """Return the decision after all attempts: the settled one, else one that says that none is."""
+    """Return the decision after all attempts: the settled one, else ENVIRONMENT or INCONCLUSIVE."""
     stands = settled(decisions)
     if stands is not None:
         return stands

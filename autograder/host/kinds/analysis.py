@@ -21,7 +21,7 @@ from autograder.protocol.requests.answers import Analyse
 
 @dataclass(frozen=True)
 class Asked:
-    """One program: which function of `analysis_programs` makes it, with which arguments, and what to call it."""
+    """One program: the function of `analysis_programs` that makes it, the arguments, and a name for messages."""
 
     make: str
     arguments: Mapping[str, Any]
@@ -35,7 +35,7 @@ class AnalysisAnswer:
         self._student = student
 
     def ask(self, asked: Asked) -> Json:
-        """Return what the function gives as plain data; a graph as rows of name, op, target and names that it reads."""
+        """Return the function's result as plain data; a graph becomes rows of name, op, target and names of inputs."""
         text = inspect.getsource(analysis_programs)
         reply, _ = self._student.call(Analyse(text, asked.make, dict(asked.arguments)))
         return reply.body.value
@@ -43,7 +43,7 @@ class AnalysisAnswer:
 
 @dataclass(frozen=True)
 class Belief:
-    """A wrong reading of a program, and what to say to a student whose answer is just that."""
+    """A wrong analysis of a program, and the message for a student whose answer equals it."""
 
     sees: Callable[..., Any]
     says: str
@@ -76,7 +76,7 @@ def _made(asked: Asked) -> tuple[Any, ...]:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Tell whether both are equal, and of equal types all the way down; True is not 1 here."""
+    """Tell whether both are equal, and have equal types at every level; True does not equal 1 here."""
     if type(found) is not type(expected):
         return False
     if isinstance(found, dict):
@@ -87,7 +87,7 @@ def same(found: Any, expected: Any) -> bool:
 
 
 def difference(found: Any, expected: Any) -> str:
-    """Say where the two differ first."""
+    """Return a sentence about the first difference of the two."""
     if isinstance(found, dict) and isinstance(expected, dict):
         missing, extra = [k for k in expected if k not in found], [k for k in found if k not in expected]
         told = [f"{', '.join(missing[:3])} is missing"] if missing else []

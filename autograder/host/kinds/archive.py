@@ -1,8 +1,8 @@
-"""Answers that are TorchScript programs: an archive crosses as bytes, is checked, and runs in a clean worker.
+"""Answers that are TorchScript programs: an archive is sent as bytes, checked, and run in a clean worker.
 
 The student's worker scripts the answer and saves it. The host opens the archive as data only (see
-`autograder.host.artifacts.torchscript_archive`) and sends what it has packed again to a worker without the student's
-Python. That worker runs it on fresh inputs, and tells which nodes of the optimised graph lie in which fusion group.
+`autograder.host.artifacts.torchscript_archive`) and sends the repacked archive to a worker without the student's
+Python. That worker runs it on fresh inputs, and reports which nodes of the optimised graph lie in which fusion group.
 Expected outputs stay in the host.
 """
 
@@ -40,14 +40,14 @@ class ArchiveAnswer:
         return self._archive(ScriptFunction(name), ())
 
     def module(self, build: Sequence[Any], state: Mapping[str, torch.Tensor]) -> bytes:
-        """Return the checked archive of the module that the entry point makes of `build`, with the host's `state`."""
+        """Return the checked archive of the module that the entry point makes from `build`, with the host's `state`."""
         request = ScriptModule(tuple(build), {name: i for i, name in enumerate(state)})
         return self._archive(request, [shared_inputs.to_raw(t) for t in state.values()])
 
     def run(self, archive: bytes, calls: Sequence[Case]) -> list[tuple[torch.Tensor, ...]]:
         """Return the outputs of `calls`, made one after the other on one freshly loaded program.
 
-        Raises `CheckFailedError` where a call fails: the student's program does, in the host's hands.
+        Raises `CheckFailedError` if a call of the student's program fails.
         """
         result = self._call(archive, calls, RunArchive)
         counts = result.body.outputs
@@ -57,7 +57,7 @@ class ArchiveAnswer:
         return [tuple(next(tensors) for _ in range(n)) for n in counts]
 
     def optimised(self, archive: bytes, calls: Sequence[Case]) -> tuple[ArchiveNode, ...]:
-        """Return the graph that the executor makes of the program when it has seen `calls`, several times each."""
+        """Return the graph that the executor makes of the program after several runs of each of `calls`."""
         nodes = self._call(archive, calls, DescribeArchive).body.nodes
         require_few(nodes)
         return nodes
@@ -86,7 +86,7 @@ class ArchiveAnswer:
 
 
 def require_few(nodes: Sequence[ArchiveNode]) -> None:
-    """Raise `MalformedAnswerError` for a graph that is larger than any that is graded."""
+    """Raise `MalformedAnswerError` for a graph with more than `MAX_NODES` nodes."""
     left, count = [nodes], 0
     while left:
         for node in left.pop():
@@ -97,7 +97,7 @@ def require_few(nodes: Sequence[ArchiveNode]) -> None:
 
 
 def groups(nodes: Sequence[ArchiveNode]) -> list[tuple[str, ...]]:
-    """Return the operators of each fusion group, in order and without constants, wherever it lies."""
+    """Return the operators of each fusion group, in order and without constants, at any depth."""
     found = []
     for node in nodes:
         if node.kind == FUSED:
@@ -108,7 +108,7 @@ def groups(nodes: Sequence[ArchiveNode]) -> list[tuple[str, ...]]:
 
 
 def outside(nodes: Sequence[ArchiveNode]) -> Iterator[str]:
-    """Yield the ATen operators that run by themselves: those in no group."""
+    """Yield the ATen operators that are in no fusion group."""
     for node in nodes:
         if node.kind.startswith("aten::"):
             yield node.kind

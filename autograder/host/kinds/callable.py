@@ -1,4 +1,4 @@
-"""Answers that are functions on tensors, and what every such check needs: a call, and an honest comparison."""
+"""Answers that are functions on tensors; every check of them needs a call and a comparison by the error rule."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ error.
 
 @dataclass(frozen=True)
 class Case:
-    """One call; tensors may stand among `args` and `kwargs`."""
+    """One call; `args` and `kwargs` may contain tensors."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -43,18 +43,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Reply:
-    """The result of one call: tensors of the host's own, made from bytes."""
+    """The result of one call; the host made its tensors from bytes."""
 
     outputs: tuple[torch.Tensor, ...]
     is_tuple: bool
     gradients: tuple[torch.Tensor | None, ...]
     mutated: tuple[int, ...]  # which tensors among the arguments were written to
     aliases: tuple[int, ...]  # which outputs share memory with an input
-    cost: Cost | None = None  # where it was asked
+    cost: Cost | None = None  # None if not requested
 
     @property
     def counted(self) -> Cost:
-        """Return the cost; raises `MalformedAnswerError` where it was asked and did not come."""
+        """Return the cost; raises `MalformedAnswerError` if the reply lacks it."""
         if self.cost is None:
             raise MalformedAnswerError
         return self.cost
@@ -68,7 +68,7 @@ class CallableAnswer:
         self._function = function
 
     def function(self, name: str) -> "CallableAnswer":
-        """Return the same for another function of the answer, where an exercise asks for two."""
+        """Return a `CallableAnswer` for another function of the answer, for exercises that ask for two."""
         return CallableAnswer(self.student, name)
 
     def call(self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = ()) -> Reply:
@@ -78,7 +78,7 @@ class CallableAnswer:
         return read_called(result.body, result.tensors, mutated, len(wrt))
 
     def call_concurrently(self, cases: Sequence[Case]) -> list[tuple[Reply, Reply]]:
-        """Make each call in a thread of its own, many times: its first reply, and one that differs from it if any."""
+        """Repeat each call in its own thread; return its first reply and, if any reply differs, one that does."""
         calls, tensors = zip(*map(placed_call, cases), strict=True)
         request = CallConcurrently(self._function, calls, tuple(map(len, tensors)))
         result, mutated = self.student.call(request, [t for of_one in tensors for t in of_one])
@@ -89,7 +89,7 @@ class CallableAnswer:
 
 
 def placed(arguments: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[torch.Tensor]) -> Arguments:
-    """Return arguments as they cross; tensors among them are added to `tensors`."""
+    """Return arguments in the form in which they are sent; tensors among them are added to `tensors`."""
     args = tuple(_placed(a, tensors) for a in arguments)
     return Arguments(args, {name: _placed(a, tensors) for name, a in kwargs.items()})
 
@@ -97,7 +97,7 @@ def placed(arguments: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[to
 def placed_call(
     case: Case, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = ()
 ) -> tuple[TensorCall, list[torch.Tensor]]:
-    """Return a call as it crosses, and its tensors."""
+    """Return a call in the form in which it is sent, and its tensors."""
     tensors: list[torch.Tensor] = []
     arguments = placed(case.args, case.kwargs, tensors)
     numbers = tuple(range(len(tensors), len(tensors) + len(cotangents)))
@@ -112,7 +112,7 @@ def _placed(argument: Any, tensors: list[torch.Tensor]) -> Json:
 
 
 def read_called(called: Called, raws: Sequence[RawTensor], mutated: Sequence[int], wrt: int) -> Reply:
-    """Return what a worker says of a call that asked for `wrt` gradients; raises `MalformedAnswerError`."""
+    """Read the reply to a call with `wrt` gradients; raises `MalformedAnswerError` for another form."""
     if len(called.gradients) != wrt:
         raise MalformedAnswerError
     if len(raws) != called.outputs + sum(called.gradients):
@@ -177,7 +177,7 @@ def require_gradients(
 ) -> None:
     """Raise `CheckFailedError` unless the gradients, called `names`, by the first arguments are the reference's.
 
-    `missing` makes the sentence about a gradient that does not come of its number.
+    `missing(i)` returns the sentence for a missing gradient by argument `i`.
     """
     truths = _gradients(promoted(case), reference, [c.double() for c in cotangents], len(names))
     eagers = _gradients(case, reference, cotangents, len(names))

@@ -1,8 +1,8 @@
-"""Answers whose graph is graded: a function is captured in its worker, and what crosses is the graph, as data.
+"""Answers whose graph is graded: a function is captured in its worker, which sends the graph as data.
 
-Nothing that the worker says about a capture is believed. The host rebuilds the graph from the allow-list, counts in it
-what is to be counted, and runs it in a clean worker on inputs that the function never saw: a graph that is right there
-holds the whole function, so that it was captured in one piece.
+The host trusts no statement of the worker about a capture. It rebuilds the graph from the allow-list, counts calls in
+it, and runs it in a clean worker on inputs that the function never saw. A graph that is right on these inputs contains
+the whole function, so the function was captured in one piece.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,11 +37,10 @@ Tensors = Sequence[torch.Tensor]
 
 @dataclass(frozen=True)
 class Captured:
-    """A function to capture, and its reference: the graph has to give the reference's results on every case.
+    """A function to capture, and its reference: the graph must give the reference's results on every case.
 
-    `member` names a function in the dict that the entry point returns, where it returns one. `example` draws the
-    inputs to capture with, `cases` those to run with; sizes may differ in the dimensions that `dynamic` lists for
-    each input.
+    If the entry point returns a dict, `member` names a function in it. `example` draws the inputs for the capture, and
+    `cases` those for the runs. Sizes may differ in the dimensions that `dynamic` lists for each input.
     """
 
     reference: Reference
@@ -55,15 +54,15 @@ class Captured:
 
     @property
     def told(self) -> str:
-        """Return the start of a sentence about it."""
+        """Return the start of a sentence about this function."""
         return f"`{self.member}`: " if self.member else ""
 
 
 @dataclass
 class CapturedAnswer(GraphAnswer):
-    """Capture the student's functions in one worker; graphs run in one that never saw the student's code.
+    """Capture the student's functions in one worker, and run the graphs in a worker that never saw the student's code.
 
-    A graph is asked for once: whatever it is, it has to be right on the inputs of all checks.
+    Each graph is requested once, and must be right on the inputs of all checks.
     """
 
     _captured: dict[str, Artifact] = field(default_factory=dict)
@@ -81,21 +80,21 @@ class CapturedAnswer(GraphAnswer):
         return self._captured[key]
 
     def ask(self, question: Json, *, member: str = "") -> Json:
-        """Return the plain data that a function of the answer gives for plain data."""
+        """Call a function of the answer with plain data and return its result, which is plain data."""
         reply, _ = self.student.call(AskMember(member, question))
         return reply.body.value
 
     def call(self, case: Case, *, member: str = "") -> Reply:
-        """Return what a function of the answer gives when it is called and not captured."""
+        """Call a function of the answer without a capture and return its result."""
         call, tensors = placed_call(Case(case.args))
         result, mutated = self.student.call(CallFunction(member, call), tensors)
         return read_called(result.body, result.tensors, mutated, 0)
 
 
 def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that each function is captured as one graph which gives the reference's results.
+    """Return a check that each function is captured as one graph that gives the reference's results.
 
-    Its points are shared equally among the functions. With `gradients` those by every floating input are asked for.
+    The functions share its points equally. With `gradients`, gradients by all floating-point inputs are checked too.
     """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
@@ -110,7 +109,7 @@ def captures(*wanted: Captured, gradients: bool = False) -> Callable[[CapturedAn
 
 
 def require_captured(answer: CapturedAnswer, wanted: Captured, draw: Draw, *, gradients: bool = False) -> Artifact:
-    """Capture, hold the graph against the reference on every case, and return it."""
+    """Capture a graph, compare it with the reference on every case, and return it."""
     example = wanted.example(draw)
     artifact = answer.capture(example, member=wanted.member, how=wanted.how, dynamic=wanted.dynamic)
     require_inputs(artifact, len(example), wanted.told)
@@ -129,7 +128,7 @@ def require_inputs(artifact: Artifact, count: int, told: str = "") -> None:
 def require_right(
     answer: CapturedAnswer, artifact: Artifact, wanted: Captured, case: Case, draw: Draw, *, gradients: bool = False
 ) -> Reply:
-    """Run a graph on one case in the clean worker and compare it with the reference, in words for the student."""
+    """Run a graph on one case in the clean worker and require the reference's results; messages are for the student."""
     inputs = list(case.args)
     outputs = as_tuple(wanted.reference(*[i.clone() for i in inputs]))
     cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in outputs] if gradients else []
@@ -156,12 +155,12 @@ def require_right(
 
 
 def operators(artifact: Artifact) -> list[str]:
-    """Return the names of all that the graph calls, in order."""
+    """Return the names of the operators that the graph calls, in order."""
     return [n["target"] for n in artifact.graph["nodes"] if n["op"].startswith("call_")]
 
 
 def writing(artifact: Artifact) -> list[str]:
-    """Return those of them that write into a tensor that they are given."""
+    """Return the names of the graph's operators that write into one of their arguments."""
     return [name for name in operators(artifact) if _writes(name)]
 
 

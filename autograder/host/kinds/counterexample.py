@@ -1,9 +1,9 @@
-"""Answers that are counterexamples: inputs on which a wrong program gives something else, and a right one does not.
+"""Answers that are counterexamples: inputs on which a wrong program gives a wrong result, and a right one does not.
 
-The student's function returns inputs: tensors, plain data, programs that torch.fx can trace. They cross as data. Then
-three programs that we wrote run on them in a worker that never saw the student's code: the `reference`, which says
-what is true, a `right` one, which must agree with it, and a `wrong` one, which must not. None of them may fail. So
-nothing that the answer claims is believed, and an input on which everything breaks proves nothing.
+The student's function returns inputs: tensors, plain data, programs that torch.fx can trace. They are sent as data.
+Then three programs of the host run on them in a worker that never saw the student's code. The `reference` gives the
+true result, the `right` program must agree with it, and the `wrong` program must not. None of them may fail. So no
+claim of the answer is trusted, and an input on which all programs fail proves nothing.
 """
 
 import math
@@ -36,15 +36,15 @@ MAX_GRAPHS = 8
 
 @dataclass(frozen=True)
 class Values:
-    """What a function returned in a worker, in two forms: as it crossed, and as Python objects."""
+    """The values that a function returned in a worker, in two forms: as in the message, and as Python objects."""
 
-    packed: PackedValue  # to be sent on
+    packed: PackedValue  # for sending it to another worker
     tensors: tuple[torch.Tensor, ...]
-    value: Any  # programs in it are graph modules, which nobody may call in the host
+    value: Any  # programs in it are graph modules, which must not be called in the host
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """Return the items of a tuple, or the one value."""
+        """Return the items if the value is a tuple, else a tuple of the value."""
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
     @property
@@ -55,24 +55,24 @@ class Values:
 
 @dataclass(frozen=True)
 class Trial:
-    """A wrong program, its right version, and what the student is told of them.
+    """A wrong program, its right version, and the words for them in messages.
 
-    `text` is Python that defines the functions `reference`, `right` and `wrong`. Each is called with the items
-    of the tuple that the student's function returned, or with what it returned if that is no tuple; programs among
-    them arrive as graph modules. Each gets inputs of its own, and the same random numbers. The result may be a tensor,
-    plain data, or a tuple, list or dict of them; a program that writes into its inputs should return those, too.
+    `text` is Python source that defines the functions `reference`, `right` and `wrong`. Each is called with the items
+    of the tuple that the student's function returned, or with one other value. Programs among them arrive as graph
+    modules. Each function gets its own copy of the inputs, and the same random numbers. The result may be a tensor,
+    plain data, or a tuple, list or dict of them. A program that writes into its inputs should also return them.
     """
 
     name: str  # completes "For ..."
     text: str
-    question: Json = None  # plain data, with which the student's function is called
-    accepts: Callable[[Values], str] = lambda inputs: ""  # a sentence about inputs that do not count; empty if they do
-    explain: Callable[[Values], str] = lambda inputs: ""  # why the wrong program may have come off, where that is known
+    question: Json = None  # the argument of the student's function, plain data
+    accepts: Callable[[Values], str] = lambda inputs: ""  # returns why these inputs are not accepted; empty if they are
+    explain: Callable[[Values], str] = lambda inputs: ""  # returns why both results may be equal; empty if unknown
     graphs: int = 0  # programs that the inputs may hold
     max_elements: int = 1 << 16  # of all tensors together
-    max_number: float = 1e4  # magnitude of every number, in tensors and beside them
-    silent: bool = True  # the wrong result has to have the form of the right one, so that nobody would notice
-    wrong: str = "the wrong version"  # as messages call it
+    max_number: float = 1e4  # limit for the magnitude of every number, inside or outside tensors
+    silent: bool = True  # the wrong result must have the form of the right one, so that only values differ
+    wrong: str = "the wrong version"  # its name in messages
     right: str = "the right version"
 
 
@@ -84,7 +84,7 @@ class CounterexampleAnswer:
         self._loaded = ""
 
     def ask(self, trial: Trial) -> Values:
-        """Return the inputs that the function gives, checked; raises `CheckFailedError` for what cannot count."""
+        """Return the function's inputs after checks; raises `CheckFailedError` for inputs that are not accepted."""
         reply, _ = self._student.call(FindInputs(trial.question))
         inputs = read_values(reply)
         require_bounded(inputs, graphs=trial.graphs, max_elements=trial.max_elements, max_number=trial.max_number)
@@ -103,7 +103,7 @@ class CounterexampleAnswer:
 
 
 def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[CounterexampleAnswer, Draw], None]:
-    """Return a check that the answer disproves the wrong program of each trial; its points are shared equally."""
+    """Return a check that the answer disproves the wrong program of each trial; the trials share its points equally."""
 
     def run(answer: CounterexampleAnswer, draw: Draw) -> None:
         def require(trial: Trial) -> None:
@@ -150,11 +150,11 @@ def _result(
 def difference(actual: Values, truth: Values, eager: Values) -> str:
     """Return a sentence about the first place where `actual` breaks the error rule; empty if there is none.
 
-    `truth` is the reference in double precision, `eager` at the inputs' own.
+    `truth` is the reference's result in double precision, and `eager` its result in the inputs' precision.
     """
     if form := _form_differs(actual, eager):
         return f"It gives {form}."
-    # in double precision a program may take another way and give another form: then eager alone says what is right
+    # in double precision a program may give a result of another form; then compare with `eager` alone
     exact = truth if leaves(truth).keys() == leaves(eager).keys() else eager
     for place, expected in leaves(eager).items():
         found, precise = leaves(actual)[place], leaves(exact)[place]
@@ -170,7 +170,7 @@ def difference(actual: Values, truth: Values, eager: Values) -> str:
 
 
 def _form_differs(actual: Values, expected: Values) -> str:
-    """Say what is given where another structure, shape or dtype is right; empty if the form is the same."""
+    """Return the end of a sentence about the first difference in structure, type, shape or dtype; empty if none."""
     found, wanted = leaves(actual), leaves(expected)
     if found.keys() != wanted.keys():
         return f"{', '.join(found) or 'nothing'} where {', '.join(wanted) or 'nothing'} is right"
@@ -265,7 +265,7 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def require_bounded(inputs: Values, *, graphs: int, max_elements: int, max_number: float) -> None:
-    """Raise `CheckFailedError` for inputs that are too many, too large or not finite, and programs not asked for."""
+    """Raise `CheckFailedError` for inputs that are too many, too large or not finite, and for too many programs."""
     plain = [leaf for leaf in leaves(inputs).values() if not isinstance(leaf, torch.Tensor)]
     if len(inputs.graphs) > graphs:
         asked = f"{graphs} are asked for" if graphs else "none is asked for"
@@ -275,7 +275,7 @@ def require_bounded(inputs: Values, *, graphs: int, max_elements: int, max_numbe
         raise CheckFailedError(
             f"The answer has {elements:,} elements of tensors; at most {max_elements:,} may be used."
         )
-    for value in (*inputs.tensors, *plain):  # parameters of programs among them
+    for value in (*inputs.tensors, *plain):  # tensors include the parameters of programs
         numbers = value if isinstance(value, torch.Tensor) else torch.tensor(_number(value), dtype=torch.float64)
         if numbers.is_complex():
             raise CheckFailedError("The answer holds complex numbers; use real ones.")

@@ -20,7 +20,7 @@ from autograder.protocol.requests.loads import CallGraph, LoadGraph
 
 @dataclass
 class GraphAnswer:
-    """Call the student's pass in one worker, and run what it returned in one that never saw the student's code."""
+    """Call the student's pass in one worker, and run its graph in a worker that never saw the student's code."""
 
     student: Session
     clean: Session
@@ -44,15 +44,15 @@ class GraphAnswer:
         count: bool = False,
         training: bool = False,
     ) -> Reply:
-        """Run a rebuilt graph on `inputs`, with `cotangents` also backward, with `count` counting its cost.
+        """Run a rebuilt graph on `inputs`; with `cotangents` also run backward, with `count` also count its cost.
 
-        It runs in evaluation mode, with `training` in the modes that its modules came with.
+        It runs in evaluation mode; with `training`, its modules keep the modes in which they were sent.
         """
         self._hold(artifact, None if training else False)
         return self._call(inputs, cotangents, restored=True, count=count)
 
     def run_again(self, inputs: Sequence[torch.Tensor]) -> Reply:
-        """Run the graph that was run last once more, with its own tensors as that run has left them."""
+        """Run the last graph once more, without restoring the tensors that it holds."""
         return self._call(inputs, (), restored=False, count=False)
 
     def _call(
@@ -64,7 +64,7 @@ class GraphAnswer:
         return replace(reply, cost=result.body.cost)
 
     def _hold(self, artifact: Artifact, training: bool | None) -> None:
-        """Have the clean worker rebuild the graph, unless it holds just that already."""
+        """Let the clean worker rebuild the graph, unless it holds exactly this graph already."""
         versions = [t._version for t in artifact.tensors.values()]
         held, self._held = self._held, None
         if (
@@ -89,7 +89,7 @@ class _Held:
 
 
 def read_graph(reply: Result[WrittenGraph], told: str, *, max_nodes: int) -> Artifact:
-    """Return the graph in a reply, checked and rebuilt; `told` begins the sentence with which it is refused."""
+    """Return the graph in a reply, checked and rebuilt; if it is refused, the message begins with `told`."""
     try:
         return read_artifact(reply, max_nodes=max_nodes)
     except ArtifactRefusedError as error:
@@ -99,9 +99,9 @@ def read_graph(reply: Result[WrittenGraph], told: str, *, max_nodes: int) -> Art
 def rewrites(
     programs: Sequence[Program], operator: str, *, gradients: bool = False
 ) -> Callable[[GraphAnswer, Draw], None]:
-    """Return a check that every program calls `operator` as often as it must, and still computes the same.
+    """Return a check that each rewritten program calls `operator` the right number of times and computes the same.
 
-    Its points are shared equally among the programs.
+    The programs share its points equally.
     """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
@@ -124,7 +124,7 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
         )
     _require_fewer_calls(artifact, program)
     if not program.program.folds:
-        program.redraw(draw)  # so that weights which the pass copied into the graph are the wrong ones
+        program.redraw(draw)  # so that weights that the pass copied into the graph give wrong results
     fresh = artifact.with_tensors(program.tensors)
     for specs in (program.program.inputs, *program.program.others):
         require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
@@ -155,7 +155,7 @@ def require_equal(
     draw: Draw,
     gradients: bool,
 ) -> Reply:
-    """Run a rebuilt graph and return what it gave; raises `CheckFailedError` unless it does what `program` does."""
+    """Run a rebuilt graph and return its reply; raises `CheckFailedError` unless it computes the same as `program`."""
     where = (
         f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
     )

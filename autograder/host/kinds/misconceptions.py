@@ -1,7 +1,7 @@
 """Name a known misconception where it explains a wrong answer.
 
-A misconception is a wrong formula and a sentence: when an answer fails a check and does what the wrong formula does,
-the sentence is the message. So a student hears what was thought, not only that the numbers differ.
+A misconception is a wrong formula and a sentence. If an answer fails a check and computes the same as the wrong
+formula, the sentence is the message. So the student reads the cause, not only that the numbers differ.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ from autograder.host.kinds.callable import Case, Reply, require_outputs
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong formula that people believe in."""
+    """A common wrong formula, and a message about it."""
 
-    formula: Callable[..., Any]  # with the reference's arguments
+    formula: Callable[..., Any]  # takes the same arguments as the reference
     says: str  # to the student: what was seen, what was expected, what to try
 
 
 def explained(reply: Reply, case: Case, names: Sequence[str], misconceptions: Sequence[Misconception]) -> str:
-    """Return the sentence of the first misconception that gives just this reply; empty if none does."""
+    """Return the sentence of the first misconception that gives the same reply; empty if there is none."""
     return next((m.says for m in misconceptions if _gives(m, reply, case, names)), "")
 
 

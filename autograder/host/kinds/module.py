@@ -24,12 +24,12 @@ from autograder.protocol.requests.loads import LoadEvents, ReadEvents
 MAX_EVENT_BYTES = 4 << 20
 Points = tuple[tuple[int, float], ...]
 FOLDER = {"folder": True}
-"""As an argument of a build: the path of an empty folder in the worker, of which every file crosses, as bytes."""
+"""Stands for the path of an empty folder in the worker as an argument of a build; its files are sent as bytes."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """The call of the entry point that makes the module; plain data, tensors and `FOLDER` may stand in it."""
+    """The call of the entry point that makes the module; arguments are plain data, tensors or `FOLDER`."""
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -54,23 +54,23 @@ class Events:
 
 
 class ModuleAnswer:
-    """Have the student's module built, described and run; the clean worker is for what reads its files."""
+    """Build, describe and run the student's module in its worker; checks that read its files use the clean worker."""
 
     def __init__(self, student: Session, clean: Session) -> None:
         self.student, self.clean = student, clean
 
     def describe(self, build: Build, *, training: bool = False) -> Description:
-        """Build the module and tell what it holds."""
+        """Build the module and return its parameters, buffers and files."""
         tensors: list[torch.Tensor] = []
         request = DescribeModule(placed(build.args, build.kwargs, tensors), training)
         result, _ = self.student.call(request, tensors)
         return _description(result)
 
     def built(self, build: Build, state: Mapping[str, torch.Tensor], *, training: bool = False) -> "BuiltModule":
-        """Return the module with the host's `state`, to be called on tensors, also by ready-made checks.
+        """Return the module with the host's `state`; ready-made checks can call it too.
 
-        It is built again for each call, in the precision of the state. A state that does not fit
-        costs the check that calls.
+        It is built again for each call, in the precision of the state. If the state does not fit, the check that calls
+        the module fails.
         """
         return BuiltModule(self.student, build, state, training)
 
@@ -90,7 +90,7 @@ class BuiltModule(CallableAnswer):
         wrt: Sequence[int] = (),
         by: Sequence[str] = (),
     ) -> Reply:
-        """Call once, as a `CallableAnswer`; gradients by the parameters named `by` come after those of `wrt`."""
+        """Call once, like `CallableAnswer`; gradients by the parameters named in `by` follow those of `wrt`."""
         call, tensors = placed_call(case, cotangents, wrt)
         arguments = len(tensors) - len(cotangents)
         state = {name: len(tensors) + i for i, name in enumerate(self.state)}
@@ -129,7 +129,7 @@ def require_parameters(found: Description, shapes: Mapping[str, tuple[int, ...]]
 
 
 def read_events(clean: Session, files: Mapping[str, bytes]) -> Events:
-    """Read every event file among `files`; raises `CheckFailedError` if there is none, or none that can be read."""
+    """Read every event file among `files`; raises `CheckFailedError` if there is none or reading fails."""
     found = {name: data for name, data in files.items() if "tfevents" in name}
     if not found:
         raise CheckFailedError(

@@ -1,7 +1,7 @@
 """Answers that are schedules: the host's model is built, scheduled and traced in the worker, and the graph is graded.
 
-The host counts what the graph calls, knows every one of its tensors by its name in the state dict, puts other values
-into them, and holds the graph against the model itself. So a weight that was copied, renamed or forgotten shows.
+The host counts the calls of the graph and finds each of its tensors by name in the state dict. It writes other values
+into them and compares the graph with the model. So a copied, renamed or forgotten weight is detected.
 """
 
 import inspect
@@ -27,34 +27,34 @@ MAX_NODES = 600
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A model to schedule, and what has to be left of it.
+    """A model to schedule, and the calls that the result must have.
 
-    `counts` names targets as a graph's data has them, such as "torch.nn.functional.linear" or, for a module,
-    "torch.nn.Linear"; an operator counts in any overload.
+    `counts` names targets as in a graph's data, such as "torch.nn.functional.linear" or, for a module,
+    "torch.nn.Linear"; every overload of an operator counts.
     """
 
     name: str  # completes "In the model ..."
     arguments: Mapping[str, Any]  # of `schedule_models.Encoder`
     counts: Mapping[str, int]
     reason: str = ""  # why this is right, for the student
-    part: str = ""  # path of the part whose graph is meant; empty for the model
-    question: tuple[Any, ...] = ()  # what the answer is called with after the schedule
+    part: str = ""  # path of the part whose graph is checked; empty for the model
+    question: tuple[Any, ...] = ()  # further arguments of the answer, after the schedule
     times: int = 1  # how often the answer is called
     training: bool = False
-    switched: bool = False  # to `training` or evaluation only after the answer had the model in the other mode
+    switched: bool = False  # the answer gets the model in the mode opposite to `training`; it is switched afterwards
     leaves: tuple[str, ...] = ()
-    operator: str = ""  # where the answer only finds: onto what the places are fused
+    operator: str = ""  # if the answer only finds matches: the operator that replaces them
     literals: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # operator to numbers that each call must have
-    says: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # target to wrong count to what was thought
+    says: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # target to wrong count to its explanation
     launches: int | None = None  # operators that one run may launch
 
 
 @dataclass
 class ScheduleAnswer(GraphAnswer):
-    """Have the student's schedule applied in one worker, and run what was built in another."""
+    """Apply the student's schedule in one worker, and run the resulting graph in another."""
 
     def scheduled(self, model: Scheduled, state: Mapping[str, torch.Tensor]) -> Artifact:
-        """Return the graph of what the schedule builds, checked and rebuilt by the host."""
+        """Return the graph of the scheduled model, checked and rebuilt by the host."""
         request = Schedule(
             text=inspect.getsource(schedule_models),
             arguments=dict(model.arguments),
@@ -75,10 +75,10 @@ Run = Callable[[ScheduleAnswer, Draw], None]
 
 
 def schedules(*models: Scheduled, gradients: bool = False, together: bool = False) -> Run:
-    """Return a check that each model is left with the right calls and computes what it did.
+    """Return a check that each scheduled model has the right calls and computes the same as before.
 
-    Its points are shared equally. With `together` there are points only if all are right, as for a model
-    that is to stay as it is.
+    The models share its points equally. With `together`, the check gives points only if all models are right; use this
+    if one of the models must stay unchanged.
     """
 
     def run(answer: ScheduleAnswer, draw: Draw) -> None:
@@ -101,11 +101,11 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     artifact = answer.scheduled(model, encoder.state_dict())
     _require_names(artifact, source, model)
     _require_counts(artifact, model)
-    _redraw(encoder, draw)  # so that weights which were copied into the graph are the wrong ones
+    _redraw(encoder, draw)  # so that weights that were copied into the graph give wrong results
     fresh = artifact.with_tensors(source.tensors)
     if model.training and model.arguments.get("dropout"):
-        return fresh  # two dropouts are equal in what they are called with, which was counted
-    # in fp64, since a saturated softmax magnifies each rounding of fp32, and eager's own error tells little of others'
+        return fresh  # random dropouts cannot be compared by values; their arguments were checked above
+    # in fp64, since a saturated softmax amplifies fp32 rounding, and eager's error does not bound that of others
     exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
     cases = [draw_inputs(specs, draw) for specs in (source.program.inputs, *source.program.others)]
     for inputs in cases:
@@ -128,7 +128,7 @@ def _require_launches(answer: ScheduleAnswer, artifact: Artifact, source: Traced
 
 
 def _source(model: Scheduled, encoder: schedule_models.Encoder) -> Traced:
-    """Return the model, or the part that is meant, as a program to compare with; it shares the encoder's weights."""
+    """Return the model, or the part to check, as a program for comparison; it shares the encoder's weights."""
     part = encoder.get_submodule(model.part)
     inputs, *others = [_inputs(model.part, sequence) for sequence in (SEQUENCE, 1)]
     program = Program(model.name, lambda: part, inputs, 0, tuple(others), model.reason, training=model.training)
@@ -181,7 +181,7 @@ def _require_counts(artifact: Artifact, model: Scheduled) -> None:
 
 
 def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
-    """Return what the graph calls, modules by their class, and the numbers and flags each call is given."""
+    """Return the target of each call, or the class for a module, with the numbers and flags among its arguments."""
     modules = artifact.graph["modules"]
     return [
         (modules[n["target"]]["class"] if n["op"] == "call_module" else n["target"], _numbers(n))

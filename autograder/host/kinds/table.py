@@ -1,4 +1,4 @@
-"""What checks call in each kind of exercise, by the stem that the kind has on both sides."""
+"""The class that checks use to call an answer, by kind of exercise; host and worker use the same kind names."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,4 +26,4 @@ KINDS: Mapping[Kind, Callable[[Session, Session], Any]] = {
     Kind.SCHEDULE: ScheduleAnswer,
     Kind.VALUE: ValueAnswer,
 }
-"""Each is made of the session that holds the student's code and of one that never does."""
+"""Each takes two sessions: one that holds the student's code, and one that never does."""

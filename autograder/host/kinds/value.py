@@ -8,7 +8,7 @@ from autograder.protocol.requests.answers import Ask
 
 
 class ValueAnswer:
-    """Ask the student's function one question at a time; what the host counts itself, it counts in `clean`."""
+    """Ask the student's function one question at a time; the host makes its own counts in `clean`."""
 
     def __init__(self, session: Session, clean: Session | None = None) -> None:
         self._session, self._clean = session, clean
@@ -26,6 +26,6 @@ class ValueAnswer:
 
 
 def shortened(value: Any, most: int = 160) -> str:
-    """Return a value as Python writes it, cut to `most` characters for a message."""
+    """Return the `repr` of a value, cut to `most` characters for a message."""
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."

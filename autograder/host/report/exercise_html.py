@@ -135,7 +135,7 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
 
 
 def _speed(speed: SpeedRecord) -> Html:
-    """Draw the ratio on a line, with its interval as a band and marks for the ratios asked for."""
+    """Draw the ratio on a line, with its interval as a band and marks for the required ratios."""
     at = speed_places(speed)
     marks = [
         _mark(at["same"], _GREY, "1: as fast as the baseline"),

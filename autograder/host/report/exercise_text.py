@@ -1,4 +1,4 @@
-"""The report of one exercise as plain text, for terminals and for people who do not read HTML."""
+"""The report of one exercise as plain text, for terminals and other places that do not show HTML."""
 
 import textwrap
 from collections.abc import Iterator, Sequence

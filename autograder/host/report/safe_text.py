@@ -7,7 +7,7 @@
 >>> element("p", "1 < 2 ", element("b", "yes"), style="color:red")
 Html('<p style="color:red">1 &lt; 2 <b>yes</b></p>')
 
-HTML is built by functions in which escaping cannot be forgotten: plain strings are escaped, only `Html` stays as it is.
+The functions that build HTML escape automatically: plain strings are escaped, and only `Html` stays unchanged.
 """
 
 import html
@@ -20,9 +20,9 @@ _UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def printable(text: str, *, limit: int = MESSAGE_CHARACTERS) -> str:
-    """Return `text` cut to `limit` characters, with everything that a terminal might obey replaced by �."""
+    """Return `text` cut to `limit` characters, with all characters that may control a terminal replaced by �."""
     kept = text if len(text) <= limit else text[: limit - 1] + "…"
-    if kept.replace("\n", "").replace("\t", "").isprintable():  # nearly every text is, and this test is quick
+    if kept.replace("\n", "").replace("\t", "").isprintable():  # true for nearly every text, and quick to test
         return kept
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in _UNSHOWABLE else "\ufffd" for c in kept)
 
@@ -38,7 +38,7 @@ def escaped(text: str, *, limit: int = MESSAGE_CHARACTERS) -> str:
 
 
 class Html(str):
-    """Text that is HTML already; only `element` and `joined` make it."""
+    """Text that is already HTML; only `element` and `joined` create it."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ class Html(str):
 
 
 def element(tag: str, *children: str, **attributes: str) -> Html:
-    """Return one element with its children, of which strings are escaped; `class_` is the attribute `class`.
+    """Return one element with its children, and escape children that are strings; `class_` is the attribute `class`.
 
     Empty attributes are left out, and underscores in their names become hyphens.
     """
@@ -64,5 +64,5 @@ def coded(text: str) -> Html:
 
 
 def joined(*children: str) -> Html:
-    """Return the children one after the other, of which strings are escaped."""
+    """Return the children one after the other, and escape those that are strings."""
     return Html("".join(child if isinstance(child, Html) else escaped(child) for child in children))

@@ -84,7 +84,7 @@ def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number as people write it.
+    """Return a number with thousands separators and few decimals.
 
     >>> number(10.0), number(2.5), number(1536000.0), number(0.3333333)
     ('10', '2.5', '1,536,000', '0.333')
@@ -100,7 +100,7 @@ def marks(points: float, max_points: float) -> str:
 
 
 def percent(part: float, whole: float) -> int:
-    """Return `part` of `whole` in percent, rounded down so that only everything is 100; 0 of nothing is 0."""
+    """Return `part` of `whole` in percent, rounded down, so that only the whole gives 100; 0 of 0 gives 0."""
     return int(100 * part / whole + 1e-9) if whole > 0 else 0
 
 
@@ -122,12 +122,12 @@ def quantity_name(key: str) -> str:
 
 
 def check_marks(check: CheckRecord | HiddenCategory) -> str:
-    """Return points of a check out of its points; a dash where it was not assessed, which costs nothing."""
+    """Return a check's earned and maximum points, or a dash if it was not assessed."""
     return "–" if check.status is CheckStatus.NOT_ASSESSED else marks(check.points, check.max_points)
 
 
 def with_minimum(counted: dict[str, float]) -> tuple[list[tuple[str, float, float]], list[tuple[str, float]]]:
-    """Split quantities into those that come with their `…_minimum` and the rest, in their order.
+    """Split quantities into those that have a `…_minimum` and the others; keep their order.
 
     >>> with_minimum({"launches": 3.0, "launches_minimum": 1.0, "matches": 2.0})
     ([('launches', 3.0, 1.0)], [('matches', 2.0)])
@@ -164,7 +164,7 @@ def speed_details(speed: SpeedRecord) -> str:
 
 
 def speed_asked(speed: SpeedRecord) -> str:
-    """Return the ratios that earn points, and the ratio that is possible."""
+    """Return the ratios that earn points, and the largest possible ratio."""
     possible = f"{speed.ideal:g} is what the fewest bytes allow"
     if speed.verdict is SpeedVerdict.SHOWN:
         return possible

@@ -40,7 +40,7 @@ from autograder.protocol.orders import Mounts, Orders
 
 NOBODY = 65_534
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-# What it takes to become the throw-away user and to give up everything else.
+# Capabilities that are needed to become the throw-away user and to give up all other rights.
 _CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 _START_S, _END_S = 20.0, 10.0
 
@@ -217,7 +217,7 @@ class BubblewrapProcess(Enclosure):
         self.tick_s = 0.1 if self._group else 0.025
 
     def spawn(self, channel: socket.socket, output: int) -> subprocess.Popen[bytes]:
-        """Start bubblewrap, limit its first process, and let it continue only then."""
+        """Start bubblewrap, limit its first process, and only then let it continue."""
         info_read, info_write = os.pipe()
         block_read, block_write = os.pipe()
         rules = in_memory(self._rules)

@@ -39,7 +39,7 @@ class Device:
 
     @property
     def mounts(self) -> list[Mount]:
-        """Return the mounts that a worker with this device needs besides the usual ones, to be made after /dev."""
+        """Return the additional mounts for a worker with this device; they are made after /dev."""
         return [*(Bind(path, path) for path in self.readable), *(DeviceNode(node) for node in self.nodes)]
 
     @property

@@ -31,7 +31,7 @@ DRIVER_READS, DRIVER_WRITES = ("/proc/driver/nvidia", "/proc/devices"), ("/proc/
 
 
 class Confined(Sandbox):
-    """Confine each worker by Landlock and seccomp: as a throw-away user (level 3), or as this user (level 4)."""
+    """Confine each worker by Landlock and seccomp; it runs as a throw-away user (level 3) or as this user (level 4)."""
 
     def __init__(self, level: Level, device: Device = CPU, abi: int | None = None) -> None:
         self._abi = landlock_version() if abi is None else abi
@@ -135,7 +135,7 @@ def _refuse_the_wrong_user(level: Level) -> None:
 
 
 def _notes(level: Level, abi: int) -> tuple[str, ...]:
-    """Return sentences that say how the worker is confined here, and where that is weaker than a namespace."""
+    """Return sentences about how the worker is confined here, and where this is weaker than a namespace."""
     notes = [
         f"Landlock (ABI {abi}), seccomp and limits; "
         + ("a throw-away user for each worker" if level == Level.CONFINED else "workers run as this user"),
@@ -200,7 +200,7 @@ def listable() -> list[str]:
 
 
 def _system() -> tuple[list[Path], list[Path]]:
-    """Return what every worker sees of the host, and what is covered in it."""
+    """Return the host's files that every worker sees, and the covered places in them."""
     # The course is left out: it is bound from another folder and differs between workers.
     mounts = file_system()
     ours = {str(source) for source, _ in course()}

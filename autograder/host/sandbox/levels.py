@@ -5,13 +5,13 @@ from enum import IntEnum
 
 
 class SandboxError(Exception):
-    """The sandbox cannot be opened; one sentence for the person at the keyboard, never the student's fault."""
+    """The sandbox cannot be opened; the message is one sentence for the user, and the cause is never the student."""
 
-    exit_code = 4  # of a command that ends with it
+    exit_code = 4  # exit code of a command that fails with this error
 
 
 class Level(IntEnum):
-    """How well student code is isolated; 1 is the strongest."""
+    """A level of isolation of student code; 1 is the strongest."""
 
     ISOLATED_AND_LIMITED = 1
     ISOLATED = 2
@@ -22,7 +22,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Promise:
-    """What a level needs and what it keeps out, as `autograder sandbox` prints it."""
+    """The requirements of a level and what it keeps out, as printed by `autograder sandbox`."""
 
     title: str
     needs: str

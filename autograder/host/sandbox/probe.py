@@ -1,4 +1,4 @@
-"""Probe a sandbox on this machine: attack the host from inside and report what succeeds."""
+"""Probe a sandbox on this machine: attack the host from inside and report the attacks that succeed."""
 
 import json
 import os
@@ -37,7 +37,7 @@ class Finding:
 
     @property
     def aim(self) -> str:
-        """Return what the attack tries, as the end of a sentence."""
+        """Return the aim of the attack as the end of a sentence."""
         return ATTACKS[self.attack].__doc__ or self.attack
 
 
@@ -79,7 +79,7 @@ def _finding(name: str, gained: str) -> Finding:
 
 @contextmanager
 def _targets() -> Iterator[Mapping[str, Any]]:
-    """Yield what can be attacked: a secret file, servers, and this process."""
+    """Yield the targets of the attacks: a secret file, servers, and this process."""
     with (
         tempfile.TemporaryDirectory(prefix="autograder-probe-") as directory,
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -87,7 +87,7 @@ def _targets() -> Iterator[Mapping[str, Any]]:
         socket.socket(socket.AF_UNIX) as abstract,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
     ):
-        # Readable for everybody, so that only the sandbox can refuse access.
+        # Readable for all users, so that only the sandbox can refuse access.
         Path(directory).chmod(0o755)
         secret = Path(directory, "secret")
         secret.write_text(secrets.token_hex())

@@ -24,7 +24,7 @@ class StartError(Exception):
 
 
 class Running(Protocol):
-    """The process whose end is the worker's end; `subprocess.Popen` is one."""
+    """The process that ends when the worker ends, such as a `subprocess.Popen`."""
 
     def poll(self) -> int | None:
         """Return the exit status if the process has ended."""
@@ -34,7 +34,7 @@ class Running(Protocol):
 
 
 class Enclosure(ABC):
-    """Hold the processes of one worker together: start them, measure what they use, kill all of them."""
+    """Manage the processes of one worker together: start them, measure their use of resources, kill all of them."""
 
     tick_s: float = 0.1
     """Seconds between two calls of `out_of_memory`."""
@@ -85,7 +85,7 @@ class WorkerProcess:
         self._ending: Ending | None = None
         self._failure: BaseException | None = None
         self._over = False
-        """Once True, no process is left to kill and the enclosure's descriptors are being closed."""
+        """If True, no process is left to kill, and the enclosure's descriptors are being closed."""
         self._lock = threading.Lock()
         self._started = threading.Event()
         self.socket, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -103,7 +103,7 @@ class WorkerProcess:
         self._stop("killed", "ended by the host")
 
     def end(self, *, grace_s: float = 1.0) -> Ending:
-        """Close the channel, wait `grace_s` seconds for the worker to end, kill the rest and return how it ended."""
+        """Close the channel, wait `grace_s` seconds for the worker to end, kill it otherwise, and return its ending."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -179,7 +179,7 @@ class WorkerProcess:
                 can_print = self._drain(output)
 
     def _drain(self, output: int) -> bool:
-        """Read what is available and keep the beginning of it; return False at the end of the stream."""
+        """Read the available output and keep its beginning; return False at the end of the stream."""
         try:
             data = os.read(output, 256 * KIB)
         except BlockingIOError:

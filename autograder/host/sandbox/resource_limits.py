@@ -10,7 +10,7 @@ Reason = Literal["exited", "timed_out", "out_of_memory", "killed"]
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one worker may use before it is stopped.
+    """The resources that one worker may use before it is stopped.
 
     >>> Limits(wall_s=20.0, memory_bytes=2 << 30).processes
     128
@@ -23,7 +23,7 @@ class Limits:
     processes: int = 128
     """Processes and threads together; importing torch and one compiler need about 64."""
     tmp_bytes: int = 1 * GIB
-    """Size of /tmp; /dev/shm has a quarter of it in addition. Both are memory and count as memory."""
+    """Size of /tmp; /dev/shm has a quarter of it in addition. Both are held in memory and count as memory."""
     file_bytes: int = 256 * MIB
     """Size of one file. A precompiled header of torch.compile has 148 MiB."""
     output_bytes: int = 64 * KIB
@@ -48,6 +48,6 @@ class Ending:
     exit_code: int | None
     """The interpreter's exit code, negative for a signal; None if the host ended it."""
     output: str
-    """Up to `Limits.output_bytes` of stdout and stderr, interleaved; it proves nothing."""
+    """Up to `Limits.output_bytes` of stdout and stderr, interleaved; the worker can write anything there."""
     detail: str = ""
-    """One sentence on the cause, where `reason` alone does not give it."""
+    """One sentence about the cause, if `reason` alone does not give it."""

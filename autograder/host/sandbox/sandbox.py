@@ -1,4 +1,4 @@
-"""What every level offers: start a worker under limits, forked from the zygote where there is one."""
+"""The interface of every level: start a worker under limits, forked from the zygote if there is one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -30,15 +30,15 @@ class Sandbox(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return sentences about this sandbox that its level does not say."""
+        """Return sentences about this sandbox beyond the description of its level."""
         return (*self._notes, self._cold_because) if self._cold_because else self._notes
 
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start a worker; its descriptor 3 is the other end of `WorkerProcess.socket`.
 
         `masked` names packages or modules of course_lib that do not exist for this worker. The worker is forked from
-        the zygote, which takes a twentieth of the time. If that fails, it starts cold, equally isolated, and a note
-        says so.
+        the zygote, which takes a twentieth of the time of a cold start. If that fails, it starts cold, equally
+        isolated, and a note is added.
         """
         program = WORKER_WITH_GPU if self.has_cuda else WORKER
         if self.zygotes is None:
@@ -51,7 +51,7 @@ class Sandbox(ABC):
             return worker
 
     def expect(self, *work: str) -> None:
-        """Preload what workers need for "graphs" or "lowering", so that later workers start faster."""
+        """Preload the modules that workers need for "graphs" or "lowering", so that later workers start faster."""
         if self.zygotes is not None:
             self.zygotes.want(*work)
 

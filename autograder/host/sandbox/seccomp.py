@@ -32,7 +32,7 @@ SHARED_RESOURCES = (
     *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl"),
     *("mq_open", "mq_unlink", "inotify_init", "inotify_init1"),
 )
-# What the owner of a file may do without opening it for writing. Landlock does not control these calls.
+# Calls that the owner of a file may make without opening it for writing. Landlock does not control these calls.
 PRIVILEGED = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
     *("utime", "utimes", "utimensat", "futimesat", "file_setattr"),
@@ -48,7 +48,7 @@ PRIVILEGED = (
     ),
     *("migrate_pages", "move_pages", "process_mrelease", "truncate"),
 )
-# Which argument of a call is a process id; 0 is the caller, any other number another process of the same user.
+# The position of the process id in a call's arguments. Id 0 is the caller; other ids are processes of the same user.
 PROCESS_ARGUMENT = {
     **dict.fromkeys(("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"), 0),
     **dict.fromkeys(("setpriority", "ioprio_set"), 1),
@@ -79,7 +79,7 @@ class _Comparison(ctypes.Structure):
 
 
 class _Filter:
-    """A filter under construction: allow what no rule refuses, and kill calls of another architecture."""
+    """Build a filter that allows all calls without a rule, and kills the process for calls of another architecture."""
 
     def __init__(self) -> None:
         try:
@@ -117,8 +117,8 @@ class _Filter:
 def program(*, countable_memory_only: bool, without_namespaces: bool = False, same_user: bool = False) -> bytes:
     """Return the BPF program for a worker.
 
-    `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` refuses what namespaces
-    would separate. `same_user` refuses what users may do to their own files and processes.
+    `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` refuses access to
+    resources that namespaces would separate. `same_user` refuses calls that act on this user's files and processes.
     """
     rules = _Filter()
     for name in (*DENIED, *(UNCOUNTED_MEMORY if countable_memory_only else ())):

@@ -35,7 +35,7 @@ def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, 
     """Return the sandbox of a level, or the strongest one, after attacks on it have failed.
 
     The attacks run once a process and take about a second. `trust` permits level 5, which isolates nothing. Without
-    it, a machine that has no other level raises `SandboxError`. `device` is what workers compute on: `cpu`, `cuda`
+    it, a machine that has no other level raises `SandboxError`. `device` is the workers' device: `cpu`, `cuda`
     or `cuda:N`.
     """
     if level != "auto" and level not in PROMISES:
@@ -103,7 +103,7 @@ def _kernel_failure(sandbox: Sandbox) -> str:
 
 
 def _probe_zygote(sandbox: Sandbox) -> None:
-    """Attack through a zygote as well: at these levels other code isolates its children than isolates a cold worker."""
+    """Attack through a zygote as well: at these levels, different code isolates its children and cold workers."""
     try:
         if successes := _successes(probe(sandbox, forked=True)):
             sandbox.start_cold(f"in a child of the zygote, student code could {successes}.")

@@ -1,4 +1,4 @@
-"""What a worker sees of the file system: the interpreter, installed packages, and the part of the course that it needs.
+"""The files that a worker sees: the interpreter, installed packages, and the part of the course that it needs.
 
 Nothing else of the host is bound: not /home, not the rest of the project, not /usr/share. /usr/local/share is not bound
 either: nbgrader keeps the exchange there by default.

@@ -1,1 +1,1 @@
-"""The requests to a worker and their replies: those that load something, those that it serves, those of the clock."""
+"""The requests to a worker and their replies: loads, requests to a loaded answer, and timed rounds."""

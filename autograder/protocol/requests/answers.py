@@ -1,6 +1,6 @@
 """The requests that a student's answer serves, and their replies, kind by kind.
 
-Where a request has a `member`, it names one of the functions in the dict that the entry point returns; empty for the
+The `member` of a request names one of the functions in the dict that the entry point returns. It is empty for the
 entry point itself.
 """
 
@@ -27,9 +27,9 @@ class Ask(Request[Value]):
 
 @dataclass(frozen=True)
 class Analyse(Request[Value]):
-    """Call the function with what the function `make` of the module `text` gives for `arguments`.
+    """Run `text`, call its function `make` with `arguments`, and call the answer's function with the returned items.
 
-    A graph that it returns is written as rows of name, op, target and the names of the nodes that it reads.
+    A graph in the reply is written as rows of name, op, target and the names of the input nodes.
     """
 
     text: str
@@ -50,18 +50,18 @@ class Arguments:
 
 @dataclass(frozen=True)
 class TensorCall:
-    """One call, backward too where `cotangents` are given."""
+    """One call; it also runs backward if `cotangents` are given."""
 
     arguments: Arguments
     wrt: tuple[int, ...] = ()
     """The numbers of the tensors to differentiate by."""
     cotangents: tuple[int, ...] = ()
-    """For each output the number of the tensor that stands for its gradient."""
+    """For each output, the number of the tensor that holds its gradient."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """The result of a call; its tensors are the outputs, then the gradients that there are."""
+    """The result of a call; its tensors are the outputs, then the existing gradients."""
 
     outputs: Count
     is_tuple: bool
@@ -73,7 +73,7 @@ class Called:
 
 @dataclass(frozen=True)
 class CallFunction(Request[Called]):
-    """Call a function of the answer, without a capture; without a name its entry point."""
+    """Call a function of the answer, without a capture; an empty name means the entry point."""
 
     function: str
     call: TensorCall
@@ -88,9 +88,9 @@ class CalledConcurrently:
 
 @dataclass(frozen=True)
 class CallConcurrently(Request[CalledConcurrently]):
-    """Make each call many times in a thread of its own, while the others make theirs.
+    """Make each call many times in its own thread, at the same time as the other calls.
 
-    Each call counts its own tensors; `counts` says how many of the message's belong to each.
+    Each call numbers its own tensors from 0; `counts` holds the number of tensors of each call.
     """
 
     function: str
@@ -110,7 +110,7 @@ class Described:
 
 @dataclass(frozen=True)
 class DescribeModule(Request[Described]):
-    """Build the module and tell what it holds."""
+    """Build the module and return its parameters, buffers and files."""
 
     build: Arguments
     training: bool
@@ -118,7 +118,7 @@ class DescribeModule(Request[Described]):
 
 @dataclass(frozen=True)
 class CallModule(Request[Called]):
-    """Build the module, load the state into it, and call it; it takes the precision of the state."""
+    """Build the module in the precision of the state, load the state into it, and call it."""
 
     build: Arguments
     training: bool
@@ -156,35 +156,35 @@ class Transform(Request[WrittenGraph]):
 
 @dataclass(frozen=True)
 class Schedule(Request[WrittenGraph]):
-    """Build the model, have it scheduled, and trace it."""
+    """Build the model, let the answer schedule it, and trace the result."""
 
     text: str
     """The model's source, which defines `Encoder`."""
     arguments: Mapping[str, Json]
-    """How the `Encoder` is made."""
+    """The arguments of `Encoder`."""
     state: tuple[TensorName, ...]
-    """The names of its tensors, which come with the request."""
+    """The names of the model's tensors, which come with the request."""
     training: bool
     """The mode in which the result is traced."""
     scheduled_in_training: bool
-    """The mode before that, in which the answer has the model."""
+    """The mode of the model when the answer is called."""
     question: tuple[Json, ...]
-    """What the answer is called with after the schedule."""
+    """Further arguments of the answer, after the schedule."""
     times: int
-    """How often it is called."""
+    """How often the answer is called."""
     part: str
-    """The path of the part whose graph is meant, which the answer must have traced; empty for the model."""
+    """The path of the part whose graph is returned, which the answer must have traced; empty for the model."""
     leaves: tuple[str, ...]
     """Classes that are kept whole where the model is traced before the answer is called; see `operator`."""
     operator: str
-    """For answers that only find: the operator of `course_lib.kernels` onto which the matches are fused.
+    """For answers that only find matches: the operator of `course_lib.kernels` that replaces the matches.
 
     The model is then traced before the answer is called, with every bias separated. Empty for all others.
     """
 
 
 How = Literal["dynamo", "dispatch"]
-"""With Dynamo, in one graph; or the operators that reach ATen when the function runs once."""
+"""Capture with Dynamo as one graph, or record the ATen operators that run when the function is called once."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Capture(Request[WrittenGraph]):
     member: str
     how: How
     dynamic: tuple[tuple[int, ...], ...]
-    """For each input the dimensions whose size is to stay open."""
+    """For each input, the dimensions with a dynamic size."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class AskMember(Request[Value]):
 
 @dataclass(frozen=True)
 class CollectedGraph:
-    """One graph that the answer kept, and what it says of the shapes of its example inputs."""
+    """One graph that the answer kept, and the shapes of its example inputs as the answer reports them."""
 
     graph: WrittenGraph
     shapes: tuple[tuple[int, ...], ...]
@@ -215,7 +215,7 @@ class CollectedGraph:
 
 @dataclass(frozen=True)
 class CollectedGraphs:
-    """How many results came back, and the graphs; the tensors are the results, then those of the graphs."""
+    """The number of results, and the graphs; the tensors are the results, then those of the graphs."""
 
     results: Count
     graphs: tuple[CollectedGraph, ...]
@@ -223,7 +223,7 @@ class CollectedGraphs:
 
 @dataclass(frozen=True)
 class Collect(Request[CollectedGraphs]):
-    """Let the answer collect the graphs of a program of the host's on some calls.
+    """Let the answer collect the graphs of a program of the host during some calls.
 
     `program` is the source text that defines the function `name`.
     """
@@ -243,7 +243,7 @@ class ScriptFunction(Request[Done]):
 
 @dataclass(frozen=True)
 class ScriptModule(Request[Done]):
-    """Script the module that the entry point makes of `build`; the bytes of its archive come as one tensor."""
+    """Script the module that the entry point makes from `build`; the bytes of its archive come as one tensor."""
 
     build: tuple[Json, ...]
     state: Mapping[str, int]
@@ -263,7 +263,7 @@ class PackedValue:
     """A value as JSON, and the graphs in it; tensors come beside them."""
 
     value: Json
-    """None, bool, int, float and str stand for themselves, lists for lists; all else is an object with one key:
+    """None, bool, int, float, str and lists are encoded as themselves, and all other values as an object with one key:
 
     {"tuple": [...]}, {"dict": {...}}, {"float": "nan"}, {"tensor": number} or {"graph": number}.
     """

@@ -1,7 +1,7 @@
-"""What a worker holds from now on, and what it serves then.
+"""Load requests, and the requests that a worker serves after them.
 
-An answer serves the requests of `answers`; all else is of the host's making, or checked by it, in a worker that never
-sees a student's code.
+An answer serves the requests of `answers`. All other loads hold data that the host made or checked, for a worker that
+never sees student code.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class LoadAnswer(Request[Done]):
 class LoadGraph(Request[Done]):
     """Rebuild a graph that the host has checked, and serve `CallGraph`.
 
-    `paths` names the tensors that come with it. With `training` None its modules stay in the modes that they came with.
+    `paths` names the tensors that come with it. If `training` is None, its modules keep their modes.
     """
 
     graph: GraphData
@@ -54,7 +54,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class GraphCalled:
-    """The result of running a graph, and its cost where that was asked."""
+    """The result of running a graph, and its cost if it was requested."""
 
     called: Called
     cost: Cost | None
@@ -64,7 +64,7 @@ class GraphCalled:
 class CallGraph(Request[GraphCalled]):
     """Call the graph of a `LoadGraph`.
 
-    With `restored` its own tensors are as they came, whatever earlier calls wrote into them.
+    With `restored`, the graph's own tensors are first reset to the values that were sent.
     """
 
     call: TensorCall
@@ -96,7 +96,7 @@ class ArchiveNode:
     """A node of an optimised TorchScript graph."""
 
     kind: str
-    """Such as "aten::add", "prim::If" or "prim::TensorExprGroup"."""
+    """The kind of node, such as "aten::add", "prim::If" or "prim::TensorExprGroup"."""
     blocks: tuple[tuple["ArchiveNode", ...], ...] = ()
     """The bodies of an If or a Loop."""
     subgraph: tuple["ArchiveNode", ...] = ()
@@ -112,7 +112,7 @@ class ArchiveGraph:
 
 @dataclass(frozen=True)
 class DescribeArchive(Request[ArchiveGraph]):
-    """Make calls until the executor has fused, and describe the graph that it runs then."""
+    """Repeat calls until the executor has fused operators, and describe the optimised graph."""
 
     calls: tuple[Arguments, ...]
 
@@ -135,7 +135,7 @@ class LoweredCost:
     graphs: int
     """More than one after a graph break."""
     fused_loops: int
-    """Loops after fusion, several of which may lie in one kernel on a CPU, and calls of a library's."""
+    """Loops after fusion and calls of libraries; on a CPU, one kernel may contain several loops."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ class EventsRead:
     """The content of event files, as TensorBoard shows it."""
 
     scalars: Mapping[str, tuple[tuple[int, float | None], ...]]
-    """Of each tag, step and value in the order of the file; None for a value that is not finite."""
+    """Steps and values of each tag in the order of the file; None stands for a value that is not finite."""
     graph_nodes: int
     histograms: Mapping[str, int]
-    """How many of each tag."""
+    """The number of histograms of each tag."""
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,10 @@ class LoadTrial(Request[Done]):
 
 @dataclass(frozen=True)
 class RunTrial(Request[PackedValue]):
-    """Run one program of the host's on inputs that a student chose, one by one if they are a tuple."""
+    """Run one program of the host on inputs that a student chose; a tuple gives one argument for each item."""
 
     program: str
     seed: int
     double: bool
-    """Whether floating-point tensors are in double precision."""
+    """Whether to convert floating-point tensors to double precision."""
     inputs: PackedValue

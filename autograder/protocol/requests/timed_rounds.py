@@ -25,7 +25,7 @@ class Block:
 
 @dataclass(frozen=True)
 class LendOutputs(Request[Done]):
-    """Lend memory for outputs: the tensors of the message, or those in a block; `each` of them a problem."""
+    """Lend memory for outputs: the tensors of the message, or those in a block; each problem has `each` of them."""
 
     each: int
     block: Block | None = None
@@ -33,7 +33,7 @@ class LendOutputs(Request[Done]):
 
 @dataclass(frozen=True)
 class HoldInputs(Request[Done]):
-    """Keep the inputs of the next round, where nothing in the worker could begin early."""
+    """Keep the inputs of the next round; used only if no code in the worker could begin early."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class RunRound(Request[Done]):
     """Call the function on every problem."""
 
     problems: int
-    """How many; the inputs are shared equally among them, in their order."""
+    """The number of problems; each gets the same number of inputs, in order."""
     into: bool
     """Whether the function takes the outputs after its inputs and writes there."""
     skip: bool
-    """Call nothing, and deliver all the same: so the host learns what a round costs by itself."""
+    """Call nothing, but deliver outputs, so that the host can measure the cost of an empty round."""
     deliver: bool
     """Copy the results to the host's memory in the round itself; otherwise `FetchOutputs` does so later."""
 

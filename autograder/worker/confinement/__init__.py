@@ -1,6 +1,6 @@
 """Restrict a process for good, before it reads a student's first byte.
 
-Standard library and `autograder.protocol` only. The children of a zygote do this right after the fork.
+It imports the standard library and `autograder.protocol` only. The children of a zygote do this right after the fork.
 """
 
 from autograder.worker.confinement.self_confinement import confine

@@ -65,7 +65,7 @@ def give_up_capabilities() -> None:
 
 
 def empty_capabilities() -> None:
-    """Empty the capability sets in force; the last step, since earlier steps need some of them."""
+    """Empty the capability sets in force; call this last, since earlier steps need some capabilities."""
     header, empty = struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)
     _check(_LIBRARY.capset(header, empty), "capset")
 

@@ -53,7 +53,7 @@ def _restore(place: str, directory: int) -> None:
 
 
 def _mask_course(entries: tuple[str, ...]) -> None:
-    """Replace the course by a view with only `entries`; the zygote holds no other copy of it."""
+    """Replace the course by a view with only `entries`; the zygote's namespace has no other copy of the course."""
     stage = "/tmp"
     kernel.mount("tmpfs", stage, "tmpfs", _SAFE, "size=1m,mode=755")
     for entry in entries:

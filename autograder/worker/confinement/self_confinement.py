@@ -1,8 +1,8 @@
-"""The steps of confinement in their only possible order: each step removes a right that an earlier step needs.
+"""The steps of confinement in the only possible order: each step removes a right that earlier steps need.
 
 Landlock lets this process and its children open only the listed files. Numbers and structures are those of
-linux/landlock.h; rights that the kernel's version does not know are left out. Where Landlock cannot hold signals back,
-a filter does. It is written instruction by instruction: the process id is known only here, and there is no compiler.
+linux/landlock.h; rights that the kernel's version does not know are left out. If Landlock cannot block signals, a
+filter does. It is written as single instructions: the process id is known only here, and there is no compiler.
 """
 
 import errno
@@ -25,12 +25,12 @@ MAKE_CHAR, MAKE_BLOCK = 1 << 6, 1 << 11
 TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 READING = EXECUTE | READ_FILE | READ_DIR
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-# How many rights over files each version knows.
+# The number of access rights for files in each version.
 KNOWN = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 NETWORK_SINCE, SCOPES_SINCE = 4, 6
 TCP, SCOPES = 0b11, 0b11
 """TCP: bind and connect. Scopes: abstract sockets and signals."""
-# What a program reads of its own process; never `net`, which lists the machine's connections.
+# Entries that a program reads about its own process; never `net`, which lists the machine's connections.
 PROC_SELF = (
     *("auxv", "cmdline", "comm", "exe", "fd", "fdinfo", "limits", "maps", "smaps", "smaps_rollup"),
     *("stat", "statm", "status"),
@@ -162,7 +162,7 @@ def signal_filter(pid: int, calls: Mapping[str, int]) -> bytes:
 
 
 def _unless(targets: list[int]) -> bytes:
-    """Refuse unless the first argument is one of `targets`; the kernel uses its lower half."""
+    """Refuse unless the lower half of the first argument is one of `targets`; the kernel uses only this half."""
     refuse, allow = _instruction(RETURN, REFUSE), _instruction(RETURN, ALLOW)
     compared = b"".join(_instruction(EQUAL, target, then=len(targets) - place) for place, target in enumerate(targets))
     return _instruction(LOAD, FIRST_AT) + compared + refuse + allow

@@ -1,6 +1,6 @@
-"""TorchScript archives, on both sides: script and save what a student wrote, and run a checked archive elsewhere.
+"""TorchScript archives, on both sides: script and save a student's program, and run a checked archive elsewhere.
 
-A student's function or module is compiled by torch.jit.script in the student's worker and crosses as the bytes of an
+A student's function or module is compiled by torch.jit.script in the student's worker and sent as the bytes of an
 archive. The host checks them; a worker that never saw the student's code loads and runs them.
 """
 
@@ -31,11 +31,11 @@ PROFILING_RUNS = 3
 
 
 class NotScriptableError(AnswerError):
-    """What the answer defines is nothing that torch.jit.script takes."""
+    """torch.jit.script cannot compile the object that the answer defines."""
 
 
 def archive_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for an archive answer."""
 
     def function(request: ScriptFunction, _: Tensors) -> Result[Done]:
         return _archive(lambda: _function(request.function))
@@ -53,7 +53,7 @@ def archive_answer(entry: Callable[..., Any]) -> Handlers:
 
 def _archive(made: Callable[[], Any]) -> Result[Done]:
     """Return the bytes of a program's archive."""
-    with warnings.catch_warnings(action="ignore"):  # that TorchScript is deprecated is the notebook's subject
+    with warnings.catch_warnings(action="ignore"):  # the notebook explains that TorchScript is deprecated
         buffer = io.BytesIO()
         torch.jit.save(_scripted(made()), buffer)
     return Result(Done(), [RawTensor.of_bytes(buffer.getvalue())])

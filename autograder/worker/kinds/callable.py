@@ -16,13 +16,13 @@ from autograder.worker.tensors import call_on_tensors
 
 REPEATS = 30
 SWITCH_PROBABILITY = 0.3
-"""The share of lines after which another thread runs."""
+"""The probability of a switch to another thread at each line."""
 PATIENCE_S = 0.05
-"""After so long a thread continues although another one should run, which may wait for a lock of this one."""
+"""A thread continues after this wait in any case, since the next thread may wait for a lock of this one."""
 
 
 def callable_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for a callable answer."""
 
     def function(name: str) -> Callable[..., Any]:
         return source.function(name) if name else entry
@@ -45,7 +45,7 @@ def _call_concurrently(
     """
     left = iter(tensors)
     own = [[next(left) for _ in range(count)] for count in request.counts]
-    code = getattr(function, "__code__", None)  # what can be called need not be a function
+    code = getattr(function, "__code__", None)  # a callable may not be a function
     switches = _Switches(len(request.calls), code.co_filename if code else "")
 
     def repeat(i: int) -> tuple[Result[Called], Result[Called]]:
@@ -58,14 +58,14 @@ def _call_concurrently(
 
 
 class _Switches:
-    """Let threads change places in the middle of a function, since Python by itself seldom makes them."""
+    """Switch threads in the middle of a function, since Python itself does so seldom."""
 
     def __init__(self, threads: int, file: str) -> None:
         self._file = file
         self._running, self._next, self._changed = list(range(threads)), 0, Condition()
 
     def repeat(self, thread: int, call: Callable[[], Result[Called]]) -> tuple[Result[Called], Result[Called]]:
-        """Return the first result of a call that is made many times, and the first that differs, if any does."""
+        """Repeat a call; return its first result, and the first result that differs from it, or the first again."""
 
         def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
             if frame.f_code.co_filename != self._file:

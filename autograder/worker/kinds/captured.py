@@ -1,7 +1,7 @@
-"""Capture an answer that is a function: its graph crosses, as data, and the function itself stays here.
+"""Capture an answer that is a function: its graph is sent as data, and the function itself stays here.
 
-Whether a capture is whole is decided by the host: a graph that is right for inputs which the function has never seen
-holds everything that the function does.
+The host decides whether a capture is complete: a graph that is right for inputs that the function has never seen
+contains all its operators.
 """
 
 import functools
@@ -52,12 +52,12 @@ class NotOneGraphError(AnswerError):
 
 
 def captured_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for a captured answer."""
 
     def capture(request: Capture, tensors: Tensors) -> Result[WrittenGraph]:
         function = _member(entry, request.member)
         inputs = [to_torch(raw) for raw in tensors]
-        function(*[i.clone() for i in inputs])  # what raises does so in its own words
+        function(*[i.clone() for i in inputs])  # if the function raises, report its own exception and not Dynamo's
         capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
         return written(_plain(capture_graph(function, inputs, request.dynamic)))
 
@@ -89,7 +89,7 @@ def _member(entry: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _with_dynamo(
     function: Callable[..., Any], inputs: Sequence[torch.Tensor], dynamic: Sequence[Sequence[int]]
 ) -> fx.GraphModule:
-    """Return the graph that Dynamo makes in one piece; `torch.export` gives it in ATen, with constants inside."""
+    """Capture the function with Dynamo as one graph; `torch.export` returns it with ATen operators and constants."""
     from torch._dynamo.exc import TorchDynamoException
     from torch.export import Dim, export
 
@@ -97,7 +97,7 @@ def _with_dynamo(
     shapes = tuple(dict.fromkeys(dims, Dim.DYNAMIC) or None for dims in dynamic) or None
     torch._dynamo.reset()
     try:
-        # fullgraph refuses what export passes over, such as a print
+        # fullgraph refuses code that export ignores, such as a print
         torch.compile(function, fullgraph=True, backend="eager")(*[i.clone() for i in inputs])
         exported = export(_Program(function), tuple(inputs), strict=True, dynamic_shapes=shapes and (shapes,))
     except TorchDynamoException as error:
@@ -125,14 +125,14 @@ class _Program(torch.nn.Module):
 def _by_dispatch(
     function: Callable[..., Any], inputs: Sequence[torch.Tensor], dynamic: Sequence[Sequence[int]]
 ) -> fx.GraphModule:
-    """Return the operators that reach ATen when the function runs once, writes and views included."""
+    """Return a graph of the ATen operators that run when the function is called once, including writes and views."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
     return make_fx(function, tracing_mode="symbolic" if any(dynamic) else "real")(*inputs)
 
 
 def _first(error: Exception) -> str:
-    """Return what Dynamo says first, and the line it is about."""
+    """Return the first line of Dynamo's message, and the line of the answer that it refers to."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     at = next((i for i, line in enumerate(lines) if line.startswith('File "<answer')), None)
     where = f" At `{lines[at + 1]}`." if at is not None and at + 1 < len(lines) else ""
@@ -140,10 +140,10 @@ def _first(error: Exception) -> str:
 
 
 def _plain(graph_module: fx.GraphModule) -> fx.GraphModule:
-    """Return the same graph of nothing but operators, tensors and plain arguments; its output is a flat tuple.
+    """Convert a graph to one that contains only operators, tensors and plain arguments; its output is a flat tuple.
 
-    Only form changes: devices and layouts of factories, checks of sizes, and `torch.cond`, which becomes both branches
-    and a `where`. The host still finds out whether the graph is right.
+    This removes device and layout arguments of factory functions and checks of sizes. It replaces `torch.cond` by both
+    branches and a `where`. The host still checks that the graph is right.
     """
     graph = graph_module.graph
     graph.set_codegen(CodeGen())
@@ -161,7 +161,7 @@ def _plain(graph_module: fx.GraphModule) -> fx.GraphModule:
         elif node.op == "call_function":
             _simplify(node)
     _drop_sizes_nobody_reads(graph)
-    return fx.GraphModule(graph_module, graph)  # export hangs hooks on its own
+    return fx.GraphModule(graph_module, graph)  # without the hooks of the exported module
 
 
 def _simplify(node: fx.Node) -> None:
@@ -178,7 +178,7 @@ def _simplify(node: fx.Node) -> None:
 
 
 def _drop_sizes_nobody_reads(graph: fx.Graph) -> None:
-    """Erase what is left of the checks: sizes and what was computed from them, all without effect."""
+    """Erase nodes that only the erased checks used: sizes and values computed from them."""
     for node in reversed(list(graph.nodes)):
         of_size = node.target is ATEN.sym_size.int or getattr(node.target, "__module__", "") == "_operator"
         reads_tensor = any(isinstance(a.meta.get("val"), torch.Tensor) for a in node.all_input_nodes)
@@ -202,7 +202,7 @@ def _both_branches(graph_module: fx.GraphModule, node: fx.Node) -> None:
         chosen = [graph.call_function(ATEN.where.self, (predicate, a, b)) for a, b in zip(*results, strict=True)]
     for user in list(node.users):
         assert user.target is operator.getitem, "torch.cond gives a tuple"
-        user.replace_all_uses_with(chosen[user.args[1]])  # type: ignore[index]  # an int, by the line above
+        user.replace_all_uses_with(chosen[user.args[1]])  # type: ignore[index]  # an int, since `user` is a getitem
         graph.erase_node(user)
     graph.erase_node(node)
 
@@ -226,7 +226,7 @@ def _inlined(graph: fx.Graph, graph_module: fx.GraphModule, branch: fx.Node, ope
 
 
 def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:
-    """Call `entry(function, calls)` on a function that the host wrote, and pack what it collected."""
+    """Call `entry(function, calls)` on a function that the host wrote, and pack the returned results and graphs."""
     leave_guards_untimed()
     inputs = [to_torch(raw) for raw in tensors]
     function = _defined(request.program, request.name)
@@ -242,9 +242,9 @@ def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) ->
     return Result(CollectedGraphs(len(results), kept), raws)
 
 
-@functools.cache  # the same program is the same function, also for what Dynamo keeps of it
+@functools.cache  # the same program gives the same function, so that Dynamo's cache applies
 def _defined(program: str, name: str) -> Callable[..., Any]:
-    """Return the function, with its text where Dynamo looks for it."""
+    """Return the function, and put its source text where Dynamo looks for it."""
     filename = "<program>"
     linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
     namespace: dict[str, Callable[..., Any]] = {}

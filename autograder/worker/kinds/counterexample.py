@@ -1,7 +1,7 @@
-"""Counterexamples, on both sides: pack what a student's function returns, and run programs of the host's on it.
+"""Counterexamples, on both sides: pack the inputs that a student's function returns, and run programs on them.
 
-A student's function gives inputs. They cross as plain data with tensors and graphs beside it, and programs that the
-host wrote run on them in a worker that never saw the student's code.
+The inputs are sent as plain data with tensors and graphs beside it. Programs of the host run on them in a worker that
+never saw the student's code.
 
 For the JSON of a value see `PackedValue`.
 """
@@ -23,11 +23,11 @@ MAX_DEPTH = 20
 
 
 class NotAnInputError(TypeError):
-    """A counterexample holds something that cannot be carried to the host."""
+    """A counterexample holds a value that cannot be sent to the host."""
 
 
 def counterexample_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for a counterexample answer."""
 
     def find(request: FindInputs, _: Tensors) -> Result[PackedValue]:
         return packed(entry(request.question))
@@ -51,7 +51,7 @@ def load_trial(request: LoadTrial, _: Tensors) -> Handlers:
 
 
 def packed(value: object) -> Result[PackedValue]:
-    """Return a value as it crosses."""
+    """Return a value in the form in which it is sent."""
     packer = _Packer()
     json = packer.pack(value, "the result")
     return Result(PackedValue(json, tuple(packer.graphs)), packer.tensors)
@@ -65,7 +65,7 @@ class _Packer:
         self.graphs: list[PackedGraph] = []
 
     def pack(self, value: object, where: str, depth: int = 0) -> Json:
-        """Return the JSON of `value`; raises `NotAnInputError`, naming `where`, for what cannot cross."""
+        """Return the JSON of `value`; raises `NotAnInputError`, naming `where`, for a value that cannot be sent."""
         if depth > MAX_DEPTH:
             raise NotAnInputError(f"{where} is nested deeper than {MAX_DEPTH} levels.")
         if value is None or type(value) in (bool, int, str):
@@ -104,7 +104,7 @@ class _Packer:
 def _traced(program: Any, where: str) -> torch.fx.GraphModule:
     try:
         return torch.fx.symbolic_trace(program)
-    except Exception as error:  # whatever a program of the student's does with proxies
+    except Exception as error:  # a student's program may raise anything when it is traced
         raise NotAnInputError(f"{where} cannot be traced by torch.fx: {type(error).__name__}: {error}") from None
 
 

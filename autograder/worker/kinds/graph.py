@@ -1,4 +1,4 @@
-"""Call an answer that is a pass: a graph in, the transformed graph out, both as data."""
+"""Call an answer that is a pass: it takes a graph and returns the transformed graph, both sent as data."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +12,11 @@ from autograder.worker.tensors import to_raw, to_torch
 
 
 class NotAGraphError(AnswerError):
-    """A pass returned something that is no graph module."""
+    """A pass returned something other than a graph module."""
 
 
 def graph_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for a graph answer."""
 
     def transform(request: Transform, tensors: Tensors) -> Result[WrittenGraph]:
         import course_lib.kernels  # noqa: F401 - registers operators that the graph may call
@@ -26,7 +26,7 @@ def graph_answer(entry: Callable[..., Any]) -> Handlers:
         examples = [torch.empty(i.shape, dtype=getattr(torch, i.dtype), device="meta") for i in request.inputs]
         propagate_shapes(graph_module, examples)
         result = entry(graph_module)
-        result = getattr(result, "graph_module", result)  # a torch.fx PassResult is welcome too
+        result = getattr(result, "graph_module", result)  # a torch.fx PassResult is accepted too
         if not isinstance(result, torch.fx.GraphModule):
             raise NotAGraphError(f"The pass returned a {type(result).__name__}; return the transformed GraphModule.")
         return written(result)

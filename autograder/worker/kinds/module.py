@@ -20,11 +20,11 @@ MAX_FILE_BYTES = 32 << 20
 
 
 class NotAModuleError(AnswerError):
-    """The entry point gave something that is no module, or one whose state does not fit."""
+    """The entry point returned something other than a module, or a module whose state does not fit."""
 
 
 def module_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for a module answer."""
 
     def describe(request: DescribeModule, tensors: Tensors) -> Result[Described]:
         with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def _built(entry: Callable[..., Any], build: Arguments, tensors: Tensors, folder
 
 
 def required_module(made: object) -> nn.Module:
-    """Return what an answer made; raises `NotAModuleError` if that is no module."""
+    """Return the answer's module; raises `NotAModuleError` if it is not a module."""
     if not isinstance(made, nn.Module):
         raise NotAModuleError(f"The answer made a {type(made).__name__}; expected an nn.Module.")
     return made

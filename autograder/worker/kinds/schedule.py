@@ -1,7 +1,7 @@
-"""Call an answer that schedules a model: the host's model in, and the graph of what was built out, as data.
+"""Call an answer that schedules a model: it takes a schedule, and the graph of the scheduled model is sent as data.
 
-The worker builds the model from the host's text, puts the host's weights in, and gives the answer a schedule of it.
-What the answer did shows in the graph; nothing that it says about it is asked.
+The worker builds the model from the host's text, loads the host's weights, and passes a schedule of it to the answer.
+Only the graph is graded, and the answer reports nothing else.
 """
 
 import types
@@ -22,7 +22,7 @@ class NotScheduledError(AnswerError):
 
 
 def schedule_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for a schedule answer."""
 
     def build(request: Schedule, tensors: Tensors) -> Result[WrittenGraph]:
         schedule = _scheduled(request, tensors)
@@ -56,7 +56,7 @@ def _scheduled(request: Schedule, tensors: Tensors) -> Any:
 
 
 def _fuse(schedule: Any, found: Any, operator: str) -> None:
-    """Put the operator where the answer found its pattern; the fusing itself is not the student's to write."""
+    """Replace the matches that the answer found by the operator; such an answer does not fuse them itself."""
     import course_lib.kernels
     from course_lib.schedule import Matches
 
@@ -70,7 +70,7 @@ def _graph_of(part: torch.nn.Module, path: str) -> torch.fx.GraphModule:
     """Return the operators of `part`, down to the modules of torch.nn."""
     try:
         return torch.fx.symbolic_trace(part)
-    except Exception as error:  # what is in a schedule is the student's
+    except Exception as error:  # student code in the schedule may raise anything
         raise NotScheduledError(
             f"The graph of {path or 'the model'} cannot be read: {type(error).__name__}: {error}. "
             'Fuse with compiler="eager" or with an operator of course_lib.kernels.'

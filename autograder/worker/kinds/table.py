@@ -1,4 +1,4 @@
-"""How a student's function is called, by the kind of its exercise; and how everything that a worker holds is loaded."""
+"""The handlers of a student's function by kind of exercise, and the function that serves each class of load request."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -52,4 +52,4 @@ LOADS: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {
     LoadLowering: load_lowering,
     LoadTrial: load_trial,
 }
-"""All but the first hold what the host made or has checked, in a worker that never saw a student's code."""
+"""All except the first load data that the host made or checked, in a worker that never saw student code."""

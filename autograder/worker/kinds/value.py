@@ -10,11 +10,11 @@ from autograder.worker.source import AnswerError
 
 
 class NotPlainDataError(AnswerError):
-    """A value answer holds something other than None, bool, int, float, str, list, tuple and dict."""
+    """The value contains something other than None, bool, int, float, str, list, tuple and dict."""
 
 
 def value_answer(entry: Callable[..., Any]) -> Handlers:
-    """Return what an answer of this kind serves."""
+    """Return the request handlers for a value answer."""
 
     def ask(request: Ask, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(entry(request.question), "the result")))
@@ -23,7 +23,7 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
 
 
 def plain_data(value: object, where: str) -> Json:
-    """Return `value` as JSON takes it; raises `NotPlainDataError`, naming `where`, for what is none."""
+    """Return `value` as JSON data; raises `NotPlainDataError`, naming `where`, for other types."""
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:

@@ -1,6 +1,6 @@
-"""The process between zygote and worker: it sets the worker up, kills what the worker leaves, and reports its end.
+"""The process between zygote and worker: it starts the worker, kills remaining processes, and reports the end.
 
-The keeper is trusted: no student's byte reaches it, and in namespaces the worker cannot see it. The host holds the
+The keeper is trusted: it reads no data of a student, and in namespaces the worker cannot see it. The host holds the
 other end of its `lifeline`. When the host closes that end or dies, the job ends.
 """
 
@@ -26,7 +26,7 @@ from autograder.worker.confinement.self_confinement import keep_descriptors
 GO, STARTED, FAILED, ENDED = b"go", b"started", b"failed", b"ended "
 CONFINED = b"c"
 # An unused user id just below the throw-away users. Killers of two jobs may kill each other and then try again; they
-# cannot kill a process of anybody else.
+# cannot kill processes of other users.
 KILLER_UID = 60_799
 POLL_S = 0.2
 """Seconds between two checks for ended children while the worker runs."""
@@ -46,7 +46,7 @@ def keep(job: Job) -> NoReturn:
     """Run one job to its end; never returns."""
     try:
         lifeline = socket.socket(fileno=job.lifeline)
-        # The host first puts this process into its control group, and with it all children to come.
+        # The host first puts this process, and so all its later children, into its control group.
         if lifeline.recv(len(GO)) == GO:
             _keep(job, lifeline)
     except BaseException:
@@ -171,7 +171,7 @@ def _become_worker(job: Job, orders: Orders, status_write: int) -> NoReturn:
 
 
 def _fork_below_init(status_write: int) -> None:
-    """Fork; the first process of the namespace stays to reap orphans, confined like the worker and closed to it."""
+    """Fork; the namespace's first process remains to reap orphans. It is confined and protected from the worker."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     second = os.fork()

@@ -1,8 +1,8 @@
 """Fork workers from a process that has imported torch; a fork takes a twentieth of the time of a cold start.
 
-The zygote never reads a student's byte: each child reads its orders and the answer from descriptors of its own. The
-zygote has run no operation, asked nothing about CUDA and set no number of threads. These would create threads or state
-that a fork loses. It holds no nonce, no seed and no orders, which one job could pass to the next.
+The zygote never reads data of a student: each child reads its orders and the answer from its own descriptors. The
+zygote runs no torch operation, does not query CUDA and does not set the number of threads. These would create threads
+or state that a fork loses. It holds no nonce, seed or orders, so one job cannot learn those of another.
 """
 
 import gc
@@ -38,21 +38,21 @@ PRELOADS = {
     # sympy imports the second when it first simplifies an index
     b"lowering": ("autograder.worker.inductor_ready", "sympy.physics.units"),
 }
-"""Further modules for some workers, which import slowly; none of course_lib, parts of which may be masked."""
+"""Further modules for some workers that are slow to import; none are of course_lib, since parts of it may be masked."""
 LARGE_PAGE_BYTES = 2 << 20  # of x86-64, and of arm64 with ordinary pages of 4 KiB
 STEP_BYTES = 8 * LARGE_PAGE_BYTES
-"""How much one step collapses; requests are served between steps."""
+"""The number of bytes that one step collapses; requests are served between steps."""
 
 
 def serve(fd: int, *, preload: bool) -> None:
     """Fork a worker for every message on the socket `fd`, until the host closes it and the last job has ended.
 
-    The answer to a job is `KEPT` with a pidfd of the worker's keeper, or a sentence. A key of `PRELOADS` is no job: the
-    answer is `READY` once its modules are imported. `CONNECT` brings the socket of a process that the host has forked;
-    from then on messages may come on any socket, until all are closed.
+    The reply to a job is `KEPT` with a pidfd of the worker's keeper, or an error message. A key of `PRELOADS` is not a
+    job: the reply is `READY` after its modules are imported. `CONNECT` carries the socket of a process that the host
+    has forked. From then on, messages may come on any socket, until all are closed.
     """
     connections = [socket.socket(fileno=fd)]
-    gc.disable()  # while it imports: imported objects stay
+    gc.disable()  # during imports, since imported objects are never freed
     if preload:
         import torch
         import torch.fx.experimental.symbolic_shapes  # noqa: F401 - `autograd.grad` imports it, and sympy with it
@@ -67,7 +67,7 @@ def serve(fd: int, *, preload: bool) -> None:
         connection, message, descriptors = request
         if message == CONNECT:
             connections.append(socket.socket(fileno=descriptors[0]))
-            with suppress(OSError):  # this host may have died; others go on
+            with suppress(OSError):  # this host may have died; other hosts continue
                 connections[-1].send(READY)
         elif message in PRELOADS:
             gc.disable()
@@ -84,7 +84,7 @@ def serve(fd: int, *, preload: bool) -> None:
 
 
 def _send_ready(connection: socket.socket) -> None:
-    """Tell the host on `connection` that the imports are done, unless importing started threads, which a fork loses."""
+    """Tell the host on `connection` that the imports are done; exit if they started threads, which a fork loses."""
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
     if threads > 1:
         sys.exit(f"importing torch started {threads - 1} threads, which a fork would lose")
@@ -99,7 +99,7 @@ def _send_ready(connection: socket.socket) -> None:
 
 
 def leave_torch_loaded() -> None:
-    """Keep forks of this process from undoing torch's import, operator by operator, before they end."""
+    """Prevent forks of this process from unregistering torch's operators one by one at exit."""
     for undo in weakref.finalize._registry:  # type: ignore[attr-defined]
         undo.atexit = False
 
@@ -127,7 +127,7 @@ def _next_request(
 
 
 def _fork(connections: list[socket.socket], connection: socket.socket, descriptors: list[int]) -> None:
-    """Fork the keeper of one job, and answer the host on `connection`."""
+    """Fork the keeper of one job, and reply to the host on `connection`."""
     try:
         child = os.fork()
         if child == 0:
@@ -159,7 +159,7 @@ def collapse_pages() -> Iterator[None]:
     """
     for begin, end in private_ranges(Path("/proc/self/maps").read_text()):
         for start in range(begin, end, STEP_BYTES):
-            with suppress(OSError):  # an older kernel, or no free large pages: the ordinary pages stay
+            with suppress(OSError):  # fails on an older kernel, or without free large pages; the ordinary pages stay
                 kernel.madvise(start, min(end, start + STEP_BYTES) - start, kernel.MADV_COLLAPSE)
             yield
 
@@ -167,7 +167,7 @@ def collapse_pages() -> Iterator[None]:
 def private_ranges(maps: str) -> Iterator[tuple[int, int]]:
     """Yield first and last address of the private, writable memory in `maps`, a text like /proc/self/maps.
 
-    Memory of files is left out, and only whole large pages count.
+    File mappings are left out, and only whole large pages count.
     """
     for line in maps.splitlines():
         addresses, access, _, _, _, *name = line.split(maxsplit=5)

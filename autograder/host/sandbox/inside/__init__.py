@@ -1,4 +1,4 @@
-"""What runs inside the sandbox: its text crosses on a command line.
+"""Programs that run inside the sandbox; their text is passed on a command line.
 
-Standard library only, and nothing secret in it: student code can read it all.
+They use the standard library only, and contain no secrets, because student code can read them.
 """

@@ -15,7 +15,7 @@ from autograder.host.sandbox.view import course
 PREFIX = "autograder-worker"
 _HOST_PID = re.compile(rf"{PREFIX}-(\d+)-\w+")
 MAX_ENTRIES = 50_000
-"""A worker with more files is ended: counting them would take longer than writing them."""
+"""A worker with more files is killed, since counting them would take longer than writing them."""
 
 
 def make() -> Path:

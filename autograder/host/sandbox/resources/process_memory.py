@@ -25,7 +25,7 @@ def tree(root: int) -> Iterator[int]:
 def excess(processes: Sequence[int], memory_bytes: int, *, tmpfs_of: int = 0) -> str:
     """Return a sentence if `processes` and the tmpfs of `tmpfs_of` hold more than `memory_bytes`, else "".
 
-    The quick sum counts a shared page once for each process, so only a low sum is used.
+    The quick sum counts a shared page once for each process, so it is trusted only if it is below the limit.
     """
     files = sum(_held_by_files(tmpfs_of, place) for place in ("tmp", "dev/shm")) if tmpfs_of else 0
     if files + sum(_cheap(process) for process in processes) <= memory_bytes:

@@ -1,4 +1,4 @@
-"""The resources that one worker holds on this machine, among them a user of its own where the host is root."""
+"""The resources that one worker holds on this machine, including a user of its own if the host runs as root."""
 
 import errno
 import socket
@@ -10,14 +10,14 @@ from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.resources import folder
 from autograder.host.sandbox.resources.cgroup import Group
 
-# 60706 to 61183 belong to nobody: neither to Debian's policy nor to systemd's dynamic users (systemd.io/UIDS-GIDS).
+# Neither Debian's policy nor systemd's dynamic users use 60706 to 61183 (systemd.io/UIDS-GIDS).
 # 60799 is the user that kills workers (`autograder.worker.zygote.keeper`).
 FIRST_UID = 60_800
 COUNT = 256
 
 
 class ThrowawayUser:
-    """A user id that no other worker on this machine has until `release`: no two share a limit or a file."""
+    """A user id that no other worker on this machine has until `release`; no two share limits or files."""
 
     def __init__(self) -> None:
         # An abstract socket serves as a lock: it leaves no file and ends with its process.

@@ -1,4 +1,4 @@
-"""One worker that a zygote has forked: limited before it runs, ended by its keeper or with its namespace."""
+"""One worker forked by a zygote: it is limited before it runs, and its keeper or the end of its namespace ends it."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ class ForkedWorker(Enclosure):
         self.tick_s = 0.1 if resources.group else 0.025
 
     def spawn(self, channel: socket.socket, output: int) -> "KeptProcess":
-        """Fork the keeper, limit it, and let it start the worker only then."""
+        """Fork the keeper, limit it, and only then let it start the worker."""
         self._lifeline, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._keeper = self._fork(channel.fileno(), output, self._orders.to_json(), theirs.fileno())
@@ -71,7 +71,7 @@ class ForkedWorker(Enclosure):
         return folder.excess(self._resources.private, self._processes(), self._limits.tmp_bytes)
 
     def kill(self) -> None:
-        """Kill the worker; its namespace ends with it, or its keeper kills what remains."""
+        """Kill the worker; its namespace ends with it, or its keeper kills the remaining processes."""
         if self._worker is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._worker, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Running zygotes: start one, ask it for workers, and replace it before its address layout is well known."""
+"""Running zygotes: start one, ask it for workers, and replace it before workers learn much about its address layout."""
 
 import atexit
 import contextlib
@@ -52,7 +52,7 @@ class Zygote:
         return pidfd
 
     def import_for(self, work: str) -> None:
-        """Make it import what `work` needs besides torch; `autograder.worker.zygote.zygote` holds the lists."""
+        """Let it import the modules that `work` needs besides torch; `autograder.worker.zygote.zygote` lists them."""
         try:
             self._control.send(work.encode())
         except OSError as error:
@@ -109,7 +109,7 @@ class ZygotePool:
         atexit.register(self.close)
 
     def fork(self, channel: int, output: int, orders: bytes, lifeline: int) -> int:
-        """Fork a worker, see `Zygote.fork`; replace a zygote that has died once."""
+        """Fork a worker, see `Zygote.fork`; if the zygote has died, replace it and try once more."""
         with self._lock:
             self._retired = [process for process in self._retired if process.poll() is None]
             served = self._current is not None
@@ -122,7 +122,7 @@ class ZygotePool:
                 return self._ready().fork(channel, output, orders, lifeline)
 
     def want(self, *work: str) -> None:
-        """Import what workers need for such work in the zygote from the next job on, instead of in each worker."""
+        """Import the modules for such work in the zygote, instead of in each worker, from the next job on."""
         with self._lock:
             self._wanted += [each for each in work if each not in self._wanted]
 
@@ -163,9 +163,9 @@ class ZygotePool:
 
 
 def make_course() -> Path:
-    """Return a folder with what a zygote of levels 3 to 5 imports, removed with the host.
+    """Return a folder with the code that a zygote of levels 3 to 5 imports; it is removed when the host ends.
 
-    It holds nothing of course_lib, since each job masks other parts of it.
+    It contains nothing of course_lib, since each job masks different parts of it.
     """
     private = folder.make()
     private.chmod(0o755)
