@@ -1,4 +1,4 @@
-"""Count what a backend for the toy machine saves: launches and bytes of whole models, and the cost of few registers.
+"""Count the launches and bytes that a backend for the toy machine saves, and the cost of few registers.
 
 Counts are the same on every machine. The last column, the time of lowering, is CPU time of this machine.
 """

@@ -78,7 +78,7 @@ def run(work: Path, submissions: int, kills: int, generator: random.Random) -> O
 
 
 def _start(work: Path, count: int | None, generator: random.Random) -> list[str]:
-    """Run the batch once; killed after `count` new records, or to its end if that is None."""
+    """Run the batch once; kill it after `count` new records, or let it finish if `count` is None."""
     command = [sys.executable, "-m", "benchmarks.batch_kills", "--grade", str(work)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
@@ -104,7 +104,7 @@ def _judge(outcome: Outcome, students: list[str], told: Counter[str], journal: P
 
 
 def _compare_with_undisturbed(outcome: Outcome, work: Path, journal: Path, seed_file: Path) -> None:
-    """Grade some of the class again into a fresh journal and compare the marks."""
+    """Grade some submissions again into a fresh journal and compare the marks."""
     marks = {record.student: record.points for record in records_in(journal)}
     hand_ins = handed_in(work / "submitted", [path.name for path in next((work / "submitted").iterdir()).iterdir()])
     with Journal(work / "again.jsonl") as fresh:

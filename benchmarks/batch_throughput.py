@@ -49,7 +49,7 @@ APPENDS = 200
 
 
 def grading(work: Path, submissions: int) -> tuple[list[SubmissionRecord], float, int]:
-    """Grade a class of controls; returns records, seconds and the sandbox's level."""
+    """Grade a class of controls; return records, seconds and the sandbox's level."""
     hand_ins = make_class(work / "submitted", EXERCISE, submissions)
     sandbox = open_sandbox()
     started = time.monotonic()

@@ -2,8 +2,8 @@
 
     python -m benchmarks.capture_comparison [--quick]
 
-Nothing is timed. `--quick` tries three programs of the gallery and the smallest model. `benchmarks.record` keeps what
-is printed in benchmarks/results.
+Nothing is timed. `--quick` tries three programs of the gallery and the smallest model. `benchmarks.record` saves
+the output in benchmarks/results.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def models(names: Sequence[str]) -> Iterator[Comparison]:
 
 
 def hugging_face() -> Iterator[Comparison]:
-    """Compare Hugging Face's BERT as it comes, and returning tuples; the second probe is longer."""
+    """Compare Hugging Face's BERT with its default results and with tuples; the second probe is longer."""
     for return_dict in (True, False):
         tokens, same, longer = (torch.randint(50, (2, length)) for length in (7, 7, 9))
         shapes = {"input_ids": {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}}
@@ -68,7 +68,7 @@ def bert(*, return_dict: bool) -> torch.nn.Module:
 
 
 def overview(comparisons: Sequence[Comparison]) -> str:
-    """Return a row for each program and a column for each mode, with what the marks mean."""
+    """Return a table with a row for each program and a column for each mode, and a legend of the marks."""
     rows = ((each.name, *(MARKS[verdict] for verdict in each.verdicts.values())) for each in comparisons)
     legend = "  ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     return f"{Table(('program', *comparisons[0].verdicts), tuple(rows))}\n\n{legend}"

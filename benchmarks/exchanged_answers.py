@@ -20,9 +20,9 @@ from autograder.host.judge import judge
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
 
-PASSED = 0.25  # of the points, which none may reach
+PASSED = 0.25  # share of the points that no exchange may reach
 SEED = 20
-WALL_S = 10.0  # for one answer: some never end on inputs of another exercise
+WALL_S = 10.0  # for one answer, since some never end on inputs of another exercise
 QUICK = ("00_read_a_table", "05_bias_silu_pass", "08_decompose")
 
 
@@ -68,7 +68,7 @@ def exchanges(asked: Iterable[str], others: Iterable[str]) -> Iterator[Exchange]
 
 
 def main() -> int:
-    """Print those that earned anything; see the module."""
+    """Print the exchanges that earned points; see the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--exercises", nargs="+", metavar="ID", default=list(all_exercises()))
     parser.add_argument("--quick", action="store_true", help="three exercises among each other")

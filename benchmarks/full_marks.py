@@ -65,7 +65,7 @@ def all_marked(exercises: Iterable[str], seeds: int) -> Iterator[Marked]:
 
 
 def main() -> int:
-    """Print those that lost points; see the module."""
+    """Print the right answers that lost points; see the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--exercises", nargs="+", metavar="ID", default=list(all_exercises()))
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"of each answer ({SEEDS})")

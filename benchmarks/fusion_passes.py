@@ -3,10 +3,10 @@
     python -m benchmarks.fusion_passes [--quick]
 
 The counted cost is that of one forward run of eager operators, see `course_lib.graph.cost`: launches and bytes moved.
-Times are those of `fuse` on an encoder that was captured before, with all default passes: by torch.fx, where a module
-of torch.nn is one node, and exported and decomposed, where 12 layers are about 1,000 nodes. If the time for a node is
-the same from 12 layers to 48, the time is linear. CPU time is that of this process; other work on the machine adds to
-it. The last line is the CPU time of importing all public packages of the library beyond importing torch.
+Times are those of `fuse` with all default passes on a captured encoder. One encoder is captured by torch.fx, where a
+module of torch.nn is one node. Another is exported and decomposed, where 12 layers have about 1,000 nodes. If the time
+for a node is the same from 12 layers to 48, the time is linear. CPU time is that of this process; other work on the
+machine increases it. The last line is the CPU time of importing all public packages, without that of importing torch.
 """
 
 import argparse
@@ -117,7 +117,7 @@ def _decomposed(model: TransformerEncoder, tokens: Tensor) -> fx.GraphModule:
 
 
 def print_import_time() -> None:
-    """Print the time of importing the library beyond torch, the least of several runs of each."""
+    """Print the time of importing the library without that of torch, each the least of several runs."""
     alone, together = (min(import_seconds(names) for _ in range(3)) for names in (("torch",), public_packages()))
     print(f"\nimporting course_lib: {together - alone:.2f} CPU s beyond torch ({alone:.2f})")
 

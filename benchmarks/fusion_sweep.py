@@ -2,11 +2,11 @@
 
     python -m benchmarks.fusion_sweep [--programs COUNT] [--formulas COUNT] [--first NUMBER] [--quick]
 
-Each program is captured, fused by all default passes and the one that its seed is for, and compared with itself by
-`course_lib.verify` in fp64: values, gradients, strides, aliasing, mutation, masks of dropout, state. Where
-LayerNorm became BatchNorm, it is compared with the program whose LayerNorm was exchanged by hand. The programs are
+Each program is captured, and fused by all default passes and the pass of its seed. The result is compared with the
+program by `course_lib.verify` in fp64: values, gradients, strides, aliasing, mutation, masks of dropout, state. Where
+LayerNorm became BatchNorm, the reference is the program with its LayerNorm replaced by hand. The programs are
 described in `benchmarks/fusion_trials/generated_programs.py`. A program that PyTorch itself refuses to run is counted
-separately. The same is done for formulas that are written out, in random order and spelling, see
+separately. The same is done for explicit formulas in random order and spelling, see
 `benchmarks/fusion_trials/formula_programs.py`.
 
 Exit status: 0 if no result was wrong and at least 95 % of the programs that must fuse did; 1 otherwise.
@@ -57,7 +57,7 @@ def _table(title: str, outcomes: Iterable[Outcome], name: Callable[[Outcome], st
 
 
 def main() -> int:
-    """Run the sweeps and print their tables, and each program that came out wrong or unfused."""
+    """Run the sweeps and print their tables, and each program with a wrong result or a missed fusion."""
     parser = argparse.ArgumentParser(description="Try the passes on generated programs.")
     parser.add_argument("--programs", type=int, default=2000, help="how many")
     parser.add_argument("--formulas", type=int, default=1000, help="how many")

@@ -3,13 +3,13 @@
     python3 benchmarks/gpu_check.py [--dry-run] [--only SECTION ...] [--results FOLDER] [--budget SECONDS]
 
 Needs torch 2.11 to 2.13, the Triton that comes with it, and pytest: no Jupyter, no network. Ends within eight minutes:
-each section has a process and a budget of its own (see `benchmarks/gpu`), so one that crashes or hangs costs the others
-nothing, and what it had found by then is kept.
+each section has a process and a budget of its own (see `benchmarks/gpu`), so one that crashes or hangs does not affect
+the others, and its results so far are kept.
 
-Exit status: 0 nothing failed, 1 a test, the timer's check or a section failed, 3 no CUDA device is here. A target of
-speed that is missed is in the table, and changes no exit status.
+Exit status: 0 nothing failed, 1 a test, the timer's check or a section failed, 3 no CUDA device is here. A missed
+target of speed is shown in the table, and does not change the exit status.
 
-`--dry-run` tries everything out on the CPU, on tiny tensors: nothing is measured. Where Triton is installed, the
+`--dry-run` runs everything on the CPU with tiny tensors, and measures nothing. Where Triton is installed, the
 operators run as kernels in its interpreter; with TRITON_INTERPRET=0 in the environment, as PyTorch's own operators.
 Not yet run on CUDA.
 """
@@ -28,7 +28,7 @@ from benchmarks.gpu import running  # noqa: E402  # found by the line above
 from benchmarks.gpu.section import sections  # noqa: E402
 
 BUDGET_S = 460.0  # of all sections together: under eight minutes, start and report included
-DRY_BUDGET_S = 900.0  # an interpreter on a busy CPU is slow, and proves the same
+DRY_BUDGET_S = 900.0  # an interpreter on a busy CPU is slow
 
 
 def main() -> int:

@@ -41,12 +41,12 @@ class Operator:
     peer: Program | None = None
 
     def tensors(self, rows: int, columns: int, dtype: torch.dtype, device: str) -> list[torch.Tensor]:
-        """Return tensors to call with, that ask for gradients."""
+        """Return the tensors for a call, which require gradients."""
         shapes = [(rows, columns) if letter == "r" else (columns,) for letter in self.arguments]
         return [torch.randn(shape, dtype=dtype, device=device).requires_grad_() for shape in shapes]
 
     def programs(self, compiler: Callable[[Program], Program]) -> Iterator[tuple[str, Program]]:
-        """Yield the name of each way to compute the operator, and the program; `compiler` is `torch.compile` or so."""
+        """Yield the name of each way to compute the operator, and the program; `compiler` is e.g. `torch.compile`."""
         yield "eager", self.eager
         yield "compile", compiler(self.eager)
         if self.peer is not None:
@@ -90,7 +90,7 @@ def gelu_by_hand(compiler: Callable[[Program], Program]) -> Program:
 
 
 def operators(compiler: Callable[[Program], Program]) -> list[Operator]:
-    """Return what is measured; `compiler` makes the peers' programs."""
+    """Return the operators to measure; `compiler` compiles the peers' programs."""
     return [*_activations(compiler), *_normalisations(compiler)]
 
 

@@ -14,7 +14,7 @@ from course_lib.timing.clocks import Timing
 
 FORWARD_TARGET, BACKWARD_TARGET = 0.85, 0.70  # of copy bandwidth, at 35,000 rows and more
 ENOUGH_ROWS = 35_000
-COPY_BYTES = 2**29  # more than any cache, and small beside the memory
+COPY_BYTES = 2**29  # larger than any cache, and small compared with the memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,21 +25,21 @@ class Plan:
     sizes: tuple[tuple[int, int], ...]  # rows, columns
     dtype: torch.dtype
     copy_bytes: int
-    budget_s: float  # for everything; what would begin after it is not measured, and said so
+    budget_s: float  # for all cases; cases that would begin later are reported as not measured
     sample_s: float  # for one program
     compiler: Callable[[Program], Program]
 
 
 def cuda_plan() -> Plan:
-    """Return what is measured on a GPU: what a BERT layer of base and of large size has, and long rows."""
+    """Return the plan for a GPU: the sizes of a BERT layer, base and large, and long rows."""
     sizes = ((65536, 768), (65536, 1024), (8192, 8192))
-    # Each size is compiled for itself, as a kernel of ours is; one program for all sizes would be a slower peer.
+    # Each size is compiled separately, like our kernels; one program for all sizes would be a slower peer.
     compiler = lambda program: torch.compile(program, dynamic=False)  # noqa: E731  # beside its likeness
     return Plan("cuda", sizes, torch.bfloat16, COPY_BYTES, 180.0, 0.25, compiler)
 
 
 def dry_plan() -> Plan:
-    """Return what tries the script out on a CPU: tiny tensors, and a compiler that compiles nothing."""
+    """Return the plan for a dry run on a CPU: tiny tensors, and a compiler that compiles nothing."""
     compiler = lambda program: torch.compile(program, backend="aot_eager")  # noqa: E731  # beside its likeness
     return Plan("cpu", ((64, 32),), torch.float32, 2**20, 60.0, 0.005, compiler)
 
@@ -83,7 +83,7 @@ class Report:
 
 
 def measure_kernels(plan: Plan, on_progress: Callable[[Report], None] = lambda report: None) -> Report:
-    """Measure every operator in every size, until the budget is spent; show what there is after each operator."""
+    """Measure every operator in every size, until the budget is spent; report progress after each operator."""
     torch._functorch.config.donated_buffer = False  # the backward pass runs many times on the same saved tensors
     end_s = time.monotonic() + plan.budget_s
     copy_gb_per_s = copy_bandwidth(plan)
@@ -98,7 +98,7 @@ def measure_kernels(plan: Plan, on_progress: Callable[[Report], None] = lambda r
             for program_name, program in operator.programs(plan.compiler):
                 try:
                     measured += times(plan, operator, (rows, columns), (program_name, program), copy_gb_per_s)
-                except Exception as error:  # one program that fails must not lose the others
+                except Exception as error:  # one program that fails must not stop the others
                     left_out.append(f"{name} {program_name}: {type(error).__name__}: {str(error).splitlines()[0]}")
             print(f"  {name}", flush=True)
             on_progress(Report(plan.device, copy_gb_per_s, tuple(measured), tuple(left_out)))
@@ -167,7 +167,7 @@ def missed_targets(report: Report) -> list[str]:
 
 
 def as_markdown(report: Report) -> str:
-    """Return the table: a row an operator, a direction and a size; a column a program."""
+    """Return the table: a row for each operator, direction and size, and a column for each program."""
     programs = ("eager", "compile", "peer", "kernel")
     head = ["operator", "size", "direction", *(f"{name} µs (of copy)" for name in programs), "eager ÷ kernel"]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]

@@ -64,7 +64,7 @@ def main() -> int:
     size, load = (12 if options.quick else options.students), os.getloadavg()[0]
     try:
         find()
-    except NoBrowserError as error:  # said before a class is graded, not after
+    except NoBrowserError as error:  # reported before a class is graded, not after
         print(f"page_times: {error}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:

@@ -36,7 +36,7 @@ def answer_of(exercise_id: str) -> Callable[..., Any]:
     names: dict[str, Any] = {}
     exec(exercise.setup, names)
     exec(compile(text, name, "exec"), names)
-    vars(sys.modules["__main__"])[exercise.entry_point] = names[exercise.entry_point]  # for those that need it
+    vars(sys.modules["__main__"])[exercise.entry_point] = names[exercise.entry_point]  # some answers need it there
     found: Callable[..., Any] = names[exercise.entry_point]
     return found
 
@@ -61,7 +61,7 @@ def main() -> int:
     slow, wrong = [], []
     print(f"{'exercise':40}{'first s':>9}{'then s':>9}")
     with tempfile.TemporaryDirectory() as state:
-        os.environ["XDG_STATE_HOME"] = state  # a student's diary of practice is no place for this
+        os.environ["XDG_STATE_HOME"] = state  # these checks must not appear in a student's diary of practice
         for exercise_id in QUICK if options.quick else options.exercises:
             (first, *later), right = times_of(exercise_id)
             print(f"{exercise_id:40}{first:>9.2f}{statistics.median(later):>9.2f}", flush=True)

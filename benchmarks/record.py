@@ -2,8 +2,8 @@
 
     python -m benchmarks.record NAME [--results FOLDER] [arguments of benchmarks/NAME.py]
 
-A run with `--quick` only shows that all of it works, so it is kept only where `--results` says. Exit status: that
-of the measurement.
+A run with `--quick` only tests the measurement, so it is kept only if `--results` is given. Exit status: that of the
+measurement.
 """
 
 import argparse
@@ -22,7 +22,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:
-    """Run a measurement and return its exit status and what it printed, which is shown meanwhile."""
+    """Run a measurement, show its output, and return its exit status and its output."""
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
     printed = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -43,12 +43,12 @@ def as_markdown(name: str, arguments: Sequence[str], machine: str, status: int, 
 
 
 def main() -> int:
-    """Run, show and keep; return the exit status of the measurement."""
+    """Run the measurement, show and keep its output, and return its exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", choices=sorted(file.stem for file in (ROOT / "benchmarks").glob("[a-z]*.py")))
     parser.add_argument("--results", type=Path, metavar="FOLDER", help="keep it there, also a quick run")
     options, arguments = parser.parse_known_args()
-    torch.set_num_threads(1)  # as the measurements do; it is what is written down
+    torch.set_num_threads(1)  # as the measurements do, since the record states it
     machine = str(environment())
     status, printed = run(options.name, arguments)
     folder = options.results or (None if "--quick" in arguments else RESULTS)

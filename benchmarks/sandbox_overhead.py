@@ -30,7 +30,7 @@ from autograder.protocol.requests.loads import LoadAnswer, Part
 LIMITS = Limits(wall_s=120.0)
 LOAD = LoadAnswer("value", "entry", (Part("answer", "def entry(question):\n    return question"),))
 PATIENCE_S = 120.0
-PATH = re.compile(r"/[\w./-]+")  # a table is read elsewhere, where this machine's paths say nothing
+PATH = re.compile(r"/[\w./-]+")  # paths of this machine are useless to readers of the table
 TARGET_MS, TARGET_A_MINUTE = 150, 400
 
 
@@ -45,7 +45,7 @@ class Series:
     cpu_s: float = 0.0
 
     def line(self) -> str:
-        """Return it as a row of the table."""
+        """Return the series as a row of the table."""
         ordered = sorted(self.first_call_s)
         p95 = ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
         columns = (
@@ -79,7 +79,7 @@ def submit(start: Callable[[], WorkerProcess]) -> tuple[float, float]:
 
 
 def measure(sandbox: Sandbox, way: str, count: int) -> Series:
-    """Submit `count` times, the start of a zygote not included."""
+    """Submit `count` times; the times exclude the start of a zygote."""
     series = Series(sandbox.level, way)
     zygotes = sandbox.zygotes
     if way == "zygote":
@@ -97,7 +97,7 @@ def measure(sandbox: Sandbox, way: str, count: int) -> Series:
 
 
 def machine() -> str:
-    """Return one line on where this was measured."""
+    """Return one line that describes the machine."""
     model = next(
         (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
         platform.machine(),

@@ -3,9 +3,9 @@
     python -m benchmarks.speed_verdicts [--quick] [--runs N] [--results FOLDER]
 
 A graph that calls an operator n times is judged against one that calls it m times and gives the same output, so the
-true ratio is m / n. First the baseline against itself: the ratio must be 1.00 within 2 %. Then a known ratio of 1.5,
-which must PASS where 1.2 is asked for and FAIL where 2.0 is, idle and while another process keeps every other core
-busy. `--quick` makes three runs of each, for CI, and judges only that no verdict is wrong.
+true ratio is m / n. First, the baseline is compared with itself: the ratio must be 1.00 within 2 %. Then a known
+ratio of 1.5 must PASS for a threshold of 1.2 and FAIL for 2.0, both idle and while another process keeps all other
+cores busy. `--quick` makes three runs of each, for CI, and judges only that no verdict is wrong.
 
 Exit status: 0 if all of it holds, 1 otherwise.
 """
@@ -37,7 +37,7 @@ from course_lib.timing import Verdict, environment
 
 INPUT = (TensorSpec((64, 1024)),)
 BASELINE, CANDIDATE = 30, 20  # calls of the operator: the true ratio is 1.5
-IDEAL = 10.0  # far above: nothing here is to look too good
+IDEAL = 10.0  # far above all ratios here, so that none looks too good
 SAME_WITHIN = 0.02
 SAME_TRIALS = 3
 
@@ -93,7 +93,7 @@ class Asked(Thresholds):
 
 
 def run(condition: str, around: Callable[[], AbstractContextManager[None]], sandbox: Sandbox, runs: int) -> list[Cell]:
-    """Ask every question so many times under one condition."""
+    """Ask every question `runs` times under one condition."""
     load = os.getloadavg()[0]
     same = Cell(condition, "itself, 1.00 within 2 %", "within", load)
     passing = Cell(condition, "1.5 x, asked 1.2", str(Verdict.PASS), load)

@@ -2,11 +2,11 @@
 
     python -m benchmarks.timing_decisions [--minutes MINUTES] [--seed SEED] [--results FOLDER] [--quick]
 
-The baseline repeats an operation m times and the candidate n times, so the true ratio is m / n, on whatever machine.
+The baseline repeats an operation m times and the candidate n times, so the true ratio is m / n on every machine.
 Pairs are taken with `course_lib.timing.compare` and judged by `decide_speedup` for a threshold of 1.2, whose cut is
-1.152: idle, and while another process keeps every other core busy. Wrong is a PASS at a true ratio of 4 % or more
-below the cut, and a FAIL at 4 % or more above it. Beside it stand two rules on the same times that look plain: is the
-ratio of the means, or of the fastest times, above the cut?
+1.152: idle, and while another process keeps all other cores busy. A PASS is wrong if the true ratio is 4 % or more
+below the cut, and a FAIL if it is 4 % or more above. Two simple rules are tested on the same times too: is the ratio
+of the means, or of the fastest times, above the cut?
 
 Exit status: 0 if at most 1 % of the verdicts on each side are wrong, idle and loaded; 1 otherwise. A run with
 `--quick` takes one verdict of each kind on few pairs, which proves nothing about the rule, so its status is 0.
@@ -52,7 +52,7 @@ class Cell:
     condition: str
     operation: str
     ratio: float
-    load_before: float = 0.0  # processes that wanted to run in the minute before: what "idle" was worth
+    load_before: float = 0.0  # load average of the minute before, which shows how idle the machine was
     verdicts: Counter[str] = dataclasses.field(default_factory=Counter)
     pairs: list[int] = dataclasses.field(default_factory=list)
     elapsed_s: list[float] = dataclasses.field(default_factory=list)
@@ -114,7 +114,7 @@ def memory() -> Step:
 
 
 def repeated(step: Step, count: int) -> Step:
-    """Return a call that takes `step` so many times."""
+    """Return a call that runs `step` `count` times."""
     rounds = range(count)
 
     def work() -> None:
@@ -244,7 +244,7 @@ def facts(cells: list[Cell]) -> dict[str, object]:
 
 
 def write(name: str, found: Mapping[str, object], folder: Path) -> Path:
-    """Write what was found as NAME-DATE.json into `folder`, with the date and the machine, and return where it lies."""
+    """Write what was found as NAME-DATE.json into `folder`, with the date and the machine, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     record = {"schema": f"fusion-course/{name}/1", "date": date, "machine": environment().to_json(), **found}

@@ -10,10 +10,10 @@ order of the lessons:
     fusion      fuse(model, inputs) gives a cheaper graph and reports refusals; verify compares both
     kernels     the fused operators themselves, such as bias_gelu(x, bias)
     schedule    create_schedule(model): optimise a model without changing its definition
-    backends    a backend of your own for torch.compile; machine is a toy to compile for
+    backends    a backend of your own for torch.compile; machine is a toy target
     timing      time_callable, compare, decide_speedup: is it faster?
     profiling   profile_operators, inference_report: where does the time go?
     training    train a small language model on docstrings of the standard library
-    show        tables with a text and an HTML face, quantities with their units
+    show        tables with a text and an HTML form, quantities with their units
     errors      every error that is raised on purpose
 """

@@ -24,7 +24,7 @@ class Health(StrEnum):
     """State whether a finding is fine."""
 
     FINE = "fine"
-    NOTE = "note"  # the course works all the same; the advice says what differs
+    NOTE = "note"  # the course still works; the advice says what differs
     MEND = "mend"  # some cells will fail
 
 
@@ -33,7 +33,7 @@ class Finding:
     """Hold one thing that was examined."""
 
     name: str  # e.g. "torch"
-    found: str  # e.g. "2.13.0+cpu"; for what is missing "not found"
+    found: str  # e.g. "2.13.0+cpu"; "not found" if it is missing
     health: Health
     advice: str = ""  # what to do, or what differs; empty if fine
 
@@ -107,7 +107,7 @@ def doctor() -> Report:
         >>> doctor()["python"].health.value
         'fine'
 
-    Nothing is changed, and nothing asks the network. The compilers are asked for their versions, which takes a moment.
+    Nothing is changed, and the network is not used. Querying the compilers' versions takes a moment.
     """
     here = environment()
     return Report(

@@ -34,7 +34,7 @@ class FusionError(CourseError):
 
 
 class ScheduleError(CourseError):
-    """A schedule was told to do something that it cannot do; it is as it was before."""
+    """A schedule was told to do something that it cannot do; the schedule is unchanged."""
 
 
 class BackendError(CourseError):

@@ -1,4 +1,4 @@
-"""Show results: one table for texts and notebooks, and quantities in the unit in which they read best."""
+"""Show results: one table for texts and notebooks, and quantities with suitable units."""
 
 import html
 import textwrap
@@ -12,7 +12,7 @@ GAP = "  "  # between two columns of text
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that looks different in HTML; its text face is `text`."""
+    """A cell with its own HTML form; its text form is `text`."""
 
     text: str
     html: str = ""  # markup that the caller has escaped; empty for the escaped text
@@ -39,7 +39,7 @@ class Table:
     code: bool = False  # show each cell as code in HTML
     longest: int | None = None  # characters of a cell in text, the rest is cut; HTML shows everything
     wrapped: int | None = None  # characters of a line in the last column of the text; others never wrap
-    rule: Literal["columns", "line", "none"] = "columns"  # what stands below the heads in text
+    rule: Literal["columns", "line", "none"] = "columns"  # the line below the headings in text
 
     def __str__(self) -> str:
         lines = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
@@ -85,7 +85,7 @@ class Table:
         shown = cell.html or (_code(cell.text) if self.code else html.escape(cell.text))
         if cell.classes:
             return f'<td class="{html.escape(cell.classes, quote=True)}">{shown}</td>'
-        # Without a least width a narrow page makes one letter a line of long code.
+        # Without a minimum width, a narrow page breaks long code after every letter.
         width = "; min-width: 11.5em" if self.code and len(cell.text) > UNBROKEN else ""
         unbroken = "; white-space: nowrap" if self.wrapped is not None and column != self.columns[-1] else ""
         return f'<td style="text-align: {self._side(column)}{width}{unbroken}">{shown}</td>'
@@ -100,7 +100,7 @@ def _cut(text: str, longest: int | None) -> str:
 
 
 def _folded(line: list[str], width: int | None) -> list[list[str]]:
-    """Return a row as lines, of which all but the first have text in the last column alone."""
+    """Return a row as lines; lines after the first have text only in the last column."""
     if width is None:
         return [line]
     first, *rest = textwrap.wrap(line[-1], width) or [""]
@@ -108,7 +108,7 @@ def _folded(line: list[str], width: int | None) -> list[list[str]]:
 
 
 def _code(text: str) -> str:
-    """Return text as code; nothing for no text, since an empty code element is a grey spot."""
+    """Return text as code; return nothing for an empty text, since an empty code element shows a grey spot."""
     # The style is on the code and not on the cell, since notebooks style each code element.
     wrap = "white-space: pre" if len(text) <= UNBROKEN else "overflow-wrap: anywhere"
     return f'<code style="{wrap}">{html.escape(text)}</code>' if text else ""

@@ -1,7 +1,7 @@
 """Generate formulas of the library's operators, in random algebraic order and spelling.
 
-A third keep their meaning, and the passes must find the operator. The others are edited: a literal changed a little, a
-write in between, a second user. The passes may fuse these or not, if the results of the program stay the same.
+Two thirds keep their meaning, and the passes must find the operator. The others are edited: a literal changed a little,
+a write in between, a second user. The passes may fuse these or not, if the results of the program stay the same.
 """
 
 import math
@@ -45,7 +45,7 @@ class FormulaProgram:
     inputs: tuple[Tensor, ...]
     source: str
     edit: str  # what changed the meaning, or "" if nothing did
-    in_place: bool  # whether something is written in place, without effect outside
+    in_place: bool  # whether it writes in place, without effect outside
 
     @property
     def must_fuse(self) -> bool:
@@ -203,7 +203,7 @@ FORMULAS: dict[str, Callable[[Writer], Value]] = {
 
 
 def generate_formula(number: int) -> FormulaProgram:
-    """Return program `number`, always the same: two in three keep the meaning of their formula."""
+    """Return program `number`, equal at each call; two in three keep the meaning of their formula."""
     draw = random.Random(number)
     formula = draw.choice(sorted(FORMULAS))
     in_place = draw.random() < 0.3

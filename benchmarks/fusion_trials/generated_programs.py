@@ -76,7 +76,7 @@ def _doubled(module: nn.Module, given: object, result: Tensor) -> Tensor:
 
 
 def generate(number: int) -> Program:
-    """Return program `number`, always the same: two in three change the meaning of their seed."""
+    """Return program `number`, equal at each call; two in three change the meaning of their seed."""
     draw = random.Random(number)
     seed = draw.choice(SEEDS)
     lines = [spell(step, draw) for step in seed.steps]
@@ -101,7 +101,7 @@ def _edited(lines: list[str], seed: Seed, draw: random.Random) -> tuple[str, lis
 
 
 def _inlined(lines: list[str], draw: random.Random, edited: bool) -> list[str]:
-    """Write some steps into the place where their result is used; edited programs stay line by line."""
+    """Inline some steps where their result is used; edited programs keep one step on each line."""
     if edited:
         return lines
     kept: list[str] = []

@@ -26,12 +26,12 @@ class Seed:
 
     name: str  # that of the pass
     steps: tuple[Step, ...]
-    rows: tuple[int, ...] = (7, 9, 16)  # more than columns, so that scaling a factor pays
+    rows: tuple[int, ...] = (7, 9, 16)  # more rows than columns, so that scaling a factor lowers the cost
     batches: tuple[tuple[int, ...], ...] = ((), (1,), (2,))
     modes: tuple[str, ...] = ("eval", "train")
 
 
-MANY = (40, 64)  # so that computing with the weights once more pays
+MANY = (40, 64)  # so many rows that additional computation with the weights pays
 _Q, _K = Step("q1", "project_q", ("x",)), Step("k1", "project_k", ("x",))
 _FOLDS: dict[str, Any] = {"rows": MANY, "batches": ((),), "modes": ("eval",)}
 SEEDS = (

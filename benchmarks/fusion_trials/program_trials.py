@@ -20,7 +20,7 @@ class Outcome:
     number: int
     program: Program | FormulaProgram
     refused: bool = False  # by PyTorch, before any pass
-    fused: bool = False  # by the pass that its seed is for; for a formula, its operator was found
+    fused: bool = False  # by the pass of its seed; for a formula, whether its operator was found
     wrong: str = ""  # how it differs after fusing
     explanation: str = ""  # why it was not fused
 
@@ -49,8 +49,8 @@ def _runs(program: Program | FormulaProgram) -> bool:
 def _passes(program: Program) -> list[GraphPass]:
     """Return the default passes and the pass that the seed is for, in the order of the library.
 
-    A lossy pass comes first: the program is compared with one in which LayerNorm was exchanged as it was written, and a
-    BatchNorm that is called twice has seen two batches.
+    A lossy pass comes first, because the reference replaces LayerNorm in the unfused program. There, a BatchNorm that
+    is called twice has seen two batches.
     """
     calibration = [program.inputs] if program.mode == "eval" else []
     chosen = [cls for cls in PASSES.values() if cls.by_default or cls.name == program.seed.name]

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.gpu.section import Run, Section, section
 
 ROOT = Path(__file__).resolve().parents[2]
-STOPPING_S = 5.0  # what is left of a budget when a section is told that its time is over
+STOPPING_S = 5.0  # the time that a section has left when it is told to stop
 LINES_OF_A_CRASH = 12
 
 
@@ -35,7 +35,7 @@ class Result:
     ending: str  # "done", or what went wrong
     elapsed_s: float
     notes: Mapping[str, Any]
-    told: str = ""  # the last lines it wrote, if it did not end well
+    told: str = ""  # the last lines of its output, if it failed
 
     @property
     def failures(self) -> list[str]:
@@ -163,7 +163,7 @@ def as_markdown(results: Sequence[Result], record: dict[str, Any]) -> str:
 
 
 def write(record: dict[str, Any], table: str, folder: Path) -> Path:
-    """Write the record as DEVICE-DATE.json into `folder`, the table beside it as .md, and return where both lie."""
+    """Write the record as DEVICE-DATE.json into `folder`, the table beside it as .md, and return the record's path."""
     device = re.sub(r"[^a-z0-9]+", "-", record["device"].lower()).strip("-")[:60]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{'dry-run-' if record['dry_run'] else ''}{device}-{record['date']}.json"
@@ -173,7 +173,7 @@ def write(record: dict[str, Any], table: str, folder: Path) -> Path:
 
 
 def main() -> int:
-    """Run the section named on the command line; whatever it raises ends this process with a traceback."""
+    """Run the section named on the command line; an exception ends this process with a traceback."""
     name, device, budget_s, notes = sys.argv[1:]
     section(name).run(Run(device, Path(notes), time.monotonic() + float(budget_s)))
     return 0

@@ -69,7 +69,7 @@ def section(name: str) -> Section:
     """Return one section, and load no other."""
     try:
         found: Section = importlib.import_module(f"benchmarks.gpu.sections.{name}").SECTION
-    except Exception as error:  # a section that cannot be imported must not cost the others
+    except Exception as error:  # a section that cannot be imported must not stop the others
         return _broken(name, error)
     return found
 

@@ -20,7 +20,7 @@ def capture_aot(
 ) -> Captured:
     """Trace forward and backward together, then split them as `torch.compile` would.
 
-    Where nothing requires a gradient there is only the graph "forward". Parameters come first among a graph's inputs.
+    If nothing requires a gradient, there is only the graph "forward". Parameters come first among a graph's inputs.
     """
     from torch._functorch.aot_autograd import aot_function
     from torch._functorch.aot_autograd import make_boxed_func as boxed
@@ -55,7 +55,7 @@ def capture_aot(
 
 
 def _keeping_partition(graphs: dict[str, fx.GraphModule]) -> Callable[..., tuple[fx.GraphModule, fx.GraphModule]]:
-    """Return the default partition function of compilers, which also records the three graphs."""
+    """Return the partition function that compilers use by default, extended to record the three graphs."""
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     def partition(joint: fx.GraphModule, inputs: Sequence[object], **options: Any) -> Any:

@@ -32,7 +32,7 @@ class Captured:
     exported: Any = None  # the `torch.export.ExportedProgram` of "export"
     module: nn.Module | None = None  # holds the parameters and flags that `run` uses
     guards: tuple[str, ...] = ()  # conditions on the inputs under which the graph is valid, if checked
-    breaks: tuple[str, ...] = ()  # why a program became several graphs
+    breaks: tuple[str, ...] = ()  # the reason of each graph break
     warnings: tuple[str, ...] = ()  # warnings of PyTorch during the capture, not printed
     lines: Mapping[str, SourceLine] = field(default_factory=dict)  # node -> line it came from, where known
 
@@ -51,7 +51,7 @@ class Captured:
     def graph_module(self) -> fx.GraphModule:
         """Return the one torch.fx graph; of mode "aot" the joint graph.
 
-        Raises `CaptureError` where there is none, or where graph breaks left several.
+        Raises `CaptureError` if there is none, or if graph breaks produced several.
         """
         if self.breaks or not self.graphs:
             found = f"{len(self.graphs)} graphs ({', '.join(self.graphs)})" if self.graphs else "no torch.fx graph"

@@ -83,7 +83,7 @@ class _Probe:
     name: str
     inputs: tuple[Any, ...]
     keyword_inputs: Mapping[str, Any]
-    training: bool | None = None  # None: the mode in which the program was given
+    training: bool | None = None  # None: the current mode of the program
 
 
 def compare_modes(
@@ -107,12 +107,11 @@ def compare_modes(
 
     `example_kwarg_inputs` are inputs by name, as for `capture`. A probe is a tuple of inputs, as `example_inputs` is,
     or a dict of inputs by name; `switch_training` adds one with the example inputs in the other training mode.
-    `concrete_args` goes to mode "fx", and `dynamic_shapes` to "export", which else fixes all sizes. A capture is
-    silently wrong if on any input it returns, prints, raises or changes (in its inputs, or in attributes of the
-    program) something else than the program does. It "refuses a probe" if it says that it cannot run it, which is no
-    mistake. All calls are made in order on one copy of the program a mode, so that a program which remembers something
-    is compared as it goes on. The program, its inputs, random states, and what Dynamo has compiled for you stay as
-    they are.
+    `concrete_args` is passed to mode "fx", and `dynamic_shapes` to "export", which otherwise fixes all sizes. A capture
+    is silently wrong if, on any input, its results, output, exceptions or changes (of inputs or attributes) differ from
+    those of the program. It "refuses a probe" if it reports that it cannot run the probe; this is not an error. Each
+    mode uses one copy of the program for all calls in order, so that programs with state are compared correctly. The
+    program, its inputs, random states, and your own functions that Dynamo has compiled are not changed.
 
     Raises `CaptureError` if the program itself fails on the example inputs, or cannot be copied.
     """
@@ -201,7 +200,7 @@ def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Behaviou
 
 
 def _wrong(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> str:
-    """Return in a few words how the capture differs from the program; an empty text if it does not."""
+    """Return a short text on how the capture differs from the program, or an empty text if it does not."""
     if expected.raised is not None:
         if seen.raised is None:
             return f"a result where the program raises {type(expected.raised).__name__}"

@@ -1,8 +1,8 @@
 """Capture with Dynamo: it reads the bytecode, records tensor operations, and leaves the rest to Python.
 
-Private: guards are read from Dynamo's own cache, and the reason of a break from the graph's attribute. Dynamo keeps
-what it captured at the code object of a function; the program gets a code object of its own here, so that what you
-compiled yourself stays compiled, and no call to `torch._dynamo.reset` is needed.
+Private: guards are read from Dynamo's own cache, and the reason of a break from the graph's attribute. Dynamo stores
+its captures with the code object of a function. Here the program gets its own code object, so your own compiled
+functions stay compiled, and no call to `torch._dynamo.reset` is needed.
 """
 
 import re
@@ -24,7 +24,7 @@ AMBIENT = re.compile(
     r"|___check_(obj|type)_id\(G\["
 )
 
-# What Dynamo calls the reason of a graph break, and what that means.
+# Dynamo's name for the reason of a graph break -> its explanation.
 BREAKS = {
     "generic_jump": "a branch asks for the value of a tensor",
     "Tensor.item": "a tensor is turned into a Python number",
@@ -66,7 +66,7 @@ def capture_dynamo(
 def with_own_code(
     model: nn.Module | Callable[..., Any],
 ) -> tuple[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]:
-    """Return the program as a function with a code object of its own, and how to call it once it is compiled."""
+    """Return the program as a function with its own code object, and a wrapper for calls of the compiled function."""
     if isinstance(model, nn.Module) and isinstance(model.forward, MethodType) and not _hooked(model):
         owner = model.forward.__self__
         method = model.forward.__func__

@@ -19,7 +19,7 @@ class FunctionModule(nn.Module):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.function = function
-        with suppress(ValueError, TypeError):  # a builtin without a signature takes its inputs by place
+        with suppress(ValueError, TypeError):  # a builtin without a signature takes its inputs by position
             inspect.signature(function)
             self.__dict__["forward"] = function  # export looks up the names of inputs there
 

@@ -150,7 +150,7 @@ UNKNOWN: Mapping[str, Cause] = {
 
 
 def name_of(program: object) -> str:
-    """Return what to call a program in a sentence."""
+    """Return a name for a program, for use in messages."""
     if isinstance(program, nn.Module):
         return type(program).__name__
     return str(getattr(program, "__name__", "the program"))
@@ -158,7 +158,7 @@ def name_of(program: object) -> str:
 
 @contextmanager
 def explaining(mode: str, program: object) -> Iterator[None]:
-    """Turn whatever a program or PyTorch raises during a capture in this mode into a `CaptureError`."""
+    """Turn any error of the program or of PyTorch during a capture in this mode into a `CaptureError`."""
     try:
         yield
     except Exception as error:  # the program runs, also on proxies and fake tensors, and may raise anything

@@ -47,9 +47,9 @@ def optimized_graph(
         >>> optimized_graph(traced, (x, bias)).groups[0].operators
         ('aten::add', 'aten::tanh', 'aten::mul')
 
-    The first run profiles the types of all values, the next specialises and fuses; what has a gradient takes one more.
-    A copy is run, under the switches of `executor_flags.fusing_with`, which are put back; "onednn" freezes the copy and
-    runs it without gradients.
+    The first run profiles the types of all values; the next one specialises and fuses. With gradients, one more run is
+    needed. A copy runs under the switches of `fusing_with`, which are restored; "onednn" freezes the copy and runs it
+    without gradients.
 
     Raises `CaptureError` if the program was captured in another mode, or fails on the inputs.
     """
@@ -74,21 +74,21 @@ def _groups(graph: Any) -> Iterator[FusionGroup]:
             inside = node.g("Subgraph")
             operators = [one.kind() for one in inside.nodes() if one.kind() != "prim::Constant"]
             yield FusionGroup(kind, tuple(operators), str(inside))
-    for node in graph.findAllNodes("prim::DifferentiableGraph", recurse=True):  # with one derivative
+    for node in graph.findAllNodes("prim::DifferentiableGraph", recurse=True):  # a part with its own derivative
         yield from _groups(node.g("Subgraph"))
 
 
 def _profiled_types(graph: Any) -> Iterator[tuple[str, str]]:
     for kind in GUARDS:
         for node in graph.findAllNodes(kind, recurse=True):
-            for checked, result in zip(node.inputs(), node.outputs(), strict=False):  # the last output is the verdict
+            for checked, result in zip(node.inputs(), node.outputs(), strict=False):  # the last output is the check
                 yield checked.debugName(), _describe(result.type())
     for node in graph.findAllNodes("prim::DifferentiableGraph", recurse=True):
         yield from _profiled_types(node.g("Subgraph"))
 
 
 def _describe(kind: Any) -> str:
-    """Return a type in a few characters, such as "Float[4, 8]"; sizes that were not always the same are not in it."""
+    """Return a short text for a type, such as "Float[4, 8]"; it omits sizes that varied between runs."""
     scalar = kind.scalarType() if hasattr(kind, "scalarType") else None
     sizes = kind.sizes() if scalar else None
     return f"{scalar}{sizes}" if sizes is not None else str(scalar or kind)

@@ -1,6 +1,7 @@
 """Capture torch.fx graphs: by symbolic tracing on proxies, and by `make_fx` on the operators of one run.
 
-`make_fx` records below autograd what reaches the dispatcher. Private: it lies in `torch.fx.experimental` and may move.
+`make_fx` records the operators that reach the dispatcher below autograd. It is private: it belongs to
+`torch.fx.experimental` and may move.
 """
 
 import sys

@@ -71,7 +71,7 @@ def _tensor_restore(tensor: torch.Tensor) -> Restore:
     values = tensor.detach().clone()
 
     def restore() -> None:
-        # The version counter would be cheaper, but batch_norm changes its statistics without counting.
+        # The version counter would be cheaper, but batch_norm changes its statistics without incrementing it.
         if not tensor.is_meta and not torch.equal(tensor, values):
             with torch.no_grad():
                 tensor.copy_(values)
@@ -139,7 +139,7 @@ class Behaviour:
 def behaviour_of(run: Callable[..., Any], inputs: Sequence[Any], *, seed: int, model: object = None) -> Behaviour:
     """Call `run(*inputs)` with the random states set by `seed`, and return everything that it did.
 
-    `inputs` are used as they are, so give fresh ones. Changes are looked for in `model`, if it is a module.
+    `inputs` are not copied, so pass fresh ones. Changes to `model` are recorded, if it is a module.
     """
     before = state_of(model)
     printed = io.StringIO()
@@ -149,7 +149,7 @@ def behaviour_of(run: Callable[..., Any], inputs: Sequence[Any], *, seed: int, m
     with contextlib.redirect_stdout(printed):
         try:
             result = run(*inputs)
-        except Exception as error:  # whatever the program raises is what is to be seen
+        except Exception as error:  # an exception is part of the behaviour
             raised = error
     after = state_of(model)
     changed = {name: value for name, value in after.items() if difference(before.get(name), value)}
@@ -170,7 +170,7 @@ def state_of(model: object) -> dict[str, Value]:
 
 
 def attribute(model: object, path: str) -> Value:
-    """Return what stands at a path such as "layers.0.calls", copied; None if there is nothing."""
+    """Return a copy of the attribute at a path such as "layers.0.calls", or None if there is none."""
     try:
         return freeze(attrgetter(path)(model))
     except AttributeError:
@@ -183,7 +183,7 @@ def freeze(value: Value) -> Value:
 
 
 def difference(expected: Value, found: Value) -> str:
-    """Return in a few words how `found` differs from `expected`; an empty text if it does not.
+    """Return a short text on how `found` differs from `expected`, or an empty text if it does not.
 
     Tensors differ if their dtype or shape does, or their values by more than `torch.testing.assert_close` allows.
     """

@@ -51,7 +51,7 @@ def start_backend() -> None:
 
         backend.init()
     except RuntimeError as error:
-        if "multiple backend fallbacks" not in str(error):  # then it has been started before
+        if "multiple backend fallbacks" not in str(error):  # this message means that it has been started before
             raise CaptureError(f"lazy tensors cannot be started in this process: {error}") from error
     except (ImportError, AttributeError) as error:
         raise CaptureError(

@@ -5,7 +5,7 @@
 | "fx" | the program runs once on proxies, and `torch.fx` records |
 | "trace" | it runs once on the inputs, and TorchScript records its operators |
 | "script" | TorchScript compiles its source text |
-| "make_fx" | it runs once on the inputs, and what reaches the dispatcher is recorded |
+| "make_fx" | it runs once on the inputs, and operators that reach the dispatcher are recorded |
 | "dynamo" | its bytecode is read: several graphs, with guards, and Python between them |
 | "export" | one graph for everything, or a refusal |
 | "aot" | forward and backward together, then apart: `graphs["joint"]`, `["forward"]`, `["backward"]` |
@@ -66,13 +66,13 @@ def capture(
 
     `mode` is "fx", "trace" and "script" (both TorchScript), "make_fx", "dynamo", "export", "aot" or "lazy"; the
     docstring of `course_lib.capture.modes` tells what happens in each. `example_kwarg_inputs` are inputs by name,
-    as in `{"input_ids": tokens}`, beside those by place or in their stead.
+    as in `{"input_ids": tokens}`, in addition to those by position or instead of them.
 
     Modes "fx" and "script" need neither. For "fx", `leaf_modules` names classes, or paths such as "layers.0", that stay
     one node each, and `concrete_args` fixes arguments by name: `{"mask": None}` captures the program without a mask,
-    and the graph has no such input. Arguments that example inputs leave out are fixed so at their defaults. For
-    "export", `dynamic_shapes` is that of `torch.export`. Except with "lazy", which copies, the result shares
-    parameters with `model`. The model, the inputs and the random states are left as they were.
+    and the graph has no such input. Arguments without an example input are fixed at their defaults in the same way.
+    For "export", `dynamic_shapes` is that of `torch.export`. In mode "lazy" the result uses a copy of `model`;
+    otherwise it shares parameters with `model`. The model, the inputs and the random states are not changed.
 
     Raises `CaptureError`, which says what failed, in which line of the program, and what to try.
     """

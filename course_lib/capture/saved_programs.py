@@ -22,9 +22,9 @@ from course_lib.errors import CaptureError
 def freeze(captured: Captured, *, for_inference: bool = False) -> Captured:
     """Return a traced or scripted module with its weights as constants of one inlined graph.
 
-    Dropout and BatchNorm are as in evaluation, attributes are gone, and what depends on constants alone is computed
-    once. With `for_inference`, convolutions are folded with their BatchNorm and operators replaced by faster ones.
-    Raises `CaptureError` if it is no module, or in training mode.
+    Dropout and BatchNorm behave as in evaluation mode, attributes are removed, and constant expressions are computed
+    once. With `for_inference`, BatchNorm is folded into convolutions and operators are replaced by faster ones. Raises
+    `CaptureError` if the program is not a module, or is in training mode.
     """
     script = _script(captured, "freeze")
     if not isinstance(script, nn.Module):
@@ -48,7 +48,7 @@ def save(captured: Captured, path: Path | str) -> Path:
 
 
 def load(path: Path | str) -> Captured:
-    """Read a program that `save` wrote; it needs none of the Python that it was captured from.
+    """Read a program that `save` wrote; the original Python code is not needed.
 
     Read only files that you made yourself. Raises `CaptureError` if the file is missing or is no such archive.
     """
@@ -93,7 +93,7 @@ def _warnings() -> Iterator[list[str]]:
 def package(captured: Captured, path: Path | str) -> Path:
     """Compile a program captured with mode "export", write it to a file whose name ends in .pt2, and return its path.
 
-    Compiling takes ten seconds and more. `torch._inductor.aoti_load_package` runs the file in Python, `cpp` without.
+    Compiling takes ten seconds and more. `torch._inductor.aoti_load_package` runs the file in Python, `cpp` in C++.
     Raises `CaptureError` for another mode, a wrong name, or if Inductor fails.
     """
     if captured.exported is None:

@@ -18,8 +18,8 @@ Fuser = Literal["none", "tensor_expressions", "onednn"]
 def fusing_with(fuser: Fuser) -> Iterator[None]:
     """Make the executor fuse with one fuser, or with none, within the block.
 
-    "tensor_expressions" (NNC) needs LLVM for fast code, which PyTorch's wheels lack: a slow reference interpreter then
-    runs its groups, so their time means nothing. "onednn" is fast, and takes frozen modules.
+    "tensor_expressions" (NNC) needs LLVM for fast code. PyTorch's wheels lack LLVM, so a slow reference interpreter
+    runs its groups, and their times mean nothing. "onednn" is fast, and takes frozen modules.
     """
     switches = _switches()
     before = [read() for read, _ in switches]

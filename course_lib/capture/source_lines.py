@@ -24,7 +24,7 @@ class SourceLine:
     file: str
     line: int  # counted from 1
     function: str
-    text: str  # stripped; empty if the source is not at hand
+    text: str  # stripped; empty if the source is not available
 
     @classmethod
     def at(cls, file: str, line: int, function: str) -> "SourceLine":
@@ -59,7 +59,7 @@ def line_in_text(text: str) -> SourceLine | None:
 
 
 def line_of_caller(frame: FrameType | None) -> SourceLine | None:
-    """Return the innermost line of the user, going outwards from `frame`; None if a line of ours comes first."""
+    """Return the innermost line of the user, going outwards from `frame`; None if our own line comes first."""
     while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
         frame = frame.f_back
     if frame is None or frame.f_code.co_filename.startswith(_OURS):

@@ -31,7 +31,7 @@ def capture_trace(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mappi
 
 
 def _all_by_name(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all inputs by name if any is, since torch.jit.trace takes all by place or all by name."""
+    """Return all inputs by name if any is, since `torch.jit.trace` takes all by position or all by name."""
     if not keyword_inputs:
         return {}
     signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)

@@ -64,17 +64,17 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
         2
 
     The inputs are real or fake tensors. Each operator that PyTorch dispatches is one launch: it reads its distinct
-    operands, an expanded one only once, and writes its results. Views and questions about shapes cost nothing. An
-    operator of `course_lib.kernels` is one launch, whatever its eager body does. A gather (`embedding`,
+    operands and writes its results. An expanded operand is read once. Views and queries of shapes cost nothing. An
+    operator of `course_lib.kernels` is one launch, regardless of its eager body. A gather (`embedding`,
     `index_select`) is charged for the rows that it reads.
 
     `flops` follow `torch.utils.flop_counter`. `minimum_bytes` is the traffic of one ideal kernel: inputs and
     parameters that are used are read once, and results, gradients left in `.grad` and changes in place are written
-    once. `peak_bytes` is the memory that the program allocated and had alive at once, without what was there before,
-    and without what kernels use inside; what autograd keeps counts.
+    once. `peak_bytes` is the peak of the memory that the program allocated. Memory that existed before and memory
+    that kernels use internally do not count; tensors that autograd saves count.
     """
     counter = _Counter()
-    # In inference mode, operators that are made of others would arrive whole, and be counted as one launch.
+    # In inference mode, composite operators would not be decomposed and would count as one launch.
     with torch.inference_mode(False), counter:
         result = fn(*inputs)
     return Cost(
@@ -201,7 +201,7 @@ def saved_for_backward(fn: Callable[..., object], inputs: Sequence[object]) -> S
         SavedForBackward(total_bytes=32, tensors=('float32[2, 4]',))
 
     Memory that existed before the program ran (inputs, parameters, constants) does not count. Each other storage counts
-    once and whole, however many views of it were saved. Inputs are real or fake tensors; nothing is saved unless some
+    once, in full, even if several views of it were saved. Inputs are real or fake tensors; nothing is saved unless some
     tensor requires gradients. Functions that use `torch.func.grad` are not supported: PyTorch raises RuntimeError.
     Tensors saved inside `torch.utils.checkpoint` are not seen.
     """

@@ -68,7 +68,7 @@ class GraphDiff:
             if node.name not in predecessors:
                 rows.append(_row("added", node, self._origin(node.name)))
                 continue
-            # A node that moved up in the graph has its old place behind us, so no removed node is listed for it.
+            # The loop has already passed the old place of a node that moved up, so no removed node is listed for it.
             here = max(passed, places[predecessors[node.name]] + 1)
             rows += [_row("removed", old, "") for old in old_nodes[passed:here] if old.name not in successors]
             passed = here
@@ -108,10 +108,10 @@ def diff(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> GraphDiff
         ~ relu: torch.relu(y)  [arguments were add]
           output: output(relu)
 
-    Nodes are recognised by what they compute and how they are used: names and order do not matter, inputs count by
-    position, parameters and modules by path. A node is kept if it makes the same call on the same operands; an
-    operand that was replaced counts as the same if the new node took the place of the old one. Values of parameters
-    are not compared. Raises `GraphError` for anything but two graph modules.
+    Nodes are matched by what they compute and how they are used. Names and order do not matter; inputs are matched by
+    position, parameters and modules by path. A node is kept if it makes the same call on the same operands. A replaced
+    operand counts as the same if the new node took its place. Values of parameters are not compared. Raises
+    `GraphError` for anything but two graph modules.
     """
     for given in (before, after):
         if not isinstance(given, torch.fx.GraphModule):
@@ -137,7 +137,7 @@ def diff(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> GraphDiff
 
 
 def _successors(pairs: Pairs, added: set[torch.fx.Node]) -> Pairs:
-    """Return for each removed node the added node that replaced it in its users."""
+    """Map each removed node to the added node that replaced it in its users."""
     successors: Pairs = {}
     for old, new in pairs.items():
         theirs = dict(operands(new))
@@ -152,7 +152,7 @@ def _successors(pairs: Pairs, added: set[torch.fx.Node]) -> Pairs:
 def _same_operands(old: torch.fx.Node, new: torch.fx.Node, pairs: Pairs, successors: Pairs) -> bool:
     ours, theirs = dict(operands(old)), dict(operands(new))
     if old.op == "placeholder":
-        return True  # by position alone
+        return True  # inputs are matched by position only
     return ours.keys() == theirs.keys() and all(
         theirs[place] is (pairs.get(operand) or successors.get(operand))
         if isinstance(operand, torch.fx.Node)
@@ -161,7 +161,7 @@ def _same_operands(old: torch.fx.Node, new: torch.fx.Node, pairs: Pairs, success
     )
 
 
-# Fill, border and line of what happened to a node. The label says it too, so nothing is said by colour alone.
+# Fill, border and line style of each kind of change. The label names the kind too, so colour is never the only sign.
 STYLES = {
     "removed": ("#fae0d2", "#d55e00", "dashed"),
     "added": ("#d8f0e6", "#009e73", "bold"),
@@ -174,7 +174,7 @@ def draw_diff(difference: GraphDiff) -> Drawing:
     """Draw the graph after a pass together with the nodes that the pass removed.
 
     Each node says in its first line whether it was removed, added or changed; kept nodes are grey. Dashed arrows
-    lead to removed nodes, from their operands of then. Raises `GraphError` if Graphviz is not installed.
+    lead to removed nodes from their former operands. Raises `GraphError` if Graphviz is not installed.
     """
     fates = dict.fromkeys(difference.added, "added") | {change.after: "changed" for change in difference.changed}
     boxes = [_styled(box, fates.get(box.name, "kept")) for box in boxes_of(difference.after)]
@@ -190,7 +190,7 @@ def draw_diff(difference: GraphDiff) -> Drawing:
 
 
 def _old(name: str) -> str:
-    """Return a name for a removed node that no node of the graph after can have."""
+    """Return a name for a removed node that no node of the new graph can have."""
     return f"before/{name}"
 
 

@@ -11,8 +11,8 @@ from course_lib.errors import GraphError
 from course_lib.graph.nodes import operator_name
 from course_lib.graph.shapes import describe
 
-# Fill and border of each kind of node; the kind is written in the node too, so nothing is said by colour alone.
-# Okabe and Ito's palette, lightened: its hues stay apart for every kind of colour vision.
+# Fill and border of each kind of node; the node's text names the kind too, so colour is never the only sign.
+# This is Okabe and Ito's palette, lightened: its hues differ for every kind of colour vision.
 STYLES = {
     "placeholder": ("input", "#d9edf7", "#0072b2"),
     "get_attr": ("parameter", "#fdf3d0", "#b8860b"),
@@ -25,7 +25,7 @@ STYLES = {
 
 @dataclass(frozen=True, repr=False)
 class Drawing:
-    """Hold a picture of a graph: `svg` is the picture, `text` says the same, `alt` is one sentence about it."""
+    """Hold a picture of a graph: `svg` is the picture, `text` is the same as text, `alt` is a one-sentence summary."""
 
     svg: str
     text: str
@@ -84,7 +84,7 @@ def boxes_of(gm: torch.fx.GraphModule) -> list[Box]:
 
 def render(boxes: Iterable[Box], alt: str) -> str:
     """Return boxes and the arrows between them as SVG; raises `GraphError` if Graphviz is not installed."""
-    import graphviz  # here, because graphs are read and rebuilt on machines without it
+    import graphviz  # here, because machines without graphviz also read and rebuild graphs
 
     picture = graphviz.Digraph(
         graph_attr={"rankdir": "TB", "nodesep": "0.2", "ranksep": "0.3", "bgcolor": "transparent", "tooltip": alt},

@@ -1,8 +1,8 @@
 """Get the code that Inductor generates for a program, without compiling this code.
 
 Inductor works in two steps: it lowers a graph to source text (loops in C++ on a CPU, Triton on a GPU), and then has a
-compiler build kernels from the text. Which loops are fused, and what this saves, is known after the first step. This
-module stops there, so it needs no C++ compiler and takes no time for one. The text is the same on every machine, since
+compiler build kernels from the text. The first step decides which loops are fused, and how much this saves. This
+module stops there, so it needs no C++ compiler. The text is the same on every machine, since
 the width of the vectors (256 bits) and the number of threads (one) are fixed here.
 
 This module alone uses these private parts of PyTorch, as they are in torch 2.13: the function that receives the
@@ -26,7 +26,7 @@ import torch
 
 from course_lib.errors import GraphError
 
-# How generated code defines a kernel of its own (C++ on a CPU, Triton on a GPU), and calls one that PyTorch has.
+# Patterns that find where generated code defines a kernel (C++ on a CPU, Triton on a GPU) or calls one of PyTorch.
 GENERATED = re.compile(r"= async_compile\.(?:cpp_pybinding|triton)\(")
 NAMED = re.compile(r"^(\w+) = async_compile\.(?:cpp_pybinding|triton)\(", re.MULTILINE)
 LIBRARY = re.compile(r"^\s+(?:\w+ = )?(?:extern_kernels\.\w+|torch\.ops\.[\w.]+)\(", re.MULTILINE)
@@ -37,7 +37,7 @@ class CompiledCost:
     """Hold the cost of the code that Inductor generated for one program."""
 
     generated_kernels: int  # kernels that Inductor wrote
-    library_calls: int  # calls of kernels that were there before, such as matrix products
+    library_calls: int  # calls of existing kernels, such as matrix products
     bytes_moved: int  # read and written, by Inductor's own count
     graphs: int  # more than one after a graph break
     code: tuple[str, ...] = field(repr=False, compare=False)  # generated Python, one text a graph
@@ -69,7 +69,7 @@ def compiled_cost(fn: Callable[..., object], inputs: Sequence[object]) -> Compil
 
 
 def cost_of_code(code: Sequence[str]) -> CompiledCost:
-    """Return what the generated texts cost, with the bytes that Inductor has counted since its last reset.
+    """Return the cost of the generated texts, with the bytes that Inductor has counted since its last reset.
 
     Raises `GraphError` if the texts or the counter differ from what torch 2.13 gives.
     """
@@ -110,9 +110,9 @@ class _Quiet(logging.Filter):
         return False
 
 
-# The first line of a text has the number of the graph among all that this process has compiled.
+# The first line of a text contains the number of the graph, counted over this process.
 _NUMBER = re.compile(r"\A(# AOT ID: \[')\d+")
-# Where a Triton kernel lies on this machine.
+# The path of a Triton kernel on this machine.
 _PLACE = re.compile(r"^# kernel path: .*\n", re.MULTILINE)
 
 # The patches of Inductor hold for the whole process, so one thread at a time may apply them.
@@ -130,12 +130,12 @@ _SETTINGS: Mapping[str, Any] = {
 def lowered(
     fn: Callable[..., object], inputs: Sequence[object], *, config: Mapping[str, Any] | None = None
 ) -> CompiledCost:
-    """Have Inductor generate code for `fn(*inputs)`, and return the code and what it costs; compile none of it.
+    """Generate Inductor's code for `fn(*inputs)` without compiling it, and return the code and its cost.
 
     `config` holds options of `torch._inductor.config` by their names, such as `{"max_fusion_size": 1}`; with
-    `{"cpu_backend": "triton"}` the text is Triton, as it is for a GPU, wherever the tensors lie. Forward only.
-    `fn` runs once, on PyTorch's own kernels: what it writes into its inputs is written. Dynamo forgets what was
-    compiled before. Raises `GraphError` if Inductor cannot lower the program, or an option is not one of its own.
+    `{"cpu_backend": "triton"}` the text is Triton code, as for a GPU, on any device. Only the forward pass is
+    lowered. `fn` runs once on PyTorch's own kernels, so its writes to its inputs take effect. Dynamo is reset.
+    Raises `GraphError` if Inductor cannot lower the program, or does not have such an option.
     """
     with _ONE_AT_A_TIME:
         return _lowered(fn, inputs, config or {})
@@ -180,7 +180,7 @@ def _settings(config: Mapping[str, Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stopping_after_the_text(texts: list[str]) -> Iterator[None]:
-    """Keep the text of each graph, run the graph itself instead, and query neither compiler nor processor."""
+    """Collect the text of each graph, run the graph instead of the text, and query neither compiler nor processor."""
     from torch._inductor.dtype_propagation import DtypePropagationOpsHandler
     from torch._inductor.graph import GraphLowering
 

@@ -1,4 +1,4 @@
-"""Find modules whose behaviour differs from their class: by hooks, or by a `forward` of the instance."""
+"""Find modules whose behaviour differs from their class because of hooks or an instance attribute `forward`."""
 
 import torch
 
@@ -7,5 +7,5 @@ HOOK_TABLES = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_back
 
 
 def has_hooks(module: torch.nn.Module) -> bool:
-    """Return whether hooks run around this module, or its instance carries a `forward` of its own."""
+    """Return whether the module has hooks, or its instance has its own `forward`."""
     return "forward" in vars(module) or any(vars(module)[table] for table in HOOK_TABLES)

@@ -23,8 +23,8 @@ def joint_rows(joint: fx.GraphModule) -> list[Row]:
 
     A row has the `name` of the node, its `op`, the names it reads as `args`, its `part` ("forward" or "backward"), its
     `tag`, its `bytes`, and the `flops` of computing it: one for each element of a pointwise result. Tags are "input",
-    "view" (no memory of its own), "pointwise", "product", "random", and "reduction" for everything else. Where an
-    operator gives several values, each is a row.
+    "view" (no memory of its own), "pointwise", "product", "random", and "reduction" for everything else. If an
+    operator returns several values, each has a row.
 
     Raises `GraphError` for a graph that AOTAutograd did not make.
     """
@@ -60,9 +60,9 @@ def cut_at(choose: Callable[[list[Row]], Sequence[str]]) -> Partition:
 
 
 def saved_bytes(forward: fx.GraphModule, *, results: int = 1) -> int:
-    """Return the bytes that a forward graph saves for its backward, beyond its inputs: outputs after its `results`.
+    """Return the bytes that a forward graph saves for its backward: outputs after the first `results`, without inputs.
 
-    A view counts as the memory that it shows, and memory that is saved twice counts once.
+    A view counts as its base, and a base that is saved twice counts once.
     """
     (output,) = forward.graph.find_nodes(op="output")
     owners = {_owner(node) for node in output.args[0][results:] if isinstance(node, fx.Node)}

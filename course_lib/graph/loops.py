@@ -23,14 +23,14 @@ class Loop:
     """Describe one loop, or one call of a library kernel."""
 
     kernel: int  # number of the kernel, from 0 over all graphs; loops of one kernel are fused
-    graph: int  # more than one after a graph break
-    name: str  # Inductor's own; in a later graph with its number before it, "g1.op0"
+    graph: int  # number of the graph, from 0; a graph break begins a new graph
+    name: str  # Inductor's name; in a later graph with a prefix, as in "g1.op0"
     library: bool  # whether it calls a library kernel, such as a matrix product
     over: tuple[int, ...]  # sizes of the loop; it has one result for each index
     reducing: tuple[int, ...]  # sizes of the inner loop of a reduction
     reads: Reads  # each buffer or argument with the index at which it is read; "all" if there is no single index
     writes: str  # the buffer of its results
-    into: str  # the buffer or argument whose memory it overwrites; empty for a buffer of its own
+    into: str  # the buffer or argument whose memory it overwrites; empty if it has its own buffer
 
     def data(self) -> dict[str, Any]:
         """Return the loop as plain data."""
@@ -84,7 +84,8 @@ def scheduled(
     0       op0   2048               arg0_1[c0]        buf0
     1       op1   32 x 64            buf0[c0 + 32*c1]  buf1
 
-    A loop of a later graph reads what an earlier graph returned by the name that it has there. Forward only.
+    A loop of a later graph reads a result of an earlier graph by its name in the earlier graph. The backward
+    pass is not scheduled.
     """
     program = _Program()
 
@@ -112,10 +113,10 @@ class _Program:
 
     graphs: list[_Graph] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
-    returned: list[tuple[torch.Tensor, str]] = field(default_factory=list)  # kept alive, so that no address recurs
+    returned: list[tuple[torch.Tensor, str]] = field(default_factory=list)  # kept alive, so that no address is reused
 
     def keep(self, nodes: list[Any]) -> list[Any]:
-        """Record the nodes of one graph, and at its run the tensors that are its arguments and results."""
+        """Record the nodes of one graph, and its arguments and results when it runs."""
         from torch._inductor.virtualized import V
 
         number = len(self.graphs)
@@ -153,7 +154,7 @@ class _Program:
 
 
 def does_nothing(node: Any) -> bool:
-    """Tell whether a part runs nothing: a result inside another one, or one of several results of a library kernel."""
+    """Tell whether a node runs nothing: it is part of another buffer, or one of several results of a library kernel."""
     from torch._inductor import ir
     from torch._inductor.scheduler import NopKernelSchedulerNode
 
@@ -168,7 +169,7 @@ def _loop(node: Any, kernel: int, number: int, lies_in: dict[str, list[str]]) ->
     reads = dict.fromkeys(
         (name, _place(dep))
         for dep in sorted(node.read_writes.reads, key=str)
-        if not hasattr(dep, "mutating_buf")  # which says only that something comes later
+        if not hasattr(dep, "mutating_buf")  # such a dependency only orders the nodes
         for name in _names(dep.name, number, lies_in)
     )
     output = node.get_outputs()[0]

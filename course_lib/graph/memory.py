@@ -1,4 +1,4 @@
-"""Track the memory behind tensors: what appears twice, or is expanded, lies in memory once."""
+"""Track the memory that tensors use: a repeated or expanded tensor uses its memory once."""
 
 import collections
 import weakref
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
-Region = tuple[object, ...]  # tells pieces of memory apart; begins with the storage
+Region = tuple[object, ...]  # identifies a region of memory; begins with the storage
 
 
 def tensors_in(value: object) -> list[torch.Tensor]:
@@ -23,7 +23,7 @@ def regions(tensors: Iterable[torch.Tensor]) -> dict[Region, int]:
     """Return the distinct regions of memory that tensors use, with their sizes in bytes."""
     found: dict[Region, int] = {}
     for tensor in tensors:
-        # In no order, so that a tensor and its transpose are the same region.
+        # Sorted, so that a tensor and its transpose are the same region.
         real = sorted((size, stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0)
         elements = 0 if tensor.numel() == 0 else torch.Size(size for size, _ in real).numel()
         key = (storage_of(tensor), tensor.storage_offset(), tuple(real), tensor.dtype)
@@ -64,7 +64,7 @@ class Storages:
         self.made[number] = storage.nbytes()
         self.live_bytes += storage.nbytes()
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-        # The Python object of a storage lives as long as the storage, also where only autograd refers to it.
+        # The Python object of a storage lives as long as the storage, even if only autograd refers to it.
         weakref.finalize(storage, self._free, number).atexit = False
 
     def _free(self, number: int) -> None:
@@ -72,7 +72,7 @@ class Storages:
 
 
 class ByteBound:
-    """Compute the least traffic of a program: given memory is read once, results are written once."""
+    """Compute the least traffic of a program: existing memory is read once, results are written once."""
 
     def __init__(self, storages: Storages) -> None:
         self._storages = storages
@@ -108,5 +108,5 @@ class ByteBound:
         return inside + distinct_bytes(leaving)
 
     def _capped(self, storage: int, parts: dict[Region, int]) -> int:
-        """Return the bytes of parts that may overlap: never more than the whole storage."""
+        """Return the bytes of parts that may overlap, at most the bytes of the whole storage."""
         return min(sum(parts.values()), self._storages.given[storage].untyped_storage().nbytes()) if parts else 0

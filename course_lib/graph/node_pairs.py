@@ -7,16 +7,16 @@ import torch
 
 from course_lib.graph.nodes import operator_name
 
-WINDOW = 128  # nodes of each graph that are put in order at a time: time grows with its square
+WINDOW = 128  # nodes of each graph that are aligned at a time: the time grows with its square
 Pairs = dict[torch.fx.Node, torch.fx.Node]  # node before -> node after
 
 
 def pair_nodes(before: torch.fx.Graph, after: torch.fx.Graph) -> Pairs:
     """Return the nodes of `before` that are still in `after`, each with its counterpart.
 
-    First come nodes that compute the same from the inputs on, then nodes that are used alike, from the output
-    upwards, then whatever makes the same call in the same order, at last with other literals. A node is never paired
-    with one that calls something else.
+    The function first pairs nodes that compute the same value from the inputs. Then it pairs nodes with the same
+    uses, from the output upwards. Then it pairs nodes that make the same call in the same order, and finally those
+    that differ only in literals. A node is never paired with a node that makes another call.
     """
     pairs: Pairs = {}
     _pair_equal_values(pairs, before, after)
@@ -27,7 +27,7 @@ def pair_nodes(before: torch.fx.Graph, after: torch.fx.Graph) -> Pairs:
 
 
 def operands(node: torch.fx.Node) -> Iterator[tuple[str, object]]:
-    """Yield each argument of a node, down to nodes and literals, with the place at which it stands."""
+    """Yield each node and each literal in the arguments of a node, with its position."""
     leaves = torch.utils._pytree.tree_leaves_with_path((dict(enumerate(node.args)), dict(node.kwargs)))
     for path, leaf in leaves:
         yield torch.utils._pytree.keystr(path), leaf
@@ -94,9 +94,9 @@ def _pair_in_order(
 
 
 def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of equal entries, in ascending order on both sides, by looking at a window at a time.
+    """Yield the positions of equal entries, in ascending order on both sides, one window at a time.
 
-    So the time grows linearly. Entries that moved further than one window are not found.
+    With windows the time grows linearly. Entries that moved further than one window are not found.
     """
     i = j = 0
     while i < len(left) and j < len(right):
@@ -105,7 +105,7 @@ def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
             i, j = i + 1, j + 1
             continue
         last = max(len(left) - i, len(right) - j) <= WINDOW
-        limit = WINDOW if last else WINDOW // 2  # near the end of a window, the entries after it decide
+        limit = WINDOW if last else WINDOW // 2  # near the end of a window, the result depends on entries after it
         steps = [step for step in _equal_entries(left[i : i + WINDOW], right[j : j + WINDOW]) if max(step) < limit]
         yield from ((i + a, j + b) for a, b in steps)
         a, b = steps[-1] if steps else (limit - 1, limit - 1)
@@ -113,8 +113,8 @@ def _in_order(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _equal_entries(left: list[int], right: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of a longest common subsequence; of several, one whose entries moved least."""
-    longest = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # beginning at two positions
+    """Yield the positions of a longest common subsequence; among several, choose the one whose entries moved least."""
+    longest = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]  # its length from position i and position j on
     for i in reversed(range(len(left))):
         here, below = longest[i], longest[i + 1]
         for j in reversed(range(len(right))):

@@ -55,9 +55,9 @@ LONGEST_CELL = 60  # characters in the text form; HTML shows everything
 
 
 def table(gm: torch.fx.GraphModule) -> Table:
-    """Return the nodes of a graph in order: name, op, what is called, with what, by how many nodes the result is used.
+    """Return a table of the nodes of a graph in order: name, op, called function, arguments, and number of users.
 
-    Two columns appear when something is known for them: "result" after `propagate_shapes`, and "source" for graphs
+    Two columns appear only if they have values: "result" after `propagate_shapes`, and "source" for graphs
     that were captured with source lines.
     """
     nodes = list(gm.graph.nodes)
@@ -75,12 +75,12 @@ def table(gm: torch.fx.GraphModule) -> Table:
 
 
 def code_table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Table:
-    """Return a table whose cells are code, as graphs are shown."""
+    """Return a table whose cells are formatted as code."""
     return Table(columns, rows, code=True, longest=LONGEST_CELL)
 
 
 def arguments(node: torch.fx.Node) -> str:
-    """Return the arguments of a node as they would stand in a call."""
+    """Return the arguments of a node as they are written in a call."""
     keywords = [f"{name}={value!r}" for name, value in node.kwargs.items()]
     return ", ".join([*map(repr, node.args), *keywords])
 

@@ -91,8 +91,8 @@ def predict_launches(cost: Cost, device: Device, dtype: torch.dtype) -> float:
         >>> predict_launches(counted, named_devices()["H200"], torch.float16)
         11.0
 
-    Where `predict` lets the memory traffic of one launch hide behind the arithmetic of another, this does not: each
-    launch takes as long as its own limit. Raises `GraphError` as `predict` does.
+    `predict` overlaps the memory traffic of one launch with the arithmetic of another; this function does not. Each
+    launch takes the longer of its own two times. Raises `GraphError` as `predict` does.
     """
     each = (Cost(1, moved, 0, flops=flops) for moved, flops in cost.by_launch)
     return sum(predict(launch, device, dtype).time_us for launch in each)
@@ -118,10 +118,10 @@ def measure_device(
     matrix_size: int = 1024,
     repeats: int = 5,
 ) -> Device:
-    """Return a device as it is measured: bandwidth of a copy, arithmetic of a product of square matrices.
+    """Measure a device: the bandwidth of a copy, and the arithmetic speed of a product of square matrices.
 
-    The best of `repeats` runs counts. Take `copy_bytes` well above the caches; on CUDA also a matrix size of 8192.
-    Threads are those set by `torch.set_num_threads`. Not yet run on CUDA.
+    The best of `repeats` runs counts. Choose `copy_bytes` well above the cache sizes, and a matrix size of 8192 on
+    CUDA. The number of threads is that of `torch.set_num_threads`. Not yet run on CUDA.
     """
     source = torch.ones(copy_bytes, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)

@@ -30,10 +30,10 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
         >>> [describe(node) for node in gm.graph.nodes]
         ['float32[2, 3]', 'float32[2, 3]', 'float32[2, 3]']
 
-    Nothing is computed: the graph runs on fake tensors, which have a shape and no data. `node.meta["val"]` is what
-    the node gives (a fake tensor, a number, None, or a tuple or dict of these), and `node.meta["tensor_meta"]` is
-    the same with each tensor described by a `TensorMetadata`. Example inputs on the meta device stand for tensors
-    where the graph's parameters are.
+    Nothing is computed: the graph runs on fake tensors, which have a shape and no data. `node.meta["val"]` is the
+    result of the node (a fake tensor, a number, None, or a tuple or dict of these), and `node.meta["tensor_meta"]` is
+    the same with each tensor described by a `TensorMetadata`. An example input on the meta device represents a tensor
+    on the device of the graph's parameters.
 
     Raises `GraphError`, naming the node, if the graph cannot run on inputs of these shapes.
     """
@@ -73,14 +73,14 @@ def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) 
 
 
 def fake_like(tensor: torch.Tensor, mode: FakeTensorMode, device: torch.device | None = None) -> torch.Tensor:
-    """Return a tensor without data: of the same shape, strides, dtype and device, in memory of its own.
+    """Return a tensor without data, with the same shape, strides, dtype and device, and its own storage.
 
-    A tensor on the meta device is taken as one on `device`, if this is given. Parameters give parameters.
+    A tensor on the meta device becomes one on `device`, if `device` is given. A parameter becomes a parameter.
     """
     on_meta = device is not None and tensor.device.type == "meta" and not isinstance(tensor, FakeTensor)
     place = device if device is not None and on_meta else tensor.device
     described = torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device="meta")
-    fake = FakeTensor(mode, described, place)  # as `with mode: torch.empty_strided(...)`, in a sixth of the time
+    fake = FakeTensor(mode, described, place)  # same as `with mode: torch.empty_strided(...)`, but six times faster
     if isinstance(tensor, torch.nn.Parameter):
         return torch.nn.Parameter(fake, requires_grad=tensor.requires_grad)
     return fake
@@ -93,14 +93,14 @@ def describe_tensor(tensor: torch.Tensor) -> TensorMetadata:
 
 
 def describe(node: torch.fx.Node) -> str:
-    """Return the result of a node in short, such as "float32[2, 3]"; empty if shapes were not propagated."""
+    """Return a short text for the result of a node, such as "float32[2, 3]"; empty if shapes were not propagated."""
     if "val" in node.meta:
         return describe_value(node.meta["val"])
     return describe_value(node.meta["tensor_meta"]) if "tensor_meta" in node.meta else ""
 
 
 def describe_value(value: object) -> str:
-    """Return a value in short, as `describe` does."""
+    """Return a short text for a value, as `describe` does."""
     if isinstance(value, (torch.Tensor, TensorMetadata)):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
     if isinstance(value, (tuple, list)):

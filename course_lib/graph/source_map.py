@@ -22,9 +22,9 @@ COLUMNS = ("block", "over", "reducing", "operators", "lines")
 def source_map(fn: Callable[..., object], inputs: Sequence[object]) -> Table:
     """Return a row for each block of loops that Inductor generates for `fn(*inputs)`, in the order of the text.
 
-    Loops that were fused are one block. A row says what its loops run over, the sizes of sums and the like inside,
-    which operators of the graph they compute, and the lines of the program that these come from. Blocks are numbered
-    as they stand in the text; a library call is a row without a number. Compiles nothing, as `lowered`.
+    Fused loops form one block. A row contains the sizes of its loops, the sizes of the reductions inside them, the
+    operators of the graph that they compute, and the source lines of these operators. Blocks are numbered in the
+    order of the text; a library call has no number. Like `lowered`, this function compiles nothing.
     """
     rows: list[tuple[str, ...]] = []
 
@@ -65,7 +65,7 @@ def _product(sizes: Sequence[Any]) -> str:
 def _line(node: torch.fx.Node) -> str:
     """Return the text of the user's line that a node came from."""
     from course_lib.capture.source_lines import (
-        line_in_text,  # late, because graphs are also read where `course_lib.capture` is masked
+        line_in_text,  # late, because graphs are also read where `course_lib.capture` is hidden
     )
 
     line = line_in_text(node.stack_trace or "")

@@ -16,8 +16,9 @@ def padding_mask(kept: torch.Tensor, dtype: torch.dtype = torch.float32) -> torc
         >>> padding_mask(torch.tensor([[1, 1, 0]])).shape
         torch.Size([1, 1, 1, 3])
 
-    `kept` has shape (batch, sequence) and is 1 or True where there is text; the result has shape (batch, 1, 1,
-    sequence) and is 0 there, elsewhere the lowest number of `dtype`: with -inf, a row of padding alone would give NaN.
+    `kept` has shape (batch, sequence) and is 1 or True where there is text. The result has shape (batch, 1, 1,
+    sequence). It is 0 at text, and the lowest number of `dtype` at padding. With -inf, a row of only padding would
+    give NaN.
     """
     return torch.zeros(kept.shape, dtype=dtype, device=kept.device).masked_fill(kept == 0, torch.finfo(dtype).min)[
         :, None, None, :

@@ -55,5 +55,5 @@ def program_of(steps: Sequence[str]) -> Callable[..., Any]:
 
 
 def inputs_of(n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return x, w, b and r of a size, positive, so that every step is defined."""
+    """Return x, w, b and r of size `n`, with positive values, so that every step is defined."""
     return torch.rand(n, n), torch.rand(n, n), torch.rand(n), torch.rand(n, n)

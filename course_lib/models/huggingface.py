@@ -1,6 +1,6 @@
 """Copy weights between our models and Hugging Face's BERT, so that both compute the same values.
 
-This module does not import transformers: any model with the same names of modules will do.
+This module does not import transformers: any model with the same module names works.
 """
 
 from collections.abc import Mapping

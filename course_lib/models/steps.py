@@ -39,7 +39,7 @@ SEEN = []
 
 
 def source_of(steps: Steps) -> str:
-    """Return the program as text: a function `program` of one tensor, functions that it calls above it."""
+    """Return the program as text: first the functions that it calls, then the function `program` of one tensor."""
     written: list[str] = []
     _write("program", steps, written)
     return "\n\n\n".join(written)

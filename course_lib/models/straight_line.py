@@ -1,4 +1,4 @@
-"""Describe programs without control flow as plain data, so that a question can be sent to another process."""
+"""Describe programs without control flow as plain data, so that they can be sent to another process."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def program_from_steps(description: Mapping[str, Any]) -> tuple[Callable[..., An
 
     Each step is the name of an operator of `torch.ops.aten` and its arguments. `"%2"` is the third value: inputs
     are counted first, then results. `"%2.1"` is the second output of an operator that has several. The function
-    returns what the last step gives. Raises `ModelError` for an operator that does not exist.
+    returns the result of the last step. Raises `ModelError` for an operator that does not exist.
     """
     steps = [(step[0], list(step[1:])) for step in description["steps"]]
     for name, _ in steps:
@@ -55,7 +55,7 @@ def option_programs(rows: int, width: int) -> dict[str, Steps]:
         >>> sorted(option_programs(48, 40))
         ['attention', 'neighbours', 'softmax', 'totals', 'two products']
 
-    Each is fused differently under some options of Inductor, and is independent of others.
+    For each program, some options of Inductor change how it is fused, and others do not.
     """
     matrix = {"shape": [rows, width]}
     return {

@@ -58,8 +58,8 @@ def attention_probabilities(
     """Return softmax(query · keyᵀ / √head_size + mask), of shape (..., queries, keys).
 
     `query` has shape (..., queries, head_size) and `key` (..., keys, head_size). `mask` is added to the scores: it is 0
-    for keys that a query may attend to and -inf for others. It must broadcast to (..., queries, keys). Give `head_size`
-    as a number where the function is captured: the size of a traced tensor is no number yet.
+    for keys that a query may attend to and -inf for others. It must broadcast to (..., queries, keys). Pass `head_size`
+    as a number if the function is captured, because the size of a traced tensor is not a number.
     """
     scale = math.sqrt(query.shape[-1] if head_size is None else head_size)
     scores = torch.matmul(query, key.transpose(-1, -2)) / scale  # (..., queries, keys)
@@ -95,7 +95,7 @@ class SelfAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Return the heads' results side by side: (batch, sequence, hidden) in and out.
+        """Return the concatenated results of the heads: (batch, sequence, hidden) in and out.
 
         `mask` is added to the scores and broadcasts to (batch, heads, sequence, sequence).
         """

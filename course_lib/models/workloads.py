@@ -41,7 +41,7 @@ class Workload:
     def build(
         self, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32, seed: int = 0
     ) -> tuple[nn.Module, Inputs]:
-        """Return the model, in evaluation mode, and inputs for it; equal for equal seeds on one device.
+        """Return the model in evaluation mode and its inputs; equal seeds give equal values on one device.
 
         `dtype` is that of parameters and of floating-point inputs. Random states are left as they were.
         """

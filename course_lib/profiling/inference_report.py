@@ -60,7 +60,7 @@ class InferenceReport:
     parameters: int
     parameter_bytes: int
     batches: tuple[BatchCost, ...]
-    operators: tuple[OperatorUse, ...]  # of the largest batch, most of its own time first
+    operators: tuple[OperatorUse, ...]  # of the largest batch, sorted by their own time, largest first
     environment: Environment
 
     def to_json(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ Inputs = Sequence[object] | Mapping[str, object]
 def batch_size_of(inputs: Inputs) -> int:
     """Return the first dimension of the first tensor.
 
-    Raises `ProfilingError` if the inputs hold none that has one.
+    Raises `ProfilingError` if the inputs hold no tensor with a dimension.
     """
     if isinstance(inputs, torch.Tensor) or not isinstance(inputs, (Sequence, Mapping)):
         raise ProfilingError(
@@ -160,7 +160,7 @@ def call_with(model: Callable[..., object], inputs: Inputs) -> Callable[[], obje
 
 
 def device_of(inputs: Inputs) -> str:
-    """Return where the first tensor lies."""
+    """Return the device of the first tensor."""
     return next(str(value.device) for value in _values(inputs) if isinstance(value, torch.Tensor))
 
 
@@ -191,8 +191,8 @@ def inference_report(
 
     `inputs` are the arguments in order, or by name in a dict (as Hugging Face models take them). The first dimension
     of the first tensor is the batch; for another batch size, every tensor with the same first dimension is repeated
-    or cut. Without `batch_sizes` the inputs are taken as they are. A module is put into evaluation, without
-    gradients, and afterwards left as it was, also after a failure.
+    or cut. Without `batch_sizes` the inputs are not resized. A module runs in evaluation mode without
+    gradients; its mode is restored, also after a failure.
 
     The report prints as text; `.to_json()` gives plain data with all samples, `.plot()` a picture. The budget is for
     the samples of each batch size. Not yet run on CUDA. Raises `ProfilingError` for inputs without a batch.

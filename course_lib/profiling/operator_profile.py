@@ -43,7 +43,7 @@ class MemoryUse:
 
 
 def memory_from_events(events: Iterable[Mapping[str, Any]], *, runs: int = 1, on_cuda: bool = False) -> MemoryUse:
-    """Add up allocations and releases of so many equal runs, in the order of the timeline.
+    """Add up allocations and releases of `runs` equal runs, in the order of the timeline.
 
         >>> memory_from_events([{"Bytes": size, "Device Type": 0} for size in (8, 4, -8)])
         MemoryUse(peak_bytes=12, left_bytes=4, allocated_bytes=12, allocations=2)
@@ -78,7 +78,7 @@ class OperatorUse:
 class OperatorProfile:
     """Hold the results of torch.profiler."""
 
-    operators: tuple[OperatorUse, ...]  # most of its own CPU time first
+    operators: tuple[OperatorUse, ...]  # sorted by their own CPU time, largest first
     memory: MemoryUse
     runs: int
     trace: str = field(repr=False)  # the timeline, as JSON for chrome://tracing and ui.perfetto.dev
@@ -155,9 +155,9 @@ def profile_operators(
 
 @contextmanager
 def _without_start_messages(on_cuda: bool) -> Iterator[None]:
-    """Keep the profiler from writing to stderr that it starts and stops, which a notebook would show as an error.
+    """Prevent start and stop messages of the profiler on stderr, which a notebook would show as errors.
 
-    It reads the variable when it is first used in a process. On CUDA its messages may say why kernels are missing.
+    The profiler reads the variable at its first use in a process. On CUDA, messages may say why kernels are missing.
     """
     if on_cuda or LOG_LEVEL in os.environ:
         yield
@@ -226,7 +226,7 @@ def annotate(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str) or not name:
         raise ProfilingError(f"annotate got {name!r}; it expects a name, such as 'attention'.")
-    # Read once: if CUDA is initialised inside, no range may end that was never begun.
+    # Read once: if CUDA is initialised inside the block, no range was begun, so none may end.
     marks = torch.cuda.nvtx if torch.cuda.is_initialized() else None
     with torch.profiler.record_function(name):
         if marks is None:
@@ -253,10 +253,10 @@ def count_flops(fn: Callable[..., object], *args: object) -> Flops:
         >>> count_flops(lambda a, b: torch.relu(a @ b), torch.zeros(2, 3), torch.zeros(3, 4)).total  # 2 · 2 · 3 · 4
         48
 
-    Everything else counts as none, as is usual: it costs memory traffic, not arithmetic. The counting is that of
-    `torch.utils.flop_counter`. In torch 2.13 that counts attention on the CPU as nothing, which is put right here,
-    and neither does it know the one kernel that `torch.nn.TransformerEncoderLayer` uses in evaluation, which is
-    switched off meanwhile. Fused operators of one's own count as nothing.
+    Other operators count as 0, as usual, since memory traffic limits them. The formulas are those of
+    `torch.utils.flop_counter`. In torch 2.13 it counts attention on the CPU as 0, which is corrected here. It also
+    does not know the fused kernel that `torch.nn.TransformerEncoderLayer` uses in evaluation, so that kernel is
+    disabled during the count. Custom fused operators count as 0.
     """
     counter = FlopCounterMode(display=False, custom_mapping=dict(attention_on_cpu()))
     with torch.no_grad(), _layer_by_layer(), counter:

@@ -1,7 +1,7 @@
 """Measure how long something takes, compare two ways of doing it, and decide whether one is fast enough.
 
-A time alone says little: `environment` tells on what machine it was taken, and `selfcheck` whether the timer can be
-trusted there. `SimulatedDevice` and `NoisyMachine` are for learning: they know the true answer.
+A time has no meaning without its conditions: `environment` describes the machine, and `selfcheck` tests the timer.
+`SimulatedDevice` and `NoisyMachine` are for learning, because their true times are known.
 """
 
 from course_lib.timing.decisions import Verdict, decide_speedup

@@ -12,14 +12,14 @@ from course_lib.errors import TimingError
 from course_lib.show import format_us
 from course_lib.timing.summaries import interquartile_range
 
-SLEEP_TOLERANCE = 0.05  # by which the measured growth of a sleep may differ from the growth that was asked for
+SLEEP_TOLERANCE = 0.05  # allowed difference between the measured and the requested growth of a sleep, as a fraction
 
 
 class ClockName(StrEnum):
     """Name the way in which a sample is timed."""
 
-    WALL = "wall"  # the processor's clock, from an idle device to an idle device: what a caller waits for
-    CUDA_EVENT = "cuda_event"  # two events around the calls, while the host runs ahead: what the device works
+    WALL = "wall"  # the processor's clock, from an idle device to an idle device: the time that a caller waits
+    CUDA_EVENT = "cuda_event"  # two events around the calls, while the host runs ahead: the time that the device works
     CUDA_GRAPH = "cuda_graph"  # two events around a replayed CUDA graph: the same without any launch by the host
 
 
@@ -27,7 +27,7 @@ class Cache(StrEnum):
     """Name the state of the device's cache at the beginning of a sample."""
 
     COLD = "cold"  # the last-level cache was overwritten just before
-    WARM = "warm"  # whatever the call before left there
+    WARM = "warm"  # the cache is as the previous call left it
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Timing:
     times_us: tuple[float, ...]  # one a sample, in order
     wall_times_us: tuple[float, ...]  # the same by wall clock until the device is idle; on a CPU, the same numbers
     warmup_times_us: tuple[float, ...]  # samples before the device was warm; no statistic uses them
-    first_call_us: float  # the very first call, with whatever it compiled; wall clock
+    first_call_us: float  # the very first call, including any compilation; wall clock
     calls_per_sample: int
-    overhead_us: float  # what a sample of an empty call takes, included in the times
+    overhead_us: float  # the time of a sample of an empty call, included in the times
     device: str
     clock: ClockName
-    cache: Cache  # as it was, which is not always as it was asked for
+    cache: Cache  # the actual state, which may differ from the requested one
     notes: tuple[str, ...] = ()  # warnings about the reliability of the numbers
 
     def __post_init__(self) -> None:
@@ -117,7 +117,7 @@ class Clock(Protocol):
         ...
 
     def now_us(self) -> float:
-        """Wait until the device is idle and return the wall clock's time, from any beginning."""
+        """Wait until the device is idle and return the wall clock's time, from an arbitrary origin."""
         ...
 
 

@@ -1,9 +1,9 @@
 """Define the clocks for CUDA. Not yet run on CUDA: tested with substitutes that record the calls to the device.
 
-One sample by events is: overwrite the L2 cache, put a kernel that only waits in front (the blocker), so that the host
-has queued everything before the first call begins, then event, calls, event. Beside it, each sample is taken once
-more by wall clock, without blocker, from an idle device to an idle device: what a caller waits for, launches
-included.
+A sample by events has these steps: overwrite the L2 cache, launch a kernel that only waits (the blocker), record an
+event, run the calls, and record a second event. Behind the blocker, the host queues everything before the first call
+begins. Each sample is also taken by wall clock, without blocker, from an idle device to an idle device. This is the
+time that a caller waits, including launches.
 
 This module alone uses `torch.cuda._sleep`, which is private: a kernel that spins for a number of clock cycles.
 """
@@ -17,9 +17,9 @@ import torch
 from course_lib.errors import TimingError
 from course_lib.timing.clocks import Cache, Call, Clock, ClockName, Reading
 
-# The blocker lasts longer than the host took to queue the same calls a moment ago: by half, and by 0.1 ms. Not longer
-# than 20 ms, since a call that waits for the device itself gains nothing by it. Clocks are taken to be 2 GHz or
-# slower.
+# The blocker lasts 1.5 times as long as the host just took to queue the same calls, plus 0.1 ms. It lasts at most
+# 20 ms, since a longer one does not help a call that waits for the device itself. Device clocks are assumed to be
+# 2 GHz or slower.
 BLOCKER_SHARE, BLOCKER_LEAST_US, BLOCKER_MOST_US = 1.5, 100.0, 20_000.0
 CYCLES_PER_US = 2_000
 SMALLEST_FLUSH_BYTES = 64 << 20
@@ -93,8 +93,8 @@ class CudaEventClock(CudaWallClock):
 class CudaGraphClock(CudaEventClock):
     """Measure by two events around a CUDA graph that holds all calls of a sample. Not yet run on CUDA.
 
-    For callables that take less time than their launch. The cache is cold for the first call of a sample only, so it is
-    called warm. The callable must be one that CUDA can capture: fixed shapes, no synchronisation, no new memory.
+    For callables that take less time than their launch. Only the first call of a sample has a cold cache, so it is
+    reported as warm. The callable must be one that CUDA can capture: fixed shapes, no synchronisation, no new memory.
     """
 
     name = ClockName.CUDA_GRAPH

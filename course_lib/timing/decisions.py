@@ -1,22 +1,23 @@
 """Decide on a speedup from pairs of times: fast enough, not fast enough, or not known.
 
-**The cut** is threshold × (1 − guard). A program that is exactly as fast as asked for lies on the threshold, where any
-rule decides at random; with the cut a little below, it passes.
+**The cut** is threshold × (1 − guard). A program that is exactly as fast as requested lies on the threshold, where any
+rule decides at random. The cut is a little lower, so this program passes.
 
-**The rule** is a sign test by e-values, which may be looked at after every pair: `course_lib.timing.sign_test`
-derives it and names its sources. PASS as soon as the evidence that ratios lie above the cut reaches 1 / alpha, FAIL
-as soon as the evidence that they lie below does. The first of them stands: the pairs after it are not looked at.
+**The rule** is a sign test by e-values, which may be evaluated after every pair: `course_lib.timing.sign_test`
+derives it and names its sources. The verdict is PASS as soon as the evidence that ratios lie above the cut reaches
+1 / alpha. It is FAIL as soon as the evidence that they lie below does. The first verdict is final; later pairs are
+ignored.
 
-**What it promises.** If each sign, given those before it, is as likely to go either way at the cut, then a PASS has
-probability at most alpha where the true median ratio is at the cut or below, and a FAIL has probability at most alpha
-where it is at the cut or above: at any time of looking, and after any number of looks.
+**What it guarantees.** Assume that each sign, given those before it, is positive or negative with equal probability
+at the cut. Then a PASS has probability at most alpha if the true median ratio is at the cut or below. A FAIL has
+probability at most alpha if it is at the cut or above. This holds after any number of evaluations.
 
-**What it does not cover.** Noise that slows one side more than the other: a neighbour that fills the memory bus moved
-the ratio of a memory-bound to a compute-bound program by 8 %. The limits of noise and correlation are choices, not
-results.
+**What it does not cover** is noise that slows one side more than the other. For example, another process that filled
+the memory bus moved the ratio of a memory-bound to a compute-bound program by 8 %. The limits of noise and correlation
+are choices, not results.
 
-Standard library only, and nothing here measures anything: a judge decides by the same rule on times that it took with
-its own clock.
+The module uses only the standard library and measures nothing: a judge applies the same rule to times from its own
+clock.
 """
 
 import dataclasses
@@ -33,9 +34,9 @@ from course_lib.timing.summaries import median_interval, neighbour_correlation, 
 
 ALPHA = 0.01  # the chance of a wrong PASS, and of a wrong FAIL
 GUARD = 0.04  # how far below the threshold the cut lies, as a fraction
-NOISE_LIMIT = 0.25  # a spread of ratios above which an undecided comparison says more about the machine
-CORRELATION_LIMIT = 0.3  # of neighbouring ratios; signs that depend on each other void the error rates
-CORRELATION_ERRORS = 3.0  # a correlation counts only from so many of its standard errors on
+NOISE_LIMIT = 0.25  # the largest spread of ratios in an undecided comparison; above it, the machine is too noisy
+CORRELATION_LIMIT = 0.3  # of neighbouring ratios; dependent signs invalidate the error rates
+CORRELATION_ERRORS = 3.0  # a correlation counts only above this many standard errors
 CONFIDENCE = 0.95  # of the interval that is shown; the verdict does not use it
 
 
@@ -62,7 +63,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """Hold a verdict and its evidence. All numbers are of the pairs up to the one that decided."""
+    """Hold a verdict and its evidence. All numbers describe the pairs up to the deciding one."""
 
     verdict: Verdict
     reason: str  # one sentence for the student
@@ -79,7 +80,7 @@ class Decision:
     e_fail: float  # evidence that it is below
     noise: float  # spread of the ratios around their median, as a fraction
     correlation: float  # of neighbouring ratios
-    problems: tuple[str, ...] = ()  # what the caller saw wrong with the machine
+    problems: tuple[str, ...] = ()  # problems of the machine that the caller reported
 
     @property
     def is_final(self) -> bool:
@@ -87,7 +88,7 @@ class Decision:
         return self.verdict in (Verdict.PASS, Verdict.FAIL)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields as plain data; None for a ratio or a bound that there is none of."""
+        """Return all fields as plain data; an undefined ratio or bound becomes None."""
         plain = dataclasses.asdict(self) | {"verdict": str(self.verdict), "problems": list(self.problems)}
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()}
 
@@ -119,14 +120,14 @@ def decide_speedup(
 
     `pairs` are (candidate, baseline) times in the order in which they were taken, in any one unit; see `compare`.
     Their ratios, baseline / candidate, are compared with threshold × (1 − guard) by a sequential sign test (Ville
-    1939; sources and promise in the docstrings of this module and of `course_lib.timing.sign_test`): a wrong PASS
-    and a wrong FAIL have probability at most `alpha` each, however often one looks. With more pairs, PASS and FAIL
-    stay as they are.
+    1939; sources and guarantees in the docstrings of this module and of `course_lib.timing.sign_test`). A wrong PASS
+    and a wrong FAIL have probability at most `alpha` each, however often the test is evaluated. More pairs do not
+    change PASS or FAIL.
 
-    INCONCLUSIVE if the pairs ended before either. ENVIRONMENT, whatever the evidence, if `problems` names any, or if
-    neighbouring ratios correlate; and without evidence also if they scatter by more than 25 %, or are too few for any
-    verdict (9 for alpha = 0.01). Raises `TimingError` for times that are not positive and finite, and for settings that
-    mean nothing.
+    The verdict is INCONCLUSIVE if the pairs end before either. Whatever the evidence, it is ENVIRONMENT if there are
+    `problems`, or if neighbouring ratios correlate. Without enough evidence, it is also ENVIRONMENT if the ratios
+    scatter by more than 25 %, or are too few for any verdict (9 are needed for alpha = 0.01). Raises `TimingError` for
+    times that are not positive and finite, and for invalid settings.
     """
     _check_settings(pairs, threshold, alpha, guard)
     test, ratios = SignTest(cut=threshold * (1 - guard), alpha=alpha), []
@@ -166,7 +167,7 @@ def _undecided(
 
 
 def _verdict(seen: Decision, side: int) -> tuple[Verdict, str]:
-    """Return the verdict with its reason: first problems that void the evidence, then the evidence, then its lack."""
+    """Return the verdict with its reason: check problems first, then the evidence, then why evidence is missing."""
     asked = f"where {seen.threshold:.2f} was asked for"
     limit = max(CORRELATION_LIMIT, CORRELATION_ERRORS / math.sqrt(max(seen.pairs, 1)))
     if seen.problems:

@@ -12,7 +12,7 @@ from course_lib.timing.summaries import slope
 
 COPY_BYTES = 32 << 20  # larger than the caches near a core; the larger copy is four times that
 COPY_SAMPLES = 9
-# A copy of four times the bytes takes four times as long. Longer, where a cache holds the smaller one.
+# A copy of four times the bytes takes four times as long, or longer if a cache holds the smaller one.
 COPY_GROWTH = (2.0, 12.0)
 DEVICE_SLEEP_CYCLES = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
 ROUND_CYCLES = 50_000

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-# From NVIDIA's nvbench, which throws away samples taken below this share of the highest clock.
+# From NVIDIA's nvbench, which discards samples taken below this share of the highest clock.
 LEAST_CLOCK_SHARE = 0.75
 SMI_FIELDS = {
     "name": "name",
@@ -92,8 +92,7 @@ def environment() -> Environment:
         >>> environment().cores >= 1
         True
 
-    The GPU is the one that this process uses, and is asked for only if it uses one. Reading that takes about 0.1 s. Not
-    yet run on CUDA.
+    The GPU is read only if this process uses one, which takes about 0.1 s. Not yet run on CUDA.
     """
     torch = sys.modules.get("torch")  # a package that is not loaded has no settings yet
     uses_cuda = torch is not None and torch.cuda.is_initialized()
@@ -141,7 +140,7 @@ def _gpu(uuid: str) -> Gpu | None:
 
 
 def _nvidia_smi(query: str, identifier: str) -> str:
-    """Return what `nvidia-smi` answers, or nothing where there is none."""
+    """Return the output of `nvidia-smi`, or an empty text if it fails or is not installed."""
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits", f"--id={identifier}"]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SMI_TIMEOUT_S).stdout

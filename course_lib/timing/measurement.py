@@ -11,7 +11,7 @@ from course_lib.show import format_us
 from course_lib.timing.clocks import Cache, Call, Clock, ClockName, Reading, Timing, WallClock
 
 EMPTY_SAMPLES = 51
-# Of these samples the fastest estimates how long a call takes. The first ones may still be slow, so short calls get
+# The fastest of these samples estimates the time of a call. The first ones may still be slow, so short calls get
 # more.
 ESTIMATE_SAMPLES, MOST_ESTIMATE_SAMPLES, ESTIMATE_SHARE = 3, 30, 10.0
 MAX_CALLS = 100_000
@@ -68,10 +68,10 @@ def empty_call_us(clock: Clock) -> float:
 
 
 def _calls_per_sample(clock: Clock, call: Call, min_sample_us: float) -> int:
-    """Return how many calls last as long as a sample should; one wherever a call is long enough.
+    """Return the number of calls that fill a sample; 1 if a single call is long enough.
 
-    Samples of single calls, because a preemption spoils the sample that it hits: many short samples lose one, a few
-    long ones lose all.
+    Samples are kept short, because a preemption spoils the sample that it hits: one of many short samples, but most
+    of a few long ones.
     """
     single_us = _fastest_us(clock, call, 1, lasting_us=ESTIMATE_SHARE * min_sample_us)
     if single_us >= min_sample_us:
@@ -110,7 +110,7 @@ def _notes(clock: Clock, readings: Sequence[Reading], calls: int, overhead_us: f
 
 
 def open_clock(device: str | None, clock: str, cache: str, arguments: Iterable[object] = ()) -> Clock:
-    """Return the clock that was asked for; "auto" takes events and a cold cache on CUDA, wall clock on the CPU.
+    """Return the requested clock; "auto" is events and a cold cache on CUDA, and the wall clock on the CPU.
 
     Without a device, it is the device of the tensors among `arguments`, and otherwise CUDA if this process uses it.
     Raises `TimingError` for unknown names and impossible combinations.
@@ -169,16 +169,16 @@ def time_callable(
         >>> timing.min_us <= timing.median_us <= timing.max_us, timing.clock.value, timing.cache.value
         (True, 'wall', 'warm')
 
-    The first call, which may compile, is kept apart; then come samples for `warmup_s`, then up to `max_samples` within
-    `budget_s` (at least five, and warm-up at least one). A sample is one call, or as many as last `min_sample_us`. All
-    times are for one call, in microseconds.
+    The first call, which may compile, is stored separately. Then follow warm-up samples for `warmup_s` (at least one),
+    and up to `max_samples` samples within `budget_s` (at least five). A sample is one call, or as many calls as last
+    `min_sample_us`. All times are for one call, in microseconds.
 
     `device` is "cpu" or "cuda", by default where the tensors among `args` lie. `clock` is "wall", "cuda_event" or
     "cuda_graph", `cache` "cold" or "warm"; on CUDA "auto" is events and cold, with the wall clock beside. Not yet run
     on CUDA. On a CPU with few cores call `torch.set_num_threads(1)` first: a thread that waits for another makes
-    times jump. To say which of two is faster, use `compare`.
+    times jump. To decide which of two is faster, use `compare`.
 
-    Raises `TimingError` if what was asked for does not exist. What `fn` raises comes through.
+    Raises `TimingError` for unknown or unavailable options. Exceptions of `fn` propagate.
     """
     call = checked_call("time_callable", fn, args, max_samples, min_sample_us, warmup_s, budget_s)
     opened = open_clock(device, clock, cache, args)

@@ -18,12 +18,12 @@ from course_lib.timing.summaries import median_interval, neighbour_correlation
 
 @dataclass(frozen=True)
 class Comparison:
-    """Hold the times of two callables, measured in turn. Sample number i of both are a pair."""
+    """Hold the times of two callables, measured in turn. The samples number i of both form a pair."""
 
     candidate: Timing
     baseline: Timing
     candidate_first: tuple[bool, ...]  # which of the two came first, in each pair
-    elapsed_s: float  # all of it, warm-up included
+    elapsed_s: float  # of the whole comparison, warm-up included
     seed: int  # of the order
 
     @property
@@ -92,13 +92,13 @@ def compare(
         >>> result.ratio > 1  # the candidate has half as much to do
         True
 
-    A machine is now fast and now slow, for milliseconds or for minutes. Two samples taken one right after the other
-    meet the same machine, so their ratio is steadier than either time (Bulej et al., Duet Benchmarking, ICPE 2020),
-    and with a random order neither side always runs second and finds a warm cache.
+    The speed of a machine varies over milliseconds and over minutes. Two samples taken one right after the other have
+    nearly the same conditions, so their ratio is steadier than either time (Bulej et al., Duet Benchmarking, ICPE
+    2020). In random order, neither side always runs second with a warm cache.
 
     Both are warmed up in turn for `warmup_s`; then come up to `max_pairs` pairs within `budget_s`. With a `threshold`
     and its guard (see `decide_speedup`, which takes `.pairs`), it stops as soon as the pairs decide. The other
-    options are those of `time_callable`. Raises `TimingError` if what was asked for does not exist.
+    options are those of `time_callable`. Raises `TimingError` for unknown or unavailable options.
     """
     calls = [
         checked_call("compare", fn, args, max_pairs, min_sample_us, warmup_s, budget_s) for fn in (candidate, baseline)

@@ -45,13 +45,13 @@ class SelfCheck:
 
 
 def selfcheck(*, device: str | None = None) -> SelfCheck:
-    """Measure an empty call, sleeps, a known ratio, the same against itself and a copy, and say what fits.
+    """Measure an empty call, sleeps, a known ratio, a program against itself and a copy, and check the results.
 
         >>> [check.name for check in selfcheck(device="cpu").checks]
         ['empty call', 'sleep linearity', 'known ratio', 'same thing twice', 'copy bandwidth']
 
-    On the CPU it takes under two seconds. On CUDA two more are checked: that device sleeps come out linear, and that
-    work on a side stream is caught. Not yet run on CUDA. Raises `TimingError` for a device that is neither.
+    On the CPU it takes under two seconds. On CUDA there are two more checks: device sleeps are linear, and
+    work on a side stream is detected. Not yet run on CUDA. Raises `TimingError` for a device that is neither.
     """
     from course_lib.timing import device_checks  # loads torch
 
@@ -78,7 +78,7 @@ def check_empty_call(clock: Clock) -> Check:
 
 
 def check_sleep_linearity(sleep: Callable[[float], None], now_us: Callable[[], float]) -> Check:
-    """Check that measured sleeps grow as the sleeps that were asked for."""
+    """Check that measured sleeps grow like the requested sleeps."""
     measured_s = [min(_sleep_s(sleep, now_us, asked_s) for _ in range(3)) for asked_s in SLEEPS_S]
     growth = slope(SLEEPS_S, measured_s)
     told = f"1 ± {SLEEP_TOLERANCE:g}: seconds measured a second slept, waking up late left out"

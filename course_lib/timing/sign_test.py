@@ -4,26 +4,26 @@
 If the median is at the cut or below it, a sign is positive with probability p ≤ ½, whatever the distribution of the
 noise, its tails included.
 
-**The trap.** An ordinary test is right once, at a number of pairs fixed beforehand. Looking after each pair and
-stopping when it is significant gives it many chances to be wrong: at a nominal 1 % it is wrong far more often.
+**The problem.** An ordinary test is valid once, for a number of pairs fixed beforehand. Evaluating it after each pair
+and stopping at a significant result gives many chances to be wrong: at a nominal 1 % it is wrong far more often.
 
-**The rule.** Bet against p ≤ ½. A player starts with 1, and before each sign stakes on "above" at the odds of a fair
+**The rule.** Bet against p ≤ ½. A player starts with 1, and before each sign bets on "above" at the odds of a fair
 coin. If p ≤ ½ the player cannot expect to win, so the capital E never grows on average (it is a supermartingale), and
 
     P(E ever reaches 1 / alpha) ≤ alpha        (Ville, Étude critique de la notion de collectif, 1939)
 
-at any time of looking, also after unboundedly many looks. So stop when E ≥ 1 / alpha. Such an E is called an e-value.
+after any number of evaluations, however large. So stop when E ≥ 1 / alpha. Such an E is called an e-value.
 Here the player spreads the capital evenly over all p between ½ and 1; after k positive signs of n the capital is
 
     E = ∫ over p from ½ to 1 of  2 · p^k (1 − p)^(n − k) · 2^n dp
       = 2^(n + 1) · B(k + 1, n − k + 1) · P(Binomial(n + 1, ½) ≤ k)
 
-(a mixture in the manner of Robbins, Annals of Mathematical Statistics 41, 1970; the use for repeated looks is
+(a mixture in the manner of Robbins, Annals of Mathematical Statistics 41, 1970; its use for repeated evaluation is
 surveyed by Ramdas, Grünwald, Vovk and Shafer, arXiv:2210.01948, and by Johari, Pekelis and Walsh, arXiv:1512.04922).
-Nine positive signs in a row give E = 102, the first to pass 1 / 0.01.
+Nine positive signs in a row give E = 102, the first value above 1 / 0.01.
 
-**What it rests on.** Given everything before it, the next sign is positive with probability at most ½. Pairs that
-depend on each other break this, which is why the decision looks at the correlation of neighbours.
+**The assumption.** Given everything before it, the next sign is positive with probability at most ½. Dependent
+pairs violate this, so the decision also checks the correlation of neighbours.
 """
 
 import math
@@ -45,7 +45,7 @@ def log_e_value(positive: int, count: int) -> float:
 
 
 def least_pairs(alpha: float) -> int:
-    """Return how many pairs a decision needs at least: so many signs, all alike, reach 1 / alpha.
+    """Return the least number of pairs for a decision: this many equal signs reach 1 / alpha.
 
     >>> least_pairs(0.01)
     9
@@ -65,7 +65,7 @@ class SignTest:
         >>> test.side, test.count
         (1, 9)
 
-    `side` is 0 until a bet reaches 1 / alpha, then 1 (above) or −1 (below) for good; ratios that come later are not
+    `side` is 0 until a bet reaches 1 / alpha, then it stays 1 (above) or −1 (below); later ratios are not
     counted. A ratio equal to the cut counts against both bets.
     """
 

@@ -2,14 +2,14 @@
 
 A script is a list of steps:
 
-    draw         the device begins to make a new input; the host goes on
-    launch NAME  the device begins the program NAME on the newest input; the host goes on
+    draw         the device begins to make a new input; the host continues
+    launch NAME  the device begins the program NAME on the newest input; the host continues
     use          the device adds the result to a sum, so that it is needed
     sync         the host waits until the device has nothing left to do
     clock        the host reads its clock; two readings make a window, the next two another
 
 The first launch of a program compiles it, which takes the host's time. A program that reads an input for the second
-time finds it in the cache. A launch whose result no `use` asks for before the next launch is dropped by the compiler.
+time finds it in the cache. The compiler drops a launch if no `use` follows it before the next launch.
 """
 
 import random
@@ -23,7 +23,7 @@ STEPS = ("draw", "use", "sync", "clock")
 
 
 class Flaw(StrEnum):
-    """Name an error: why a window measured something else than its programs."""
+    """Name an error: the reason why a window did not measure only its programs."""
 
     UNFINISHED = "unfinished"  # the clock was read while the device still worked
     EARLIER = "earlier"  # the device still worked on something else when the window began
@@ -39,7 +39,7 @@ class Window:
 
     programs: tuple[str, ...]  # launched inside, in order
     measured_us: float
-    true_us: float  # of these programs, compiled, on new inputs, results used
+    true_us: float  # time of these programs when compiled, on new inputs, with used results
     flaws: frozenset[Flaw]
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class SimulatedDevice:
     """
 
     programs_us: Mapping[str, float]
-    launch_us: float = 5.0  # of the host, for anything it asks of the device
+    launch_us: float = 5.0  # of the host, for each command to the device
     draw_us: float = 400.0
     use_us: float = 4.0
     compile_us: float = 30_000.0  # of the host, at the first launch of each program
@@ -157,7 +157,7 @@ def _is_used(script: Sequence[str], number: int) -> bool:
     return False
 
 
-RHYTHM = 4  # every fourth sample is slow, as by a periodic process
+RHYTHM = 4  # every fourth sample is slow, as with a periodic process
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Summarise noisy numbers by medians and ranks: intervals, spread and correlation.
 
 A preempted call takes ten times as long as the others, and changes a mean by more than the effects that are measured
-here. Standard library only, so that a judge without torch can use it.
+here. The module uses only the standard library, so that a judge without torch can use it.
 """
 
 import itertools
@@ -59,7 +59,8 @@ def neighbour_correlation(values: Sequence[float]) -> float:
         >>> neighbour_correlation([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]) > 0.5
         True
 
-    Ranks, because one wild value would otherwise hide every other dependence. Independent values give 0 within about
+    Ranks are used, because one outlier would otherwise hide every other dependence. Independent values give 0 within
+    about
     one over the square root of their number. Fewer than three values, or equal ones, give 0.
     """
     if len(values) < 3:
@@ -80,7 +81,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def slope(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Return by how much y grows where x grows by 1: the least-squares line.
+    """Return the slope of the least-squares line: the growth of y when x grows by 1.
 
     >>> slope((1.0, 2.0, 3.0), [5.0, 7.0, 9.0])
     2.0

@@ -27,7 +27,7 @@ TINY_MODEL = TransformerConfig(
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Hold the settings of a run; equal settings give equal losses on one machine with one number of threads.
+    """Hold the settings of a run; equal settings give equal losses on one machine with the same number of threads.
 
     The defaults beat the unigram baseline on one CPU core in well under two minutes.
     """
@@ -40,7 +40,7 @@ class TrainingConfig:
     learning_rate: float = 2e-3  # at its highest, after the warm-up
     warm_up_steps: int = 100
     weight_decay: float = 0.01  # of matrices; biases and norms have none
-    clip_norm: float = 1.0  # gradients longer than this are shortened to it
+    clip_norm: float = 1.0  # gradients with a larger norm are scaled down to it
     evaluation_size_sequences: int = 256
     evaluate_every_steps: int = 250
     histograms_every_steps: int = 250  # of weights and gradients, where there is TensorBoard
@@ -95,8 +95,8 @@ class TrainingConfig:
             >>> [config.learning_rate_share(step) for step in (0, 9, 10, 60, 109)]
             [0.1, 1.0, 1.0, 0.5, 0.01]
 
-        It rises in equal steps through the warm-up and falls in equal steps to the end. The first moments of AdamW rest
-        on few gradients in the beginning, so large steps would go anywhere.
+        It rises linearly during the warm-up and then falls linearly. At the beginning, AdamW estimates its moments from
+        few gradients, so large steps would be unreliable.
         """
         if step < self.warm_up_steps:
             return (step + 1) / self.warm_up_steps
@@ -104,11 +104,11 @@ class TrainingConfig:
 
 
 def seed_for(seed: int, purpose: str, number: int = 0) -> int:
-    """Return a seed in [0, 2**63) that only the three arguments decide.
+    """Return a seed in [0, 2**63) that depends only on the three arguments.
 
         >>> seed_for(0, "masks", 1) == seed_for(0, "masks", 1) != seed_for(0, "masks", 2)
         True
 
-    So a run that resumes at step 300 draws the same numbers, and needs no state of a generator.
+    A run that resumes at step 300 therefore draws the same numbers, without the saved state of a generator.
     """
     return int.from_bytes(hashlib.sha256(f"{seed}/{purpose}/{number}".encode()).digest()[:8], "big") >> 1

@@ -12,9 +12,9 @@ import torch
 
 from course_lib.errors import TrainingError
 
-# Programs for testing Python, copies that are kept for compatibility, and what pip installed: not the library itself.
+# Excluded folders: tests of Python, copies that are kept for compatibility, and packages that pip installed.
 LEFT_OUT_FOLDERS = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__"}
-TELLING_LINE_BYTES = 40  # a line of this length is hardly written twice independently
+TELLING_LINE_BYTES = 40  # two authors rarely write the same line of this length independently
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ def corpus(folder: Path | None = None, *, max_bytes: int = 1_000_000, held_out_s
         >>> {each.module for each in text.train} & {each.module for each in text.held_out}
         set()
 
-    The files are parsed, never imported. Packages are taken in an order that depends on their names alone and go to one
-    side whole, with their twins (`_pydecimal` goes with `decimal`), until `max_bytes` are there, of which about
-    `held_out_share` are held out. A docstring that stands in several places is kept once, and a held-out docstring that
-    shares a long line with the training text is left out, so that no held-out text can be memorised.
+    The files are parsed, never imported. The order of packages depends only on their names. A whole package goes to one
+    side, together with its variants (`_pydecimal` goes with `decimal`), until the corpus has `max_bytes`. About
+    `held_out_share` of it is held out. A repeated docstring is kept once. A held-out docstring that shares a long line
+    with the training text is dropped, so that the model cannot memorise held-out text.
 
-    Raises `TrainingError` for sizes that cannot work, and where there is too little text for both sides.
+    Raises `TrainingError` for impossible sizes, and if there is too little text for both sides.
     """
     if max_bytes < 1 or not 0 < held_out_share < 1:
         raise TrainingError(
@@ -139,7 +139,7 @@ def _packages(root: Path) -> list[tuple[str, list[Path]]]:
 
 
 def _programs(root: Path) -> Iterator[Path]:
-    """Yield the Python files, except those in excluded folders, one of which holds all that pip installed."""
+    """Yield the Python files outside the excluded folders."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in LEFT_OUT_FOLDERS]
         yield from (Path(folder, name) for name in names if name.endswith(".py"))
@@ -151,7 +151,7 @@ def _family(name: str) -> str:
 
 
 def _chance(name: str) -> float:
-    """Return a number in [0, 1) that only the name decides, in every process and on every machine."""
+    """Return a number in [0, 1) that depends only on the name, in every process and on every machine."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
 
 
@@ -187,8 +187,8 @@ def encode(documents: Iterable[Document], *, sequence_length: int) -> torch.Tens
                 [258, 256, 256, 256],
                 [ 98, 258, 256, 256]])
 
-    Each docstring is closed by `END`. A document begins a row of its own, and its last row is filled up with `PADDING`.
-    Raises `TrainingError` for a length below 1 and where there is no text.
+    Each docstring ends with `END`. Each document begins a new row, and its last row is filled with `PADDING`.
+    Raises `TrainingError` for a length below 1, and if there is no text.
     """
     if sequence_length < 1:
         raise TrainingError(f"encode got sequence_length={sequence_length}; it expects 1 or more.")

@@ -3,8 +3,7 @@
     task, data = lightning_modules(config, text)
     lightning.Trainer(max_steps=config.steps, logger=False).fit(task, data)
 
-To compile, compile the model inside (`task.model.compile()`): torch.compile of a whole LightningModule fails where it
-logs.
+To compile, call `task.model.compile()`: torch.compile fails on a whole LightningModule, because it logs.
 """
 
 import importlib
@@ -28,7 +27,7 @@ from course_lib.training.masked_text import (
 
 
 def lightning_modules(config: TrainingConfig, text: Corpus) -> tuple[Any, Any]:
-    """Return a LightningModule and a LightningDataModule that learn what `train` learns, in the same order.
+    """Return a LightningModule and a LightningDataModule that train on the batches of `train`, in the same order.
 
     The task logs `loss/train` and `loss/held_out`, in nats per byte, clips its gradients by the config, and has the
     model as `task.model`. Raises `TrainingError` if the package lightning is not installed.
@@ -61,7 +60,7 @@ def _task_class(lightning: Any) -> Any:
             self.log("loss/held_out", loss, batch_size=int((batch.labels >= 0).sum()))  # weighted by hidden bytes
 
         def configure_gradient_clipping(self, optimizer: Any, *arguments: Any, **options: Any) -> None:
-            # Lightning's own way adds the squares in another order, and differs from the loop in the last bit.
+            # Lightning's own clipping sums the squares in another order, so its last bit differs from that of the loop.
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
 
         def configure_optimizers(self) -> Any:

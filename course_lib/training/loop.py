@@ -1,4 +1,4 @@
-"""Run a training: steps, evaluation, checkpoints and progress, safe against being killed."""
+"""Run a training with evaluation, checkpoints and progress; a killed run can be resumed."""
 
 import dataclasses
 import json
@@ -52,7 +52,7 @@ class TrainingRun:
 
     config: TrainingConfig
     model: nn.Module
-    losses_nats: tuple[float, ...]  # per byte, one a step; those before a resume included
+    losses_nats: tuple[float, ...]  # per byte, one for each step, including steps before a resume
     evaluations: tuple[Evaluation, ...]
     resumed_from_step: int  # 0 if the run was not interrupted
 
@@ -81,12 +81,12 @@ def train(
         >>> [each.steps for each in run.evaluations], len(run.losses_nats)
         ([0, 1, 2], 2)
 
-    With a `folder`, checkpoints and, unless `tensorboard` is False, TensorBoard's files go there; if the folder holds a
-    checkpoint, the run goes on from it, and its losses are those of a run that was never interrupted. `text` is
-    `corpus()` of the configured size if not given. Progress is shown on a terminal and in a notebook only. Random
-    states are left as they were. On a CUDA device not yet run.
+    With a `folder`, checkpoints and TensorBoard's files are written there; `tensorboard=False` disables the latter. If
+    the folder holds a checkpoint, the run continues from it, with the same losses as an uninterrupted run. `text`
+    defaults to `corpus()` of the configured size. Progress is shown only on a terminal and in a notebook. Random
+    states are restored at the end. Not yet run on CUDA.
 
-    Raises `TrainingError` if the folder's checkpoint is of another run, and when a loss is no longer a finite number.
+    Raises `TrainingError` if the folder's checkpoint belongs to another run, and if a loss is not a finite number.
     """
     config = config or TrainingConfig()
     data = MaskedText.of(text or corpus(max_bytes=config.corpus_max_bytes), config)
@@ -201,7 +201,7 @@ def progress_bar(title: str, total: int, *, console: "Console | None" = None) ->
 
     Nothing is written if the console is neither a terminal nor a notebook, since a log file would fill with bars.
     """
-    # Not at the top, since importing rich draws a random number, and importing the library must not.
+    # Imported here, since importing rich draws a random number, and importing the library must not.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -225,8 +225,8 @@ CHECKPOINT_NAME = "checkpoint.pt"
 def write_checkpoint(folder: Path, state: dict[str, Any]) -> Path:
     """Write a state to the folder's checkpoint in one step, and return its path.
 
-    The state goes to a file beside it, which takes the checkpoint's name only when the disk has all of it: who kills
-    the process finds the old checkpoint or the new one, never half of one.
+    The state is written to a second file, which is renamed to the checkpoint after it is completely on disk. If the
+    process is killed, the folder has the old checkpoint or the new one, never a partial one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, partial = folder / CHECKPOINT_NAME, folder / f"{CHECKPOINT_NAME}.partial"
@@ -242,7 +242,7 @@ def write_checkpoint(folder: Path, state: dict[str, Any]) -> Path:
 def read_checkpoint(folder: Path) -> dict[str, Any] | None:
     """Return the state in the folder's checkpoint, on the CPU; None if the folder has none.
 
-    Only tensors and plain data are read, never code. Raises `TrainingError` if the file is no whole checkpoint.
+    Only tensors and plain data are read, never code. Raises `TrainingError` if the file is not a complete checkpoint.
     """
     path = folder / CHECKPOINT_NAME
     if not path.exists():

@@ -26,7 +26,7 @@ class MaskedBatch:
     """Hold the inputs and the labels of a batch, each of shape (batch, sequence)."""
 
     tokens: torch.Tensor
-    labels: torch.Tensor  # the hidden byte where one was selected, elsewhere -100
+    labels: torch.Tensor  # the original byte at selected positions, elsewhere -100
     kept: torch.Tensor  # True where there is text, False at padding
 
     def to(self, device: torch.device | str) -> "MaskedBatch":
@@ -41,9 +41,9 @@ def mask_tokens(tokens: torch.Tensor, generator: torch.Generator, *, selected_sh
         >>> batch.labels
         tensor([[  72,  105, -100]])
 
-    `tokens` is int64 of any shape and stays as it is. Only bytes are selected: padding and other special numbers are
-    neither hidden nor asked for, and a byte is never replaced by one of them. Raises `TrainingError` for a share that
-    is not above 0 and at most 1, and for tokens that are no int64.
+    `tokens` is int64 of any shape and is not changed. Only bytes are selected: padding and other special tokens are
+    neither masked nor predicted, and never replace a byte at random. Raises `TrainingError` unless the share is above 0
+    and at most 1, and the tokens are int64.
     """
     if not 0 < selected_share <= 1:
         raise TrainingError(f"mask_tokens got selected_share={selected_share}; it expects a share above 0, at most 1.")
@@ -87,7 +87,7 @@ def unigram_log_probabilities(tokens: torch.Tensor) -> torch.Tensor:
 def unigram_loss(log_probabilities: torch.Tensor, labels: torch.Tensor) -> float:
     """Return the mean loss of the unigram model over the selected bytes, in nats per byte.
 
-    `labels` holds bytes, and -100 where nothing is asked.
+    `labels` holds bytes, and -100 where nothing is predicted.
     """
     return -log_probabilities[labels[labels != IGNORED]].mean().item()
 
@@ -105,7 +105,7 @@ class MaskedText:
     def of(cls, corpus: Corpus, config: TrainingConfig) -> "MaskedText":
         """Cut a corpus into rows.
 
-        Raises `TrainingError` if there are fewer rows to learn from than one batch takes.
+        Raises `TrainingError` if there are fewer training rows than one batch needs.
         """
         train, held_out = (
             encode(side, sequence_length=config.sequence_length_bytes) for side in (corpus.train, corpus.held_out)
@@ -181,7 +181,7 @@ def model_inputs(batch: MaskedBatch) -> tuple[torch.Tensor, torch.Tensor]:
 def training_loss(model: nn.Module, batch: MaskedBatch, config: TrainingConfig, step: int) -> torch.Tensor:
     """Return the loss of one batch in nats per byte, with dropout drawn by the seed and the step.
 
-    The global random state is set for it; `train` gives it back at the end.
+    The function sets the global random state; `train` restores it at the end.
     """
     torch.manual_seed(seed_for(config.seed, "dropout", step))
     return masked_loss(model(*model_inputs(batch)), batch.labels)
@@ -190,7 +190,7 @@ def training_loss(model: nn.Module, batch: MaskedBatch, config: TrainingConfig, 
 def evaluate(model: nn.Module, batches: Iterable[MaskedBatch]) -> float:
     """Return the model's mean loss over all hidden bytes of these batches, in nats per byte.
 
-    Without dropout and gradients; the model's mode is left as it was.
+    Dropout and gradients are disabled; the model's mode is restored.
     """
     training, total, count = model.training, 0.0, 0
     model.eval()

@@ -81,7 +81,7 @@ def open_recorder(folder: Path | None, *, first_step: int = 0) -> Iterator[Recor
 
 @dataclass(frozen=True)
 class Dashboard:
-    """Hold the address of a page of TensorBoard; as the last line of a cell it is shown."""
+    """Hold the address of a TensorBoard page, which a notebook shows if it is the last line of a cell."""
 
     url: str
     folder: Path

@@ -1,7 +1,7 @@
 """Check the judge's clock on a GPU: against events and the profiler, on known ratios, under load and under attack.
 
 The host times a worker from outside, over messages and shared memory of the device. Here the same work is also timed
-from inside, and ratios are measured that are known beforehand. Not yet run on CUDA.
+from inside, and known ratios are measured. Not yet run on CUDA.
 """
 
 import statistics
@@ -66,7 +66,7 @@ class Asked(Thresholds):
 
 
 def repeated(count: int, elements: int) -> Program:
-    """Return a program that computes tanh so often and returns one result; tracing keeps calls without users."""
+    """Return a program that computes tanh `count` times and returns one result; tracing keeps calls without users."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         return [torch.tanh(x) for _ in range(count)][-1]
@@ -89,7 +89,7 @@ def made(around: Run, sandbox: Sandbox, candidate: int, baseline: int, text: str
 
 
 def agreement(around: Run, sandbox: Sandbox, count: int) -> dict[str, Any]:
-    """Time the same work by the host's clock from outside, and from inside by events or the wall, and the profiler."""
+    """Time the same work by the host's clock from outside, and by events or wall clock and the profiler from inside."""
     of = made(around, sandbox, count, count)
     job, side = of.job(), of._baseline()
     try:

@@ -10,7 +10,7 @@ from benchmarks.kernel_times import Report
 def run(around: Run) -> None:
     """Measure, and note the report after each operator."""
     plan = kernel_times.dry_plan() if around.dry else kernel_times.cuda_plan()
-    plan = dataclasses.replace(plan, budget_s=min(plan.budget_s, around.left_s - 10))  # one operator takes so long
+    plan = dataclasses.replace(plan, budget_s=min(plan.budget_s, around.left_s - 10))  # 10 s for one operator
     last = kernel_times.measure_kernels(plan, lambda report: _note(around, report))
     _note(around, last)
 

@@ -1,8 +1,8 @@
 """Measure a whole BERT layer: fused by this library, eager, by torch.compile, and as a peer computes it.
 
-The ideal is counted, not measured: each launch takes as long as its bytes at the speed of a copy, or its arithmetic at
-the speed of a large matrix product, whichever is longer. Eager's ideal time over the fused layer's is the ideal ratio;
-the target is 80 % of it. Beside it stands the ratio of bytes alone.
+The ideal time is computed, not measured. Each launch takes the longer of two times: its bytes at the speed of a copy,
+or its arithmetic at the speed of a large matrix product. The ideal ratio is eager's ideal time over the fused layer's;
+the target is 80 % of it. The ratio of bytes alone is reported too.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ def run(around: Run) -> None:
                 continue
             try:
                 _add(around, "measured", _measured(name, make(), mode, x, around, plan, machine))
-            except Exception as error:  # one way that fails must not lose the others
+            except Exception as error:  # one way that fails must not stop the others
                 said = (str(error).splitlines() or [""])[0]
                 _add(around, "left_out", f"{name}, {mode}: {type(error).__name__}: {said}")
 
@@ -112,7 +112,7 @@ def counted_cost(name: str, call: Callable[[], object]) -> Cost | None:
 
 
 def ratios(notes: Notes, mode: str) -> dict[str, float]:
-    """Return eager over kernel: measured, ideal, and of bytes; empty if one of them is missing."""
+    """Return the ratios of eager to kernel: measured, ideal, and of bytes; empty if one of them is missing."""
     by_program = {one["program"]: one for one in notes.get("measured", []) if one["mode"] == mode}
     if not {"eager", "kernel"} <= by_program.keys():
         return {}
@@ -164,7 +164,7 @@ def build_layer(config: TransformerConfig, device: str, dtype: torch.dtype, *, t
 def programs(
     layer: TransformerLayer, x: torch.Tensor, compiler: Callable[[Program], Program]
 ) -> Iterator[tuple[str, Callable[[], Layer]]]:
-    """Yield the name of each way, and how to make it; `compiler` is `torch.compile` or so."""
+    """Yield the name of each way, and how to make it; `compiler` is `torch.compile` or a substitute."""
     yield "eager", lambda: layer
     yield "compile", lambda: compiler(layer)
     yield "peer", lambda: PeerLayer(layer, compiler)

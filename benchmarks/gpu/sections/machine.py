@@ -11,7 +11,7 @@ def run(around: Run) -> None:
     """Note the device, the versions and the clocks."""
     if around.device == "cuda":
         properties = torch.cuda.get_device_properties(0)
-        torch.zeros(1, device="cuda")  # from now on this process uses the device, so the environment asks for it
+        torch.zeros(1, device="cuda")  # now this process uses the device, so the environment includes it
         around.note("device", properties.name)
         around.note("capability", f"{properties.major}.{properties.minor}")
         around.note("memory", f"{properties.total_memory / 2**30:.0f} GiB")

@@ -17,7 +17,7 @@ def run(around: Run) -> None:
 
 
 def outcomes(file: Path, left_s: float) -> dict[str, str]:
-    """Return by test "passed", "skipped: why" or "failed: why"; if pytest does not get that far, why not."""
+    """Return "passed", "skipped: why" or "failed: why" for each test; if pytest itself fails, return the reason."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", str(file)]

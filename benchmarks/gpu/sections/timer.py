@@ -14,7 +14,7 @@ def run(around: Run) -> None:
 
 
 def failures(notes: Notes) -> list[str]:
-    """Return a sentence for each check that failed, and none in a dry run: a shared CPU fails now and then."""
+    """Return a sentence for each check that failed, and none in a dry run, since a shared CPU sometimes fails."""
     failed = [check for check in notes.get("checks", []) if not check["passed"]]
     found = [f"{check['name']} is {check['measured']:.4g} {check['unit']}; {check['told']}" for check in failed]
     return [] if notes.get("dry") else found

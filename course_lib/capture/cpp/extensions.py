@@ -19,7 +19,7 @@ TORCH = Path(torch.__file__).parent
 
 
 def build(source: Path, target: Path, options: Sequence[str]) -> None:
-    """Compile one source with g++ into a program or a library, unless there is one that is newer than the source.
+    """Compile one source with g++ into a program or a library, unless a result that is newer than the source exists.
 
     Raises `CaptureError` if there is no g++, or it fails.
     """
@@ -51,7 +51,7 @@ def build(source: Path, target: Path, options: Sequence[str]) -> None:
 RUNNER_SOURCE = Path(__file__).parent / "run_saved.cpp"
 Kind = Literal["script", "package"]
 RUN_TIMEOUT_S = 120
-# Functions by which C++ pickles a list of one type; each returns the list that it is given.
+# Functions that C++ uses to pickle a list of one type; each returns its argument.
 LISTS = [getattr(_pickle, f"build_{kind}list") for kind in ("tensor", "int", "double", "bool")]
 
 
@@ -85,9 +85,9 @@ class Runner:
 
 
 def build_runner(kind: Kind, folder: Path | str) -> Runner:
-    """Compile `run_saved` into a folder: for what `save` or `package` of `saved_programs` wrote.
+    """Compile `run_saved` into a folder; it runs files that `save` or `package` of `saved_programs` wrote.
 
-    It is one program for both. Compiling takes a while, unless the folder holds a program that is newer than its
+    It runs both kinds of file. Compiling takes a while, unless the folder holds a program that is newer than its
     source. The program uses the libraries of the installed torch, so each version of torch needs its own. Raises
     `CaptureError` if there is no g++, or it fails.
     """
@@ -105,7 +105,7 @@ PASSES_SOURCE = Path(__file__).parent / "passes.cpp"
 class Passes:
     """Control the passes of `passes.cpp`, loaded into this process."""
 
-    operators: Any  # what the library registers: the switch and the counts among them
+    operators: Any  # operators that the library registers, such as the switch and the counts
 
     @contextmanager
     def enabled(self, name: Literal["rewrite", "compile"]) -> Iterator[None]:
@@ -132,6 +132,6 @@ def build_passes(folder: Path | str) -> Passes:
     library = Path(folder) / f"passes-torch{torch.__version__}.so"
     build(PASSES_SOURCE, library, ["-O1", "-fPIC", "-shared"])
     operators = torch.ops.course_script
-    if not hasattr(operators, "counts"):  # names can be registered once
+    if not hasattr(operators, "counts"):  # a name can be registered only once
         torch.ops.load_library(library)
     return Passes(operators)

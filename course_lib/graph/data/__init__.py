@@ -3,7 +3,7 @@
     data, tensors = to_data(gm)
     gm = from_data(json.loads(json.dumps(data)), tensors)
 
-The format, which holds nothing but JSON values:
+The format contains only JSON values:
 
     {"nodes":   [{"name", "op", "target", "args", "kwargs"}, ...],         in order, the last one the output
      "modules": {path: {"class": "torch.nn.SiLU", "arguments": {...}, "training": true}, ...},
@@ -11,9 +11,9 @@ The format, which holds nothing but JSON values:
                                                                            "same_as": path if tied to an earlier one
      "training": true}                                                     of the graph module itself
 
-Beside it goes a dict from path to tensor: parameters, buffers and constants, also those of the modules. Targets of
-functions are names from the table in `targets.py`, modules are those of `modules.py`, and arguments are
-written as described in `arguments.py`. Metadata of nodes (shapes, source lines) is left behind.
+A separate dict maps paths to tensors: parameters, buffers and constants, including those of the modules. Targets of
+functions are names from the table in `targets.py`, and module classes are those of `modules.py`. Arguments are
+written as described in `arguments.py`. Metadata of nodes (shapes, source lines) is not written.
 """
 
 from course_lib.graph.data.reader import from_data

@@ -1,10 +1,10 @@
 """Write the names, paths and arguments of nodes as JSON values, and read and check them.
 
-None, booleans, finite numbers, strings and lists stand for themselves. Everything else is an object with one key
-that says what it is: {"node": name}, {"tuple": [...]}, {"dict": {...}}, {"slice": [start, stop, step]}, {"dtype":
+None, booleans, finite numbers, strings and lists are written unchanged. Any other value is an object with one key
+that names its type: {"node": name}, {"tuple": [...]}, {"dict": {...}}, {"slice": [start, stop, step]}, {"dtype":
 "float32"}, {"float": "nan"}, {"ellipsis": true}.
 
-Names matter for safety: torch.fx turns a graph into Python source and runs that, and names stand in it as they are.
+Names must be safe: torch.fx turns a graph into Python source with these names unchanged, and executes it.
 """
 
 import builtins
@@ -54,7 +54,7 @@ def check_name(name: object, where: str) -> str:
 
 
 def check_path(path: object, where: str) -> str:
-    """Return `path` if it is a dotted path of plain names and numbers that hides nothing a module has."""
+    """Return `path` if it is a dotted path of plain names and numbers that hides no attribute of a module."""
     if type(path) is not str or not path or len(path) > MAX_NAME:
         refuse(where, f"{shown(path)} is no path; a path is names joined by dots, such as 'layer.0.weight'")
     for part in path.split("."):
@@ -107,7 +107,7 @@ def write_value(value: object, where: str, depth: int = 0) -> object:
 
 
 class ValueReader:
-    """Read the arguments of the nodes of one graph, with one limit on the number of all of them."""
+    """Read the arguments of the nodes of one graph, with a limit on their total number."""
 
     def __init__(self, nodes: Mapping[str, torch.fx.Node]) -> None:
         """Keep `nodes`, the mapping of the nodes built so far; the caller adds each new node to it."""
@@ -159,7 +159,7 @@ class ValueReader:
 
 
 def _plain(value: object, where: str) -> object:
-    """Return `value` if it may stand for itself in JSON."""
+    """Return `value` if JSON can hold it unchanged."""
     if type(value) is int and not -MAX_WHOLE <= value < MAX_WHOLE:
         refuse(where, "an argument is an integer that does not fit 64 bits")
     if type(value) is float and not math.isfinite(value):

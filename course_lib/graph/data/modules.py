@@ -1,7 +1,7 @@
 """Write and read the modules that a graph calls: their class and the arguments of their constructor, nothing else.
 
-A module is written only if its class is exactly one of these and it carries no hooks, so that building it again
-from its arguments and its tensors gives a module that does the same.
+A module is written only if its class is exactly one of the classes below and it has no hooks. Then a module that is
+rebuilt from its arguments and its tensors has the same behaviour.
 """
 
 from collections.abc import Callable, Mapping
@@ -145,7 +145,7 @@ def write_module(module: object, where: str) -> dict[str, object]:
 
 
 def read_module(entry: object, where: str) -> nn.Module:
-    """Build the module of an entry without allocating memory: its tensors are on the meta device, to be replaced."""
+    """Build the module of an entry without allocating memory: its tensors are on the meta device and replaced later."""
     if type(entry) is not dict or not {"class", "arguments"} <= entry.keys() <= {"class", "arguments", "training"}:
         refuse(where, 'a module is written as {"class", "arguments", "training"}')
     name = entry["class"].removeprefix(PREFIX) if type(entry["class"]) is str else ""

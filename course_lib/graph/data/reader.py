@@ -30,7 +30,7 @@ class NodeReader:
         self._parameters: set[str] = set()
 
     def read_all(self, nodes: object) -> torch.fx.Graph:
-        """Return the graph of a list of nodes that ends in its one output."""
+        """Return the graph of a list of nodes, whose last node must be its only output."""
         if type(nodes) is not list or not 0 < len(nodes) <= MAX_NODES:
             refuse("The graph", f"its nodes are no list of 1 to {MAX_NODES} nodes")
         for number, node in enumerate(nodes):
@@ -58,7 +58,7 @@ class NodeReader:
         kwargs = {check_name(key, where): self._values.read(arg, where) for key, arg in data["kwargs"].items()}
         target = self._target(op, data["target"], args, kwargs, where)
         node = self.graph.create_node(op, target, args, kwargs, name=name)  # type: ignore[arg-type]
-        if node.name != name:  # torch.fx renames what would hide a builtin
+        if node.name != name:  # torch.fx renames a node that would hide a builtin
             refuse(where, f"its name hides a name that Python or torch.fx uses; {node.name!r} would be free")
         self._nodes[name] = node
 
@@ -161,7 +161,7 @@ def _paths(entries: object, what: str) -> dict[str, object]:
 def _check_use(
     modules: Mapping[str, object], entries: Mapping[str, object], expected: Mapping[str, object], used: set[str]
 ) -> None:
-    """Refuse what no node uses, and modules that lack a tensor: a graph holds what it needs and nothing beside it."""
+    """Refuse modules and tensors that no node uses, and modules that lack a tensor."""
     for path in modules.keys() - used:
         refuse(f"Module {path!r}", "no node calls it; leave it out")
     for path in entries.keys() - used - expected.keys():
@@ -180,6 +180,6 @@ def _graph_module(root: torch.nn.Module, graph: torch.fx.Graph) -> torch.fx.Grap
         gm.graph.lint()
     except GraphError:
         raise
-    except Exception as error:  # torch.fx reports what it cannot make code of in many ways
+    except Exception as error:  # torch.fx raises many types of error if it cannot generate code
         refuse("The graph", f"torch.fx cannot make code of it ({reason(error)})")
     return gm

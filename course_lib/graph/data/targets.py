@@ -1,8 +1,8 @@
 """The functions and methods that a graph written as data may call, each under one name.
 
-The tables below are the whole allow-list: a name that came from outside is looked up here, and never
-followed with `getattr`. Left out on purpose: whatever reads or writes files, runs code that it is given,
-resizes storage, returns uninitialised memory, or hands out raw pointers.
+The tables below are the whole allow-list: a name from outside is looked up here and never resolved with
+`getattr`. The list deliberately omits functions that read or write files, run code that they are given,
+resize storage, return uninitialised memory, or return raw pointers.
 """
 
 import builtins
@@ -18,7 +18,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-# Name of an operator function -> how many arguments it takes. Generated code shows only as many, so the
+# Name of an operator function -> its number of arguments. Generated code shows only this many, so the
 # number is checked.
 OPERATORS: Mapping[str, int] = {
     **dict.fromkeys(_words("add and_ eq floordiv ge getitem gt le lshift lt matmul mod mul ne or_ pow rshift"), 2),
@@ -138,9 +138,9 @@ def _function_names(
     return names
 
 
-# Overloads of ATen: core ATen, by the tag `torch.Tag.core`, and others that captures leave. Writes in place
-# are listed where they keep the shape and the storage of a tensor. Left out: operators that return uninitialised memory
-# (`empty`), and those that reach beyond the elements of a tensor (`as_strided`, `resize_`, storage offsets).
+# Overloads of ATen: core ATen (tag `torch.Tag.core`), and others that occur in captured graphs. In-place operators
+# are listed if they keep the shape and the storage of a tensor. Not listed: operators that return uninitialised memory
+# (`empty`), and those that access memory outside the tensor (`as_strided`, `resize_`, storage offsets).
 _NAMES = """
     _adaptive_avg_pool2d.default _adaptive_avg_pool2d_backward.default _adaptive_avg_pool3d.default
     _cdist_forward.default _embedding_bag.default _fft_c2r.default _fft_r2c.default _log_softmax.default

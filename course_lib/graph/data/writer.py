@@ -13,7 +13,7 @@ class GraphWriter:
     """Write the nodes of one graph module, the modules that they call and the tensors that they read."""
 
     def __init__(self, gm: torch.fx.GraphModule) -> None:
-        """Refuse a module whose behaviour is more than its graph, for example by hooks."""
+        """Refuse a module whose behaviour differs from its graph, for example because of hooks."""
         if not isinstance(gm, torch.fx.GraphModule):
             refuse("to_data", f"it was given {shown(gm)} and expects a torch.fx.GraphModule; capture a graph first")
         if has_hooks(gm):

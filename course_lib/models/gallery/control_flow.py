@@ -169,7 +169,7 @@ class CountsOnLength(nn.Module):
 
 
 class ChoosesBySize(nn.Module):
-    """Take a shorter way for a single row."""
+    """Take a shorter path for a single row."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the mean of the rows, or the row itself if there is only one."""

@@ -18,11 +18,11 @@ class GalleryEntry:
     reason: str  # why a graph cannot represent the program
     build: Callable[[], nn.Module | Callable[..., Any]]  # gives a fresh program
     example_inputs: Callable[[], Inputs]  # fresh inputs to capture from
-    probe_inputs: Callable[[], tuple[Inputs, ...]]  # fresh inputs on which a capture shows whether it is right
+    probe_inputs: Callable[[], tuple[Inputs, ...]]  # fresh inputs that show whether a capture is right
     refused: tuple[str, ...] = ()  # the modes that refuse to capture it
     refuses_a_probe: tuple[str, ...] = ()  # the modes whose graph says that it cannot run on a probe
     silently_wrong: tuple[str, ...] = ()  # the modes whose graph runs and does something else
-    switch_training: bool = False  # a probe in the other training mode belongs to it
+    switch_training: bool = False  # whether to add a probe in the other training mode
 
     def verdict(self, mode: str) -> Verdict:
         """Return the verdict on the capture mode of this name."""

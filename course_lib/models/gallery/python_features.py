@@ -1,4 +1,4 @@
-"""Gallery: programs that use more of Python than a capture mode knows."""
+"""Gallery: programs with Python features that some capture mode does not support."""
 
 import functools
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class ReturnsADict(nn.Module):
 
 @dataclass
 class Prediction:
-    """A result in a class of the program's own."""
+    """A result in a class that the program defines."""
 
     mean: torch.Tensor
     spread: torch.Tensor
@@ -46,7 +46,7 @@ class ReturnsAnObject(nn.Module):
 
 
 class UsesAnUnsupportedBuiltin(nn.Module):
-    """Fold a list with a function from the standard library."""
+    """Reduce a list with a function from the standard library."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x times x plus 1 times x plus 2."""
@@ -55,7 +55,7 @@ class UsesAnUnsupportedBuiltin(nn.Module):
 
 
 class CatchesAnError(nn.Module):
-    """Try one way, and take another if that fails."""
+    """Try one operation, and take another path if that fails."""
 
     def __init__(self) -> None:
         super().__init__()

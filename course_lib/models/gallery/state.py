@@ -7,7 +7,7 @@ from course_lib.models.gallery.entry import GalleryEntry
 
 
 class AsksForTraining(nn.Module):
-    """Compute something else in training mode, as dropout does, but not at random."""
+    """Compute another result in training mode, like dropout, but without randomness."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return x doubled in training, unchanged in evaluation."""
@@ -17,7 +17,7 @@ class AsksForTraining(nn.Module):
 
 
 class CountsItsCalls(nn.Module):
-    """Write a Python number that the result does not show."""
+    """Change a Python number that does not affect the result."""
 
     def __init__(self) -> None:
         super().__init__()
