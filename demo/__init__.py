@@ -1,4 +1,4 @@
-"""Demonstrate an instructor's whole grading cycle on the small class kept in tests/submissions."""
+"""Demonstrate an instructor's whole grading cycle on the small class in tests/submissions."""
 
 from demo.class_file import ClassFileError, Member, read_class, read_member
 from demo.hand_in import hand_in

@@ -30,9 +30,9 @@ from demo.outcome import differences, feedback_back
 
 ROOT = Path(__file__).parents[1]
 SUBMISSIONS = ROOT / "tests" / "submissions"
-UNFINISHED = "unfinished"  # lies in the work folder while a demonstration runs
+UNFINISHED = "unfinished"  # a file in the work folder while a demonstration runs
 HANDED_IN = "handed_in"
-HOMES = "homes"  # of the students
+HOMES = "homes"  # folder of the students' home folders
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,7 +83,7 @@ def _afternoon(options: argparse.Namespace) -> int:
 
 
 def _verdict(differences: Sequence[str]) -> str:
-    """Print each difference, and return what the last line says of them."""
+    """Print each difference, and return the text about them for the last line."""
     for sentence in differences:
         print(f"DIFFERENT {sentence}")
     return f"{len(differences)} differences" if differences else "every mark is as stated"
@@ -100,10 +100,10 @@ class DemoResult:
 
 
 def run_demo(work: Path, class_folder: Path, report: Path, *, sandbox: Sandbox, slots: int | None = None) -> DemoResult:
-    """Run the whole cycle below `work` on the class in `class_folder`, and compare every mark with the stated one.
+    """Run the whole cycle below `work` on the class in `class_folder`, and compare every mark with the expected one.
 
-    A run that was killed is taken up again by the next one, with the same secret seed and what its journal holds; after
-    a run that ended, the next one starts afresh.
+    After a run that was killed, the next run continues with its secret seed and journal. After a run that ended, the
+    next run starts from the beginning.
     """
     started = time.monotonic()
     members = read_class(class_folder)
@@ -138,7 +138,7 @@ def _answered(assignment: str, members: Sequence[Member]) -> list[Member]:
 
 
 def _prepare(course: Course, members: Sequence[Member], work: Path, chosen: Sequence[str]) -> None:
-    """Release the notebooks and collect what the class hands in, once: what is graded must not change on the way."""
+    """Release the notebooks and collect the hand-ins, only once, so that they do not change in a continued run."""
     if (work / HANDED_IN).exists():
         return
     for folder in (course.submitted, work / "exchange", work / HOMES):

@@ -1,6 +1,6 @@
 """Run an instructor's afternoon: a class of sixty hands in by exchange and upload, is graded, and gets its feedback.
 
-Every step is the one that the guide for instructors (docs/instructor.md) names, and its seconds are printed.
+The steps are those of the guide for instructors (docs/instructor.md), and the seconds of each step are printed.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from demo.hand_in import hand_in, hand_over, upload
 from demo.outcome import differences, feedback_back, read_marks
 
 ROOT = Path(__file__).parents[1]
-UPLOADED = ("full", "partial", "split")  # every other one of these kinds hands in by the learning platform
+UPLOADED = ("full", "partial", "split")  # every second student of these kinds hands in through the learning platform
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Read one member of the demonstration's class: a Python file with answers and the marks they must get.
+"""Read one member of the demonstration's class: a Python file with answers and their expected marks.
 
 The file is text, divided by lines that begin with `# %%`; nothing in it is run here.
 
@@ -7,7 +7,7 @@ The file is text, divided by lines that begin with `# %%`; nothing in it is run 
     # %% solution EXERCISE = MARKS        the answer cell is that of the notebook with solutions
     # %% mistake EXERCISE = MARKS: NAME   the answer cell is that of the exercise's control of this name
     # %% unanswered EXERCISE              the answer cell stays as it was released
-    # %% do ASSIGNMENT WHAT               something is done to the notebook or its folder; see `hand_in`
+    # %% do ASSIGNMENT WHAT               the notebook or its folder is damaged; see `hand_in`
 
 Text below a solution, a mistake or an unanswered cell is a note for human readers.
 """
@@ -34,7 +34,7 @@ _DO = re.compile(r"do (?P<assignment>\d\d_\w+) (?P<what>\w+)")
 
 
 class ClassFileError(CommandError):
-    """A file of the class is not written as it should be."""
+    """A file of the class has a wrong format."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Member:
 
     name: str
     kind: str  # the folder: honest, mistaken or hostile
-    about: str  # what it does, what it must get, and why
+    about: str  # what it hands in, its expected result, and the reason
     answers: Mapping[str, tuple[str, ...]]  # an exercise's answer, in one cell or more
     marks: Mapping[str, float]
-    damage: Mapping[str, tuple[str, ...]]  # what is done to an assignment's notebook
+    damage: Mapping[str, tuple[str, ...]]  # kinds of damage by assignment
 
 
 def read_class(folder: Path) -> tuple[Member, ...]:
@@ -93,7 +93,7 @@ def _frozen(lists: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """Return the head and the text of each part; what stands before the first is for people."""
+    """Return the head and the text of each part; text before the first part is a comment."""
     parts = re.split(rf"^{_MARK} *(.*)\n?", text, flags=re.MULTILINE)
     return [(head.strip(), body.strip("\n")) for head, body in zip(parts[1::2], parts[2::2], strict=True)]
 
@@ -108,7 +108,7 @@ def solution(exercise: str, notebooks: Path = NOTEBOOKS) -> str:
 
 
 def control(exercise: str, name: str) -> str:
-    """Return the answer of the exercise's own control of that name; raises `LookupError` if it has none."""
+    """Return the answer of the exercise's own control of that name; raises `LookupError` if there is none."""
     part = hidden_part(exercise)
     known = {one.name: one.answer for one in part.controls} if part else {}
     if name not in known:

@@ -1,8 +1,8 @@
-"""Make up a class of any size that hands in what students do: right, half right, mistaken, hostile, damaged, nothing.
+"""Generate a class of any size with typical hand-ins: right, half right, mistaken, hostile, damaged, or none.
 
-Nobody in it is a person: a student's id says what is handed in, `full_07` or `damaged_02`. Answers are taken from
-where their marks are stated already, so that every member states its own: the controls of an exercise, and the class
-kept in tests/submissions. The same seed makes the same class.
+The students are not real: an id such as `full_07` or `damaged_02` names the kind of hand-in. Answers are taken from the
+controls of an exercise and from the class in tests/submissions, so the marks of every member are known. The same seed
+gives the same class.
 """
 
 import ast
@@ -25,14 +25,14 @@ OF_SIXTY = {
     "mistaken": 8,
     "damaged": 7,
     "hostile": 6,
-    "absent": 3,  # in the roster, but hands in nothing
+    "absent": 3,  # in the roster, but without a hand-in
     "split": 3,
-    "copied": 2,  # from each other
+    "copied": 2,  # two equal files
     "linked": 2,
     "untouched": 2,
     "outputs": 1,  # of sixty megabytes
 }
-"""How many of sixty students hand in what; the rest has it right, and a smaller class has at least one of each kind."""
+"""Number of students of each kind in a class of sixty; the others have full marks. Smaller classes have one or more."""
 SMALLEST = len(OF_SIXTY) + 1
 COSTS_NOTHING = ("rename", "delete_check", "points_400", "script_in_markdown", "no_metadata_version", "several_copies")
 COSTS_ALL = ("cut_off", "replace_by_text", "latin_1")
@@ -44,17 +44,17 @@ HOSTILE = (
     "import os\n\ndef {entry}(*given, **named):\n    os.kill(os.getppid(), 9)\n    raise SystemExit(0)\n",
     "class Yes:\n    def __eq__(self, _):\n        return True\n\n\ndef {entry}(*given, **named):\n    return Yes()\n",
 )
-"""What somebody tries on any exercise; tests/submissions/hostile has what is made for one."""
+"""Attacks for any exercise; tests/submissions/hostile has attacks for single exercises."""
 
 Answer = tuple[str, float]  # the text of an answer cell and its marks
 
 
 class TooSmallError(CommandError):
-    """A class that cannot have one of each kind."""
+    """The class is too small for one student of each kind."""
 
 
 def generated_class(assignment: str, students: int, *, answers: Path, seed: int = 1) -> tuple[Member, ...]:
-    """Make the members of a class that was given one `assignment`; `answers` is tests/submissions.
+    """Generate the members of a class for one `assignment`; `answers` is the folder tests/submissions.
 
     Raises `TooSmallError` for fewer than `SMALLEST` students.
     """
@@ -74,7 +74,7 @@ def generated_class(assignment: str, students: int, *, answers: Path, seed: int 
 
 
 def write_roster(members: Sequence[Member], path: Path) -> None:
-    """Write the class's roster, with the numbers that a learning platform gives."""
+    """Write the class's roster, with numbers as a learning platform assigns them."""
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(("id", "lms_user_id"))
@@ -82,7 +82,7 @@ def write_roster(members: Sequence[Member], path: Path) -> None:
 
 
 class _Pool:
-    """Answers to one exercise, by what they are worth."""
+    """Answers to one exercise, grouped by their marks."""
 
     def __init__(self, exercise: str, answers: Path) -> None:
         part = hidden_part(exercise)
@@ -94,7 +94,7 @@ class _Pool:
         known = [(c.answer, float(c.marks)) for c in controls(exercise) if not c.below]
         known += [(text, marks) for kind, text, marks in stated if kind != "hostile"]
         self.right = next((c.answer, self.most) for c in part.controls if c.name == REFERENCE)
-        # an endless loop has a test of its own, and would take a minute of every class
+        # leave out endless loops: each takes a minute, and another test covers them
         self.wrong = [(text, marks) for text, marks in known if marks < self.most and "while True" not in text]
         self.half = [answer for answer in self.wrong if answer[1] > 0]
         self.hostile = [(text, marks) for kind, text, marks in stated if kind == "hostile"]
@@ -147,6 +147,6 @@ def _damage(kind: str, number: int) -> tuple[str, ...]:
 
 
 def _halves(text: str) -> tuple[str, ...]:
-    """Return the text in two parts, which joined with a line break are the text again."""
+    """Return two parts of the text; joined with a line break they give the text."""
     lines = text.split("\n")
     return "\n".join(lines[: len(lines) // 2]), "\n".join(lines[len(lines) // 2 :])

@@ -1,7 +1,7 @@
 """Make a member's hand-in: the released notebooks with the answers filled in, as JupyterLab would save them.
 
-Each thing that happens to a notebook on its way, by accident or on purpose, is one function of its file or content.
-The last part plays the students' side of nbgrader's exchange and of a learning platform.
+Each kind of damage to a notebook, by accident or on purpose, is one function of its file or content. The last part
+simulates the students' side of nbgrader's exchange and of a learning platform.
 """
 
 import copy
@@ -24,13 +24,13 @@ from demo.class_file import ClassFileError, Member
 
 TIMESTAMP = "2026-01-15 12:00:00 UTC"
 SCRIPT = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
-_CACHE = ".nbgrader_cache"  # where a student's nbgrader keeps what it handed in
+_CACHE = ".nbgrader_cache"  # where a student's nbgrader stores copies of its hand-ins
 
 
 def hand_in(member: Member, release: Path, submitted: Path) -> None:
     """Write every assignment that `member` answered below `submitted/NAME`.
 
-    Raises `ClassFileError` if an answer belongs to no released notebook.
+    Raises `ClassFileError` if no released notebook has a cell for an answer.
     """
     left = set(member.answers)
     for folder in sorted(path for path in release.iterdir() if path.is_dir()):
@@ -52,7 +52,7 @@ def hand_in(member: Member, release: Path, submitted: Path) -> None:
 
 
 def _fill(notebook: dict[str, Any], exercise: str, parts: tuple[str, ...]) -> None:
-    """Put the answer into its cell; further parts into copies of the cell, metadata and all, behind it."""
+    """Write the first part into the answer cell, and further parts into copies of the cell (with metadata) after it."""
     cells = notebook["cells"]
     at = next(i for i, c in enumerate(cells) if c["metadata"].get("nbgrader", {}).get("grade_id") == exercise)
     for number, part in enumerate(parts):
@@ -64,7 +64,7 @@ def _fill(notebook: dict[str, Any], exercise: str, parts: tuple[str, ...]) -> No
 
 
 def damage(folder: Path, what: str) -> None:
-    """Do `what` to the hand-in in `folder`; raises `ClassFileError` if nothing is called so."""
+    """Apply the damage called `what` to the hand-in in `folder`; raises `ClassFileError` for an unknown name."""
     notebook = folder / f"{folder.name}.ipynb"
     if what in _TO_FILES:
         _TO_FILES[what](notebook)
@@ -157,7 +157,7 @@ _TO_CONTENT = _by_name(
 
 
 def hand_over(course: Course, home: Path, assignment: str) -> None:
-    """Hand in the folder in `home`; by hand if it holds links, since nbgrader would copy what they lead to."""
+    """Hand in the folder in `home`; copy it without nbgrader if it has links, since nbgrader would follow them."""
     linked = any(path.is_symlink() for path in (home / assignment).iterdir())
     (put_as_it_is if linked else submit)(course, home, assignment)
 
@@ -169,14 +169,14 @@ def submit(course: Course, home: Path, assignment: str) -> None:
 
 
 def put_as_it_is(course: Course, home: Path, assignment: str) -> None:
-    """Put a folder with its links into the exchange by hand, as anyone may who can write there."""
+    """Copy a folder with its links into the exchange without nbgrader, as anyone with write access can."""
     inbound = Path(course.api.config.Exchange.root) / course.api.coursedir.course_id / "inbound"
     name = f"{home.name}+{assignment}+{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC+by-hand"
     shutil.copytree(home / assignment, inbound / name, symlinks=True)
 
 
 def can_ask(home: Path, assignment: str) -> bool:
-    """Tell whether the student's nbgrader can ask for feedback: it does so by a notebook that it handed in."""
+    """Return whether the student's nbgrader can request feedback, which needs a notebook that it handed in."""
     return any((home / _CACHE).glob(f"*/*+{assignment}+*/*.ipynb"))
 
 
@@ -189,12 +189,12 @@ def fetch_feedback(course: Course, home: Path, assignment: str) -> list[Path]:
 
 
 def upload(archive: Path, homes: Iterable[Path], assignment: str, numbers: Mapping[str, int]) -> None:
-    """Make the archive that Canvas gives of all that was uploaded; `numbers` are the platform's own."""
+    """Make an archive of all uploads as Canvas does; `numbers` are the platform's numbers of the students."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         for place, home in enumerate(homes):
             for path in sorted((home / assignment).glob("*.ipynb")):
-                letters = "".join(filter(str.isalnum, home.name))  # Canvas writes a name without anything else
+                letters = "".join(filter(str.isalnum, home.name))  # Canvas removes all other characters of a name
                 opened.write(path, f"{letters}_{numbers[home.name]}_{7000 + place}_{path.name}")
 
 

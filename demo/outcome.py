@@ -1,4 +1,4 @@
-"""Compare what a class got back with what it must get: marks in records, gradebook and CSV, and pages of feedback."""
+"""Compare a class's results with the expected ones: marks in records, gradebook and CSV, and pages of feedback."""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ def _of_member(
 def feedback_back(
     course: Course, members: Sequence[Member], homes: Path, assignments: Iterable[str]
 ) -> tuple[list[str], int]:
-    """Fetch the feedback of all students; return a sentence for each fault, and how many pages came."""
+    """Fetch the feedback of all students; return a sentence for each fault, and the number of pages."""
     wrong: list[str] = []
     count = 0
     for assignment in assignments:
@@ -53,7 +53,7 @@ def feedback_back(
         for member in members:
             home = homes / member.name
             if not can_ask(home, assignment):
-                continue  # handed in nothing, or another way; then feedback is sent by e-mail
+                continue  # nothing handed in, or not through the exchange; then feedback is sent by e-mail
             pages = fetch_feedback(course, home, assignment)
             count += len(pages)
             known = "\n".join([released, *(part for parts in member.answers.values() for part in parts)])
@@ -64,7 +64,7 @@ def feedback_back(
 
 
 def _faults(page: str, assignment: str, known: str) -> Iterator[str]:
-    """Yield the faults of a page of feedback for a student who knows the text `known` already."""
+    """Yield the faults of a feedback page; check names in `known`, the student's own text, may be shown."""
     for exercise in of_assignment(assignment):
         if exercise not in page:
             yield f"lacks {exercise}"

@@ -1,1 +1,1 @@
-"""What stands behind the Makefile, and a browser for pages that nobody looks at."""
+"""Scripts that the Makefile runs, and a headless browser."""

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to through its own debugging protocol: open a page, and say when it is there."""
+"""Control a headless Chromium through its debugging protocol: open a page, and wait until it is loaded."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ class NoBrowserError(Exception):
 
 
 def find() -> str:
-    """Where Chromium is; raises `NoBrowserError` where there is none."""
+    """Return the path of Chromium; raises `NoBrowserError` if there is none."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         raise NoBrowserError("There is no Chromium here; `apt-get install chromium` on Debian.")
@@ -37,10 +37,10 @@ class Browser:
 
     def __init__(self, connection: WebSocketClientConnection) -> None:
         self._connection, self._last = connection, 0
-        self.events: list[dict[str, Any]] = []  # what enabled domains told in between, oldest first
+        self.events: list[dict[str, Any]] = []  # events of the enabled domains, oldest first
 
     async def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send one command and return its result; what is told in between is kept in `events`."""
+        """Send one command and return its result; append events that arrive meanwhile to `events`."""
         self._last += 1
         await self._connection.write_message(json.dumps({"id": self._last, "method": method, "params": parameters}))
         while True:
@@ -53,7 +53,7 @@ class Browser:
             self.events.append(answer)
 
     async def evaluate(self, expression: str) -> Any:
-        """Return the value of a JavaScript expression, None if it raised."""
+        """Return the value of a JavaScript expression, or None if it raised."""
         answer = await self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
         return answer.get("result", {}).get("value")
 
@@ -72,9 +72,9 @@ class Browser:
 
 @asynccontextmanager
 async def browser(profile: Path) -> AsyncIterator[Browser]:
-    """Start Chromium with an empty `profile`; raises `NoBrowserError` where there is none."""
+    """Start Chromium with an empty `profile`; raises `NoBrowserError` if there is no Chromium."""
     program = find()
-    # no sandbox of its own: as root it has none, and it opens pages of ours only
+    # without its sandbox, which does not work as root; it opens only our own pages
     command = [program, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
     process = subprocess.Popen([*command, "about:blank"], stderr=subprocess.DEVNULL)
     try:
@@ -104,9 +104,9 @@ _OPEN = ("--IdentityProvider.token=", "--ServerApp.password=", "--allow-root", "
 def jupyter_server(
     application: str, folder: Path, environment: Mapping[str, str], log: Path, *, options: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Start `jupyter APPLICATION` in `folder` on a free port, and end it; yields its address once it answers.
+    """Start `jupyter APPLICATION` in `folder` on a free port, yield its address once it answers, and stop it.
 
-    What it prints goes to `log`. Raises `TimeoutError` with the last of that if it does not answer.
+    Its output goes to `log`. Raises `TimeoutError` with the end of the output if it does not answer.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -2,7 +2,7 @@
 
     PYTHONPATH=. python scripts/draw_picture.py
 
-Both graphs are captured and fused by the library as it is; the launches and bytes are those that `cost` counts.
+The library captures and fuses the graphs, and `cost` counts the launches and bytes.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ ARROW = (
 
 
 class BiasGelu(torch.nn.Module):
-    """What the picture fuses: a bias, then GELU."""
+    """The program that is fused in the picture: a bias, then GELU."""
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         """Return gelu(x + bias)."""
@@ -57,7 +57,7 @@ def edge(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def label(node: fx.Node) -> str:
-    """Return what a reader calls the node: an argument's name, or the operator without its package."""
+    """Return the node's label: an argument's name, or the operator without its package."""
     if node.op in ("placeholder", "output"):
         return node.name
     name: str = getattr(node.target, "__name__", str(node.target))
@@ -65,7 +65,7 @@ def label(node: fx.Node) -> str:
 
 
 def positions(graph: fx.Graph, centre: float, top: float) -> dict[fx.Node, tuple[float, float]]:
-    """Return the centre of each node: the arguments side by side in the first row, then a row a node."""
+    """Return the centre of each node: the arguments side by side in the first row, then one node per row."""
     arguments = [node for node in graph.nodes if node.op == "placeholder"]
     others = [node for node in graph.nodes if node.op != "placeholder"]
     left = centre - (len(arguments) - 1) * 75
@@ -74,7 +74,7 @@ def positions(graph: fx.Graph, centre: float, top: float) -> dict[fx.Node, tuple
 
 
 def draw_graph(graph: fx.Graph, centre: float, top: float) -> Iterator[str]:
-    """Yield the SVG elements of a graph whose first row has its middle at (centre, top)."""
+    """Yield the SVG elements of a graph whose first row is centred at (centre, top)."""
     placed = positions(graph, centre, top)
     for node, (x, y) in placed.items():
         for source in node.all_input_nodes:
@@ -86,7 +86,7 @@ def draw_graph(graph: fx.Graph, centre: float, top: float) -> Iterator[str]:
 
 
 def counted(module: fx.GraphModule) -> str:
-    """Return what the host counts of a graph on INPUTS, as words."""
+    """Return the host's counts for a graph on INPUTS, as text."""
     spent = cost(module, INPUTS)
     launches = f"{spent.launches} launch" + ("es" if spent.launches != 1 else "")
     return f"{launches}, {spent.bytes_moved / 1e6:.1f} MB moved"

@@ -1,8 +1,8 @@
-"""Fail if a line of a solution or of a hidden case lies on this machine: image_check.py FINGERPRINTS [ROOT].
+"""Fail if a line of a solution or of a hidden case is on this machine: image_check.py FINGERPRINTS [ROOT].
 
-Made to run in the instructor image, as root, on a copy of the whole student image. Installed packages are left out,
+It runs in the instructor image, as root, on a copy of the whole student image. Installed packages are not searched,
 since they come from the package index.
-Exit status: 0 nothing found, 1 something leaked, 2 the fingerprints cannot tell.
+Exit status: 0 nothing found, 1 a secret leaked, 2 the fingerprints cannot be used.
 """
 
 import json
@@ -15,7 +15,7 @@ from autograder.classroom.nbgrader.leaks import fingerprints, texts_of
 
 THE_KERNELS = {"proc", "sys", "dev"}
 THE_INDEX = {"site-packages"}
-# The folders of code that only instructors have, by a file that each of them holds.
+# The folders of code that only instructors have, each by a file that it contains.
 NOT_FOR_STUDENTS = (
     "autograder/exercises/hidden/__init__.py",
     "autograder/exercises/quality/__init__.py",
@@ -26,7 +26,7 @@ FEWEST = 10
 
 
 def folders(root: Path, left_out: set[str]) -> Iterator[tuple[Path, list[str]]]:
-    """Yield every folder below `root` with the names of its files, without entering those called as in `left_out`."""
+    """Yield every folder below `root` with the names of its files, except folders whose name is in `left_out`."""
     for folder, inside, names in os.walk(root):
         inside[:] = [name for name in inside if name not in left_out]
         yield Path(folder), names
@@ -40,13 +40,13 @@ def text_files(root: Path) -> Iterator[Path]:
 
 
 def is_text(path: Path) -> bool:
-    """Tell whether a file is text, which has no zero byte."""
+    """Return whether a file is text, that is, has no zero byte."""
     with path.open("rb") as file:
         return b"\0" not in file.read(8192)
 
 
 def leaks(root: Path, secrets: dict[str, str]) -> list[str]:
-    """Return one sentence for each file below `root` that holds a secret or is code for instructors."""
+    """Return one sentence for each file below `root` that contains a secret or is code for instructors."""
     files = (folder / name for folder, names in folders(root, THE_KERNELS) for name in names)
     hidden = [f"{path}: code for instructors" for path in files if str(path).endswith(NOT_FOR_STUDENTS)]
     for path in text_files(root):
@@ -58,7 +58,7 @@ def leaks(root: Path, secrets: dict[str, str]) -> list[str]:
 
 
 def main(fingerprint_file: Path, root: Path) -> int:
-    """Look through `root` and return the exit status."""
+    """Search `root` and return the exit status."""
     secrets: dict[str, str] = json.loads(fingerprint_file.read_text(encoding="utf-8"))
     if len(secrets) < FEWEST:
         print(f"{len(secrets)} fingerprints are too few to tell anything.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Print what pyproject.toml asks for, one requirement a line: list_requirements.py [EXTRA ...].
+"""Print the requirements in pyproject.toml, one per line: list_requirements.py [EXTRA ...].
 
 Without an extra: the package's own dependencies. With extras: those of the package and of each extra named.
 Standard library only, because it runs before anything is installed.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def requirements(pyproject: str, extras: list[str]) -> list[str]:
-    """Return the requirements of the package and of `extras`; an extra that does not exist is a ValueError."""
+    """Return the requirements of the package and of `extras`; raises ValueError for an unknown extra."""
     project = tomllib.loads(pyproject)["project"]
     known = project["optional-dependencies"]
     unknown = sorted(set(extras) - set(known))

@@ -1,8 +1,8 @@
-"""Copy what students may have into a folder: student_tree.py FOLDER, after `make release`.
+"""Copy all files for students into a folder: student_tree.py FOLDER, after `make release`.
 
-FOLDER/course             course_lib, what practice needs of the autograder, and the settings of JupyterLab
+FOLDER/course             course_lib, the part of the autograder for practice, and the settings of JupyterLab
 FOLDER/notebooks          the released notebooks, without solutions
-FOLDER/fingerprints.json  lines that stand only in solutions and hidden cases, for scripts/image_check.py
+FOLDER/fingerprints.json  lines that occur only in solutions and hidden cases, for scripts/image_check.py
 """
 
 import json
@@ -17,7 +17,7 @@ from autograder.exercises.lessons import LESSONS
 ROOT = Path(__file__).resolve().parents[1]
 RELEASED = ROOT / "work" / "release"
 HIDDEN = ROOT / "autograder" / "exercises" / "hidden"
-# What students install, and nothing else: a package that is not named here stays with the instructor.
+# Only what students install: a package that is not listed here is for instructors only.
 CODE = (
     "course_lib",
     "autograder/__init__.py",
@@ -42,12 +42,12 @@ def code_files() -> list[Path]:
 
 
 def open_texts() -> set[str]:
-    """Return what looks like a fingerprint and stands in code that students get anyway."""
+    """Return all fingerprints in code that students get."""
     return {one.text for path in code_files() for one in fingerprints(path.read_text("utf-8").splitlines(), path.name)}
 
 
 def secrets() -> list[Fingerprint]:
-    """Return the fingerprints of all solutions and hidden cases, without those that stand in open code too."""
+    """Return the fingerprints of all solutions and hidden cases, except those that are also in the students' code."""
     known = open_texts()
     return [secret for secret in secret_fingerprints(ROOT / "notebooks", HIDDEN) if secret.text not in known]
 
@@ -65,12 +65,12 @@ def copy_code(folder: Path) -> None:
 
 
 def without_scripts(pyproject: str) -> str:
-    """Return the text of pyproject.toml without its commands, which are the instructor's."""
+    """Return the text of pyproject.toml without its commands, which are for instructors."""
     return re.sub(r"(?ms)^\[project\.scripts\]\n.*?(?=^\[)", "", pyproject)
 
 
 def write_fingerprints(path: Path) -> None:
-    """Write the secrets as a JSON object from the text to where it is from."""
+    """Write the secrets as a JSON object that maps each text to its origin."""
     found = {secret.text: secret.origin for secret in secrets()}
     path.write_text(json.dumps(found, indent=1), encoding="utf-8")
     print(f"{len(found)} fingerprints of solutions and hidden cases")

@@ -92,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
         with _engine(options, course) as engine:
             graded = grade_course(course, options.assignment, engine=engine, report=course.journal.parent / "report")
     except KeyboardInterrupt:
-        print(file=sys.stderr)  # the terminal is in the middle of a line
+        print(file=sys.stderr)  # end the current line of the terminal
         raise CommandError("stopped; what was graded is kept, the same command goes on.") from None
     print(f"\n{graded.text}\n{_where(graded)}")
     for failure in graded.failures:
@@ -101,7 +101,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _where(graded: "Graded") -> str:
-    """Return where the results are, and the commands that come next."""
+    """Return the paths of the results, and the commands to run next."""
     canvas = graded.csv.with_name("canvas.csv")
     names = sorted({record.assignment for record in graded.records})
     return "\n".join(
@@ -114,7 +114,7 @@ def _where(graded: "Graded") -> str:
 
 
 def _check_usage(options: argparse.Namespace, course: "Course") -> None:
-    """Raise `UsageError` unless there is something to grade, and the options go together."""
+    """Raise `UsageError` if there is nothing to grade or the options contradict each other."""
     if hidden_folder() is None:
         raise UsageError(
             "this is a student's installation, without hidden checks; grade from an instructor's checkout."

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_questions(commands: Any) -> None:
-    """Add the commands that grade nobody."""
+    """Add the commands that grade no submission."""
     exercises = commands.add_parser("exercises", help="what exists: kinds, points, checks")
     exercises.add_argument("--json", action="store_true")
     exercises.set_defaults(run=_exercises)
@@ -191,7 +191,7 @@ def _quality(options: argparse.Namespace) -> int:
                     survey(name, sandbox=sandbox, seed=options.seed, sample=options.sample, slots=options.slots)
                 )
                 advance(name)
-    except LookupError as error:  # no such exercise, or no hidden part: a student's installation
+    except LookupError as error:  # unknown exercise, or no hidden part is installed
         raise UsageError(str(error)) from error
     print(quality_json(surveyed) if options.json else quality_text(surveyed))
     return DIFFERENT if failing(surveyed) else DONE

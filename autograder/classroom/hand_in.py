@@ -1,4 +1,4 @@
-"""Read what students handed in, each file once, and grade one hand-in into one record, readable or not."""
+"""Read each submitted file once, and grade each hand-in, readable or not, into one record."""
 
 import hashlib
 import traceback
@@ -17,22 +17,22 @@ from autograder.host.records import GRADER_VERSION, ExerciseRecord, SandboxRecor
 from autograder.host.sandbox import Sandbox
 
 Key = tuple[str, str, str, str]
-NOT_ENTERED = 0  # stands for the sandbox's level where no student code ran
+NOT_ENTERED = 0  # used as the sandbox's level if no student code ran
 
 
 @dataclass(frozen=True)
 class HandedIn:
-    """One notebook of one student, `submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb`, as it was when it was read."""
+    """The content of one notebook, `submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb`, when it was read."""
 
     assignment: str
     student: str
     path: Path
-    sha256: str  # of the file's bytes; of the reason, where they cannot be read
+    sha256: str  # of the file's bytes, or of `reason` if they cannot be read
     answers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by exercise id
     reason: str = ""  # why it is not a notebook; empty if it is one
-    fault: str = ""  # a failure of ours while it was read; then it is not graded
-    notes: tuple[str, ...] = ()  # on corrections before it was read, e.g. of the notebook's name
-    repairs: tuple[str, ...] = ()  # notes on what was repaired to find the answers
+    fault: str = ""  # the grader's error while reading it; then it is not graded
+    notes: tuple[str, ...] = ()  # on corrections before reading, e.g. of the notebook's name
+    repairs: tuple[str, ...] = ()  # notes on repairs that were needed to find the answers
     notebook: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -41,11 +41,11 @@ class HandedIn:
         return (self.assignment, self.student, self.sha256, GRADER_VERSION)
 
     def without_notebook(self) -> "HandedIn":
-        """Return all of it but the parsed notebook, which is too large to be kept for a whole class."""
+        """Return a copy without the parsed notebook, which is too large to keep for a whole class."""
         return replace(self, notebook=None)
 
     def grade(self, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
-        """Grade it; a notebook that cannot be read gets 0 and a sentence that says why."""
+        """Grade the hand-in; a notebook that cannot be read gets 0 points and a sentence with the reason."""
         if self.fault:
             return self.not_graded(self.fault)
         if self.reason:
@@ -66,7 +66,7 @@ class HandedIn:
         return int.from_bytes(digest[:8], "little") >> 1
 
     def not_graded(self, sentence: str) -> SubmissionRecord:
-        """Return the record of a failure of ours: no points, none lost, and the next run tries again."""
+        """Return the record of a failure of the grader: it changes no points, and the next run tries again."""
         return self._same_for_all(not_graded, sentence, SandboxRecord(NOT_ENTERED))
 
     def _same_for_all(
@@ -84,9 +84,9 @@ class HandedIn:
 
 
 def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | None = None) -> HandedIn:
-    """Read, digest and parse the notebook at `path`, whatever it is, with the notes that lie in `quarantine`.
+    """Read, hash and parse the file at `path`, whatever its content, and read its notes in `quarantine`.
 
-    An empty file stands for one that was not handed in.
+    An empty file means that nothing was handed in.
     """
     try:
         content, reason = read_bytes(path), ""
@@ -110,7 +110,7 @@ def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | N
 
 
 def nothing_handed_in(path: Path) -> str:
-    """Return the sentence about a notebook that is not there."""
+    """Return the sentence about a missing notebook."""
     return f"{path.name} was not handed in, or it is empty."
 
 
@@ -122,7 +122,7 @@ def folders_handed_in(submitted: Path, assignments: Iterable[str]) -> list[Path]
 
 
 def handed_in(submitted: Path, assignments: Iterable[str], quarantine: Path | None = None) -> list[HandedIn]:
-    """Read all of `assignments` in nbgrader's folder `submitted`, and keep everything but the parsed notebooks."""
+    """Read all hand-ins of `assignments` in nbgrader's folder `submitted`; return them without the parsed notebooks."""
     return [
         read_hand_in(folder.name, folder.parent.name, folder / f"{folder.name}.ipynb", quarantine).without_notebook()
         for folder in folders_handed_in(submitted, assignments)

@@ -1,7 +1,7 @@
-"""Write a new exercise into this checkout: a trivial one that passes all tests, to be edited into a real one.
+"""Write a new exercise into this checkout: a trivial one that passes all tests, as a template for a real one.
 
-It consists of the visible module, its hidden twin, two answers of known marks, five cells before the summary of the
-lesson's notebook, and its lines in the class of the demonstration. All files are written, or none is.
+It consists of the visible module, the hidden module, two answers of known marks, five cells before the summary of the
+lesson's notebook, and its lines in the demonstration's class. Either all files are written, or none.
 """
 
 import builtins
@@ -23,7 +23,7 @@ CHECKOUT = Path(__file__).parents[2]
 TEXTS = Path(__file__).parent / "exercise_texts"
 POINTS = 2
 MISTAKES = {"value": "the input is left out", "callable": "a sum"}
-"""For each kind of trivial exercise, the name of its second answer of known marks, which gets nothing."""
+"""For each kind of trivial exercise, the name of its second answer of known marks, which earns 0 points."""
 
 _ID = re.compile(r"(\d\d)_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 _MIXED = "mistaken/some_of_each.py"
@@ -32,7 +32,7 @@ _RIGHT = ("honest/as_taught.py", "mistaken/untidy.py")
 
 @dataclass(frozen=True)
 class NewExercise:
-    """The names of an exercise that is to be written."""
+    """The names in a new exercise."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class NewExercise:
 
     @property
     def number(self) -> str:
-        """Return the number of the lesson, as `04`."""
+        """Return the number of the lesson, such as `04`."""
         return self.id[:2]
 
     @property
@@ -56,7 +56,7 @@ class NewExercise:
         return Path("notebooks", stem, f"{stem}.ipynb")
 
     def text(self, template: str) -> str:
-        """Return one of the texts in `exercise_texts` with the names of this exercise."""
+        """Return one of the texts in `exercise_texts`, filled with the names of this exercise."""
         words = self.name.replace("_", " ")
         names = {"number": self.number, "name": self.name, "lesson": self.lesson, "words": words}
         filled = Template((TEXTS / self.kind / f"{template}.txt").read_text("utf-8"))
@@ -64,10 +64,9 @@ class NewExercise:
 
 
 def write_exercise(asked: str, kind: str = "value", checkout: Path = CHECKOUT) -> tuple[Path, ...]:
-    """Write the exercise with the id `asked`, as `04_count_nodes`; return the paths of the files, in `checkout`.
+    """Write the exercise with the id `asked`, such as `04_count_nodes`; return the paths of the files in `checkout`.
 
-    `kind` is one of `MISTAKES`. Raises `UsageError`, before anything is written, if the id or the checkout does not
-    allow it.
+    `kind` is a key of `MISTAKES`. Raises `UsageError` before writing if the id or the checkout cannot be used.
     """
     exercise = _exercise(asked, kind, checkout)
     contents = {**_new_files(exercise), **_changed_files(exercise, checkout)}
@@ -99,7 +98,7 @@ def _exercise(asked: str, kind: str, checkout: Path) -> NewExercise:
 
 
 def _new_files(exercise: NewExercise) -> dict[Path, str]:
-    """Return the files that a new exercise has of its own."""
+    """Return the new files of an exercise, with their text."""
     package = Path("autograder", "exercises")
     answers = package / "hidden" / "answers" / exercise.lesson
     return {
@@ -127,7 +126,7 @@ def _changed_files(exercise: NewExercise, checkout: Path) -> dict[Path, str]:
 
 
 def _with_cells(exercise: NewExercise, text: str) -> str:
-    """Return a notebook with the cells of the exercise before its last cell, the summary."""
+    """Return a notebook with the exercise's cells inserted before the last cell, the summary."""
     notebook = json.loads(text)
     cells = notebook["cells"]
     users = [c["id"] for c in cells if c["cell_type"] == "code" and _uses("".join(c["source"]), exercise.name)]
@@ -148,7 +147,7 @@ def _uses(code: str, name: str) -> bool:
 
 
 def _cells(exercise: NewExercise) -> Iterator[dict[str, Any]]:
-    """Yield the task, the answer, a first call of it, its check, and a question."""
+    """Yield five cells: the task, the answer, a first call of the answer, its check, and a question."""
     stem = exercise.name.replace("_", "-")
     check = f'from autograder.practice import check\ncheck("{exercise.id}", {exercise.name})'
     yield _cell("markdown", f"task-{stem}", exercise.text("task.md"))
@@ -160,7 +159,7 @@ def _cells(exercise: NewExercise) -> Iterator[dict[str, Any]]:
 
 
 def _graded(grade_id: str, *, solution: bool) -> dict[str, Any]:
-    """Return what nbgrader notes in an answer cell, or in a cell that checks one."""
+    """Return nbgrader's metadata for an answer cell or a check cell."""
     return {
         "grade": not solution,
         "grade_id": grade_id,
@@ -180,18 +179,18 @@ def _cell(kind: str, cell_id: str, text: str, nbgrader: Mapping[str, Any] | None
 
 
 def _require_committed(paths: list[Path], checkout: Path) -> None:
-    """Refuse to change files with changes that git could not bring back; a checkout without git has no such files."""
+    """Raise if one of the files has uncommitted changes; a checkout without git passes."""
     command = ["git", "-C", str(checkout), "status", "--porcelain", "--", *map(str, paths)]
     try:
         said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    except FileNotFoundError:  # no git
+    except FileNotFoundError:  # git is not installed
         return
     if said:
         raise UsageError(f"{said.split()[1]} has changes that are not committed; commit them first.")
 
 
 def write_all(contents: Mapping[Path, str]) -> None:
-    """Write all files or, if one cannot be written, none; each lies complete beside its place before any is moved."""
+    """Write all files or none: write each one under a temporary name first, then rename them all."""
     before = {path: path.read_bytes() if path.exists() else None for path in contents}
     beside = {path: path.with_name(f".{path.name}.new") for path in contents}
     try:

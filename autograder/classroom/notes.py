@@ -1,4 +1,4 @@
-"""Keep notes about a hand-in outside of it, bound to its content: another file under the same name has none."""
+"""Keep notes about a hand-in in a separate file, with the notebook's digest: another notebook gets no notes."""
 
 import hashlib
 import json
@@ -10,9 +10,9 @@ NOTES = "notes.json"
 
 
 def write_notes(notebook: Path, quarantine: Path, sentences: Iterable[str], names: Iterable[str] = ()) -> None:
-    """Note `sentences` about this very notebook, in place of earlier ones.
+    """Write `sentences` about this notebook's content, and replace earlier ones.
 
-    `names` are those of the files that were handed in instead of it.
+    `names` are the names under which files were handed in instead of the notebook.
     """
     noted = {"sha256": digest_of(notebook), "notes": list(sentences), "names": list(names)}
     file = _file(notebook, quarantine)
@@ -21,20 +21,20 @@ def write_notes(notebook: Path, quarantine: Path, sentences: Iterable[str], name
 
 
 def notes_for(notebook: Path, quarantine: Path, sha256: str = "") -> tuple[str, ...]:
-    """Return the notes about this very notebook; none if another one was handed in since.
+    """Return the notes about this notebook's content; none if the content has changed since.
 
-    `sha256` is the digest of the notebook where the caller knows it.
+    `sha256` is the digest of the notebook, if the caller knows it.
     """
     return tuple(_noted(notebook, quarantine, sha256)["notes"])
 
 
 def other_names(notebook: Path, quarantine: Path) -> tuple[str, ...]:
-    """Return the names of the files that were handed in instead of this very notebook; none if it had its own."""
+    """Return the names under which files were handed in instead of this notebook; none if the name was right."""
     return tuple(_noted(notebook, quarantine)["names"])
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a regular file, which is not reached through a link; of anything else an empty string."""
+    """Return the SHA-256 of a regular file, or an empty string for a link or anything else."""
     try:
         regular = stat.S_ISREG(path.lstat().st_mode)
     except FileNotFoundError:

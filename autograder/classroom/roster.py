@@ -1,6 +1,6 @@
-"""Read a class's roster from a CSV file into nbgrader's gradebook: all of it or, if a line is wrong, nothing.
+"""Read a class's roster from a CSV file into nbgrader's gradebook; if a line is wrong, nothing is imported.
 
-The columns are those of `nbgrader db student import`: id, and if there, first_name, last_name, email, lms_user_id.
+The columns are those of `nbgrader db student import`: id, and optionally first_name, last_name, email, lms_user_id.
 """
 
 import csv
@@ -16,17 +16,17 @@ LONGEST = 128  # characters, the width of the gradebook's columns
 
 
 class RosterError(UsageError):
-    """The roster cannot be used; the message says in one sentence which line, why, and what to do."""
+    """The roster cannot be used; the message names the line, the reason, and what to do."""
 
 
 def import_roster(course: Course, path: Path) -> int:
-    """Make or update the students of `path` in the gradebook and return how many; nobody is removed."""
+    """Create or update the students of `path` in the gradebook and return their number; nobody is removed."""
     students = read_roster(path)
     with course.gradebook() as gradebook:
         for student, about in students.items():
             entered = gradebook.update_or_create_student(student, **about)
             if entered.last_name is None and entered.first_name is None:
-                # Formgrader would call each of them "None, None"
+                # otherwise Formgrader shows the name "None, None"
                 gradebook.update_or_create_student(student, last_name=student, first_name="")
     return len(students)
 

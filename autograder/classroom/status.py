@@ -1,6 +1,6 @@
-"""Define the exit statuses of the commands, and the errors that end a command with a sentence.
+"""Define the exit statuses of the commands, and the errors that end a command with a message.
 
-An error that is said to a person carries its status as `exit_code`, as in click. Only `run_command` prints one.
+An error that is shown to the user has its exit status in `exit_code`, as in click. Only `run_command` prints errors.
 """
 
 import sys
@@ -16,15 +16,15 @@ class CommandError(Exception):
 
 
 class UsageError(CommandError):
-    """What was asked for does not exist, or does not go together."""
+    """The arguments name something that does not exist, or contradict each other."""
 
     exit_code = WRONG_USAGE
 
 
 def run_command(name: str, command: Callable[[], int]) -> int:
-    """Run `command` and return its exit status; an error said to a person is printed as `name: sentence`.
+    """Run `command` and return its exit status; print an error for the user as `name: sentence`.
 
-    Errors without `exit_code` are faults of the program and are raised, except those of the operating system.
+    Errors without `exit_code` are bugs of the program and are raised, except errors of the operating system.
     """
     try:
         return command()

@@ -1,7 +1,7 @@
 """Read a submitted notebook as data: which cell answers which exercise.
 
-The file is opened once, as a regular file of bounded size, and parsed as JSON; nothing in it is believed beyond the
-text of its answer cells.
+The file is opened once, as a regular file of bounded size, and parsed as JSON. Only the text of its answer cells is
+used.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 
 
 class SubmissionError(CommandError):
-    """A submission that cannot be graded; the sentence says why and what to do."""
+    """A submission cannot be graded; the message says why and what to do."""
 
     exit_code = REFUSED
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A submitted notebook: its answers by exercise id, and what had to be repaired to find them."""
+    """A submitted notebook: its answers by exercise id, and notes on repairs that were needed to find them."""
 
     answers: Mapping[str, str]
     notes: tuple[str, ...]
@@ -69,7 +69,7 @@ def parse_submission(content: bytes, name: str) -> Submission:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a regular file of bounded size, never through a link at its end; raises `SubmissionError`."""
+    """Return the bytes of a regular file of bounded size that is not a link; raises `SubmissionError`."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -89,7 +89,7 @@ def read_bytes(path: Path) -> bytes:
 def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the text of each answer cell by exercise id, and notes on repairs.
 
-    JupyterLab copies a cell's metadata when the cell is split or copied; such cells are joined in order.
+    JupyterLab copies a cell's metadata when the cell is split or copied, so cells with the same id are joined in order.
     """
     parts: dict[str, list[str]] = {}
     notes: list[str] = []
@@ -108,10 +108,10 @@ def answers_in(notebook: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
 
 
 def has_too_many_entries(content: bytes) -> bool:
-    """Tell whether parsing `content` would make millions of objects, each of which may take thirty times its text."""
+    """Return whether parsing `content` would create millions of objects, each up to thirty times its text's size."""
     if len(content) <= MAX_ENTRIES:
         return False
-    found = len(content) - len(content.translate(None, b"[{,"))  # one pass, where str.count would take three
+    found = len(content) - len(content.translate(None, b"[{,"))  # one pass; three calls of `count` need three
     if found <= MAX_ENTRIES or not json.detect_encoding(content).startswith("utf-8"):
         return found > MAX_ENTRIES
     outside_texts = (token for token in _TOKENS.finditer(content) if token[0] in (b"[", b"{", b","))
@@ -119,7 +119,7 @@ def has_too_many_entries(content: bytes) -> bool:
 
 
 def _grade_id(cell: Any) -> str:
-    """Return the nbgrader id of a cell, or an empty string for anything of another form."""
+    """Return the nbgrader id of a cell, or an empty string if it has none."""
     for key in ("metadata", "nbgrader", "grade_id"):
         cell = cell.get(key) if isinstance(cell, dict) else None
     return cell if isinstance(cell, str) else ""

@@ -1,7 +1,7 @@
-"""Take in the archive of a learning platform: `nbgrader zip_collect` with both of its steps made safe.
+"""Import the archive of a learning platform: `nbgrader zip_collect` with both of its steps made safe.
 
-It understands the names that Canvas and Moodle give, with or without a file number, and finds their students by the
-roster's `lms_user_id`. Only notebooks are unpacked from an archive, within limits, and no archives within it.
+It parses file names from Canvas and Moodle, with or without a file number, and finds the students by the roster's
+`lms_user_id`. Only notebooks are unpacked, within size limits; archives inside an archive are not opened.
 """
 
 import re
@@ -17,7 +17,7 @@ from traitlets import Int, Unicode
 
 from autograder.classroom.nbgrader.quarantine import STUDENT
 
-EXTRACTED = "extracted"  # nbgrader's folder of what was unpacked
+EXTRACTED = "extracted"  # nbgrader's folder of unpacked files
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>[^/.][^/]*?)(?:-(?P<again>\d+))?\.ipynb")
 MOODLE = re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_file_?/?(?P<file>[^/.][^/]*)\.ipynb")
 PLAIN = re.compile(r"(?P<name>[^/]+)/(?P<file>[^/.][^/]*)\.ipynb")
@@ -41,9 +41,9 @@ class NotebookExtractor(ExtractorPlugin):
         self._keep_newest(Path(extracted_path))
 
     def _keep_newest(self, folder: Path) -> None:
-        """Keep the last of the files that Canvas numbered because they were handed in again."""
+        """Keep only the last of the files that Canvas numbers because they were handed in again."""
         newest: dict[tuple[str, str], tuple[int, Path]] = {}
-        for path in sorted(folder.glob("*.ipynb")):  # not in folders, where students choose the names of files
+        for path in sorted(folder.glob("*.ipynb")):  # not in subfolders, where students choose the file names
             if match := CANVAS.fullmatch(path.name):
                 key, again = (match["number"], match["file"]), int(match["again"] or 0)
                 older = min((again, path), newest.get(key, (again, path)))
@@ -74,7 +74,7 @@ class NotebookExtractor(ExtractorPlugin):
             yield member, folder.joinpath(*name.parts)
 
     def _copy(self, opened: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, most: int) -> int:
-        """Unpack one member; the size that the archive states is not believed."""
+        """Unpack one member and return its size; the size stated in the archive is not trusted."""
         try:
             with opened.open(member) as source:
                 content = source.read(most + 1)
@@ -84,7 +84,7 @@ class NotebookExtractor(ExtractorPlugin):
         if len(content) > most:
             self.log.error("%.99r has more than %d bytes; it was left out", member.filename, most)
             return 0
-        try:  # students choose names: one may be too long, or be that of a file and of a folder
+        try:  # a name chosen by a student may be too long, or be used for both a file and a folder
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(content)
         except OSError as error:
@@ -93,7 +93,7 @@ class NotebookExtractor(ExtractorPlugin):
 
 
 class UploadCollector(FileNameCollectorPlugin):
-    """Read student and notebook from the names that Canvas and Moodle give, or from `STUDENT/NOTEBOOK.ipynb`."""
+    """Read student and notebook from the file names of Canvas and Moodle, or from `STUDENT/NOTEBOOK.ipynb`."""
 
     db_url = Unicode(help="the gradebook, whose roster maps the platform's numbers to students").tag(config=True)
     course_id = Unicode("fusion-course", help="the course's name in the gradebook").tag(config=True)
@@ -103,12 +103,12 @@ class UploadCollector(FileNameCollectorPlugin):
         self._seen: set[tuple[str, str]] = set()
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """Return student and notebook of one file, or None for a name of neither platform, which the log names."""
+        """Return student and notebook of one file, or None, with a warning in the log, if the file is left out."""
         parts = Path(submitted_file).parts
         last, two = parts[-1], "/".join(parts[-2:])
         if parts[-2] == EXTRACTED:
             match = CANVAS.fullmatch(last) or MOODLE.fullmatch(last)
-        else:  # the folder tells whose it is: the name of the file in it is the student's choice
+        else:  # use the folder's name for the student, because students choose the name of the file in it
             match = MOODLE.fullmatch(two) or PLAIN.fullmatch(two)
         if match is None:
             self.log.warning("%s: no student can be read off this name; it was left out", submitted_file)

@@ -1,4 +1,4 @@
-"""The lessons in order, and the one place where the id of an exercise is formed: `05_bias_silu_pass`."""
+"""The lessons in order, and the functions that form the ids of exercises, such as `05_bias_silu_pass`."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ LESSONS: tuple[str, ...] = (
     "aot_autograd",
     "inductor",
 )
-"""The packages with exercises; a lesson's number is its place here, and the number of its notebook."""
+"""The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 
 
 def exercise_id(module: str) -> str:
@@ -31,7 +31,7 @@ def exercise_id(module: str) -> str:
 
 
 def module_name(exercise: str, *, hidden: bool = False) -> str:
-    """Return the module of an exercise's id, with `hidden` that of its hidden part.
+    """Return the module of the exercise with this id, or of its hidden part if `hidden` is set.
 
     >>> module_name("05_bias_silu_pass", hidden=True)
     'autograder.exercises.hidden.fx_rewrite.bias_silu_pass'

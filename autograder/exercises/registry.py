@@ -1,4 +1,4 @@
-"""Find exercises by their id, and add their hidden part where it is installed."""
+"""Find exercises by their id, and add their hidden part if it is installed."""
 
 import difflib
 import functools
@@ -14,7 +14,7 @@ from autograder.host.exercise import Check, Exercise, HiddenPart
 class UnknownExerciseError(LookupError):
     """No exercise has the given id."""
 
-    exit_code = 2  # of a command that ends with it
+    exit_code = 2  # exit status of a command that raises it
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def all_exercises() -> tuple[str, ...]:
 
 
 def find(exercise_id: str, *, hidden: bool = False) -> Exercise:
-    """Return the exercise of that id, with `hidden` also its hidden checks.
+    """Return the exercise with this id, including its hidden checks if `hidden` is set.
 
     Raises `UnknownExerciseError`; a missing hidden part (a student's installation) adds nothing.
     """
@@ -45,7 +45,7 @@ def hidden_folder() -> Path | None:
 
 
 def hidden_part(exercise_id: str) -> HiddenPart | None:
-    """Return hidden checks and controls, or None where they are not installed."""
+    """Return hidden checks and controls, or None if they are not installed."""
     if exercise_id not in all_exercises() or hidden_folder() is None:
         return None
     name = module_name(exercise_id, hidden=True)

@@ -1,4 +1,4 @@
-"""Lines that the set-up cells of several notebooks share; an exercise's `setup` is made of them."""
+"""Lines of the set-up cells of several notebooks; the `setup` of an exercise consists of such lines."""
 
 NN = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n"
 MATH_AND_NN = f"import math\n{NN}"

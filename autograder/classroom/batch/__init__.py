@@ -1,4 +1,4 @@
-"""Grade many submissions: a journal that survives being killed, engines, and the run that fills the journal."""
+"""Grade many submissions: a journal that survives a killed process, engines, and the run that writes the journal."""
 
 from autograder.classroom.batch.engine import (
     ClassRun,

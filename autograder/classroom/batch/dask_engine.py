@@ -1,16 +1,15 @@
-"""Grade on many machines with Dask: paths go in, JSON comes out.
+"""Grade on many machines with Dask: workers get paths and return records as JSON.
 
     >>> with local_cluster(2) as client:
     ...     engine = DaskEngine(client, seed_file)
 
-A worker that dies gives its hand-in to another one; the record is written once, by the process that holds the journal.
-A Dask worker belongs to us: like any host it opens a sandbox and never loads what a student made. The secret seed does
-not travel: every machine reads it from the file that they share.
+If a worker dies, another one gets its hand-in. The record is written once, by the process that has the journal open.
+A Dask worker is trusted: like every host it opens a sandbox and never loads a student's objects. The secret seed is not
+sent: every machine reads it from a shared file.
 
-There is one worker for each GPU, or for each core where there is no GPU, each with a single thread. Clusters that are
-started here encrypt their connections with keys that nobody else has, since anyone who reaches a worker can run code.
-Further settings of Slurm's jobs (partition, account, time) are read from `~/.config/dask/jobqueue.yaml`; see
-dask-jobqueue.
+There is one worker per GPU, or per core without a GPU, each with a single thread. Clusters started here encrypt their
+connections with private keys, since anyone who can connect to a worker can run code on it. Further settings of Slurm's
+jobs (partition, account, time) are read from `~/.config/dask/jobqueue.yaml`; see dask-jobqueue.
 """
 
 import functools
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_S = 10.0
-START_S = 120.0  # long, since a worker imports torch, on a busy machine maybe
+START_S = 120.0  # long, since each worker imports torch, and the machine may be busy
 _QUIET = {"silence_logs": logging.ERROR}
 
 
 @dataclass(frozen=True)
 class Order:
-    """One hand-in to grade; plain text, so that nothing but text has to be unpickled."""
+    """One hand-in to grade, as plain text, so that only text is unpickled."""
 
     assignment: str
     student: str
@@ -47,7 +46,7 @@ class Order:
     sha256: str
     notes: tuple[str, ...]
     seed_file: str
-    version: str  # of the grader that asks
+    version: str  # of the grader that sends the order
     level: str  # "auto", or "1" to "5"
     trust: bool
     device: str = "cpu"
@@ -55,7 +54,7 @@ class Order:
 
 @dataclass(frozen=True)
 class DaskEngine:
-    """Grade on the workers of `client`, which share the submitted folder and `seed_file` under the same names."""
+    """Grade on the workers of `client`, which share the submitted folder and `seed_file` under the same paths."""
 
     client: "Client"
     seed_file: Path
@@ -64,7 +63,7 @@ class DaskEngine:
     device: str = "cpu"
 
     def require_ready(self, folder: Path) -> None:
-        """Raise `EngineError`, before anything is graded, unless every worker can grade what lies in `folder`."""
+        """Raise `EngineError`, before grading starts, unless every worker can grade the hand-ins in `folder`."""
         if not self.client.scheduler_info(n_workers=-1)["workers"]:
             raise EngineError("The Dask cluster has no worker; start one with: dask worker SCHEDULER --nthreads 1.")
         asked = (str(folder), str(self.seed_file), GRADER_VERSION, self.level, self.trust, self.device)
@@ -109,7 +108,7 @@ def _record(hand_in: HandedIn, future: Any) -> SubmissionRecord:
 
 def grade_order(order: Order) -> str:
     """Grade one hand-in on this Dask worker and return its record as JSON."""
-    # asked again, since a worker may have joined after the start
+    # checked again, since this worker may have joined after the start
     sentence = readiness_problem(order.path, order.seed_file, order.version, order.level, order.trust, order.device)
     hand_in = replace(read_hand_in(order.assignment, order.student, Path(order.path)), notes=order.notes)
     if sentence:
@@ -121,7 +120,7 @@ def grade_order(order: Order) -> str:
 
 
 def readiness_problem(path: str, seed_file: str, version: str, level: str, trust: bool, device: str = "cpu") -> str:
-    """Return why this Dask worker cannot grade what lies at `path`, in a sentence; empty if it can."""
+    """Return a sentence about why this Dask worker cannot grade the hand-ins at `path`; empty if it can."""
     if version != GRADER_VERSION:
         return f"runs version {GRADER_VERSION} of the grader instead of {version}; install the same version there."
     for needed in (path, seed_file):
@@ -153,7 +152,7 @@ def connected(address: str) -> Iterator["Client"]:
 
 @contextmanager
 def local_cluster(count: int | None = None) -> Iterator["Client"]:
-    """Yield a client of a cluster on this machine: one worker a GPU, or `count`, by default one a core."""
+    """Yield a client of a cluster on this machine: `count` workers, by default one per GPU, or one per core."""
     distributed = _distributed()
     devices = sorted(path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*"))
     count = count or len(devices) or len(os.sched_getaffinity(0))
@@ -173,9 +172,9 @@ def local_cluster(count: int | None = None) -> Iterator["Client"]:
 
 @contextmanager
 def slurm_cluster(count: int) -> Iterator["Client"]:
-    """Yield a client of `count` workers that Slurm starts, each with a core and a GPU of its own.
+    """Yield a client of `count` workers that Slurm starts, each with its own core and GPU.
 
-    The nodes must share the working folder: the keys of the encrypted connections lie there while the cluster runs.
+    The nodes must share the working folder, because it holds the keys of the encrypted connections during the run.
     """
     distributed = _distributed()
     if shutil.which("sbatch") is None:
@@ -188,7 +187,7 @@ def slurm_cluster(count: int) -> Iterator["Client"]:
 
 
 def slurm_jobs(security: Any) -> Any:
-    """Return the cluster, without workers yet; `.job_script()` shows the script that Slurm would be given."""
+    """Return the cluster, without workers yet; `.job_script()` shows the script for Slurm."""
     _distributed()
     from dask import config
     from dask_jobqueue.slurm import SLURMCluster

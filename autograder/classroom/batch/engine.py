@@ -1,8 +1,8 @@
-"""Grade a class: an engine takes hand-ins, grades them side by side, and yields their records as they come.
+"""Grade a class: an engine grades hand-ins in parallel, and yields each record when it is finished.
 
 `LocalEngine` grades with threads of this machine, `DaskEngine` on a cluster. Neither runs student code in its own
-processes: that is the work of the sandbox, wherever it is. `grade_class` grades what the journal does not hold yet, and
-writes each record at once.
+processes; the sandbox does. `grade_class` grades the hand-ins that are not in the journal yet, and writes each record
+at once.
 """
 
 import contextlib
@@ -30,22 +30,22 @@ class EngineError(CommandError):
 
 
 class Engine(Protocol):
-    """Grade hand-ins side by side."""
+    """Grade hand-ins in parallel."""
 
     def grade(
         self, hand_ins: Sequence[HandedIn], *, seed: int
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
-        """Grade each of `hand_ins` once, in any order; a failure of ours becomes that hand-in's record.
+        """Grade each of `hand_ins` once, in any order; a failure of the grader is returned as that hand-in's record.
 
-        Closing the iterator early cancels the hand-ins that were not begun.
+        Closing the iterator early cancels the hand-ins that were not started.
         """
 
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """Grade on this machine: `slots` threads, each of which waits for a sandboxed process and compares.
+    """Grade on this machine with `slots` threads, each of which waits for a sandboxed process and compares results.
 
-    By default there is one slot a core, or one on a GPU.
+    By default there is one slot per core, or one slot on a GPU.
     """
 
     sandbox: Sandbox
@@ -60,7 +60,7 @@ class LocalEngine:
             try:
                 for future in as_completed(futures):
                     yield futures[future], future.result()
-            except BaseException:  # an interruption, or the caller has closed the iterator
+            except BaseException:  # the run was interrupted, or the caller closed the iterator
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -76,17 +76,17 @@ class LocalEngine:
 class ClassRun:
     """The records of one run."""
 
-    records: tuple[SubmissionRecord, ...]  # one a hand-in, in their order
-    from_journal: int  # how many of them the journal held already
+    records: tuple[SubmissionRecord, ...]  # one per hand-in, in the same order
+    from_journal: int  # number of records that were already in the journal
 
     @property
     def unfinished(self) -> tuple[SubmissionRecord, ...]:
-        """Return the records with an error of ours; they are not in the journal, so that the next run tries again."""
+        """Return the records with an error of the grader; they are not in the journal, so the next run tries again."""
         return tuple(record for record in self.records if not is_final(record))
 
 
 def is_final(record: SubmissionRecord) -> bool:
-    """Tell whether every exercise was graded; an error of ours is an attempt, not a result."""
+    """Return whether every exercise was graded; an error of the grader is not a result."""
     if record.sandbox.level == NOT_ENTERED:
         return False
     return all(exercise.status is not ExerciseStatus.GRADER_ERROR for exercise in record.exercises)
@@ -100,9 +100,9 @@ def grade_class(
     seed: int,
     on_record: Callable[[SubmissionRecord], None] | None = None,
 ) -> ClassRun:
-    """Grade on `engine` every hand-in that the journal does not hold yet.
+    """Grade on `engine` every hand-in that is not in the journal yet.
 
-    `on_record` is called with each new record once it is on disk, in the order in which they finish.
+    `on_record` is called with each new record after it is written to disk, in the order in which they finish.
     """
     done = {hand_in.key: record for hand_in in hand_ins if (record := journal.get(hand_in.key)) is not None}
     open_ones = [hand_in for hand_in in hand_ins if hand_in.key not in done]
@@ -118,7 +118,7 @@ def grade_class(
 
 
 def secret_seed(path: Path) -> int:
-    """Return the seed kept in the file `path`, drawn now if there is none; only the owner can read the file.
+    """Return the seed in the file `path`, or draw and store one; only the owner can read the file.
 
     All inputs of checks are drawn from it, so it must stay on this machine.
 
@@ -127,7 +127,7 @@ def secret_seed(path: Path) -> int:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
-        # whole or not at all: a half-written seed would silently be another seed
+        # write atomically, because a half-written seed would be another seed without any error
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "w") as file:
@@ -143,6 +143,6 @@ def secret_seed(path: Path) -> int:
 
 @functools.cache
 def fingerprint(seed: int) -> str:
-    """Return eight characters that tell two seeds apart and reveal neither."""
-    # slow on purpose: a seed has 63 bits, and its fingerprint is published
+    """Return eight characters that identify a seed and do not reveal it."""
+    # slow on purpose, because a seed has only 63 bits and its fingerprint is published
     return hashlib.scrypt(str(seed).encode(), salt=b"seed fingerprint", n=2**14, r=8, p=1, dklen=4).hex()

@@ -1,4 +1,4 @@
-"""Keep an append-only journal of gradings: a record that `append` has written is never lost and never there twice.
+"""Keep an append-only journal of records: a record that `append` has written is never lost and never duplicated.
 
     >>> with Journal(Path("work/journal.jsonl")) as journal:
     ...     if record.key not in journal:
@@ -8,8 +8,8 @@ One line is one record with its checksum, `{"sha256":"…","record":{…}}`, and
 crash can only leave an unfinished last line. The next writer cuts it off and keeps it beside the journal in
 `journal.jsonl.torn`. Any other damage is reported, not repaired: it means that a disk or a person changed the file.
 
-The journal is no SQLite file: the machines of a cluster may share its folder over a network, where SQLite's write-ahead
-log does not work. A process reads each line once and notes where it lies; then a record is found by its key.
+The journal is not an SQLite file, because the machines of a cluster may share its folder over a network, where SQLite's
+write-ahead log does not work. A process reads each line once and stores its offset, to find a record by its key.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ Key = tuple[str, str, str, str]
 _PREFIX = b'{"sha256":"'
 _MIDDLE = b'","record":'
 _HEX_DIGITS = 64
-_MOST_INDEXES = 8  # of journals that a process keeps; it grades one course, rarely more
+_MOST_INDEXES = 8  # journals whose index a process caches; it usually grades one course
 
 
 class JournalError(CommandError):
@@ -36,7 +36,7 @@ class JournalError(CommandError):
 
 
 class Journal:
-    """The journal at `path`, opened by its one writer; made with its folder if it does not exist.
+    """The journal at `path`, opened by its only writer; file and folder are created if they do not exist.
 
     Raises `JournalError` if another process is writing it or if a line is damaged.
     """
@@ -77,7 +77,7 @@ class Journal:
         return self._index.get(key)
 
     def append(self, record: SubmissionRecord) -> bool:
-        """Write `record` to disk and return whether it was new; an existing key is left as it is."""
+        """Write `record` to disk and return whether its key was new; an existing record is not changed."""
         line = line_of(record)
         with self._append_lock:
             if record.key in self:
@@ -87,7 +87,7 @@ class Journal:
             return True
 
     def close(self) -> None:
-        """Give the journal back; closing twice is fine."""
+        """Close the journal; a second call has no effect."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -97,7 +97,7 @@ class Journal:
         try:
             _write_all(self._fd, line)
             os.fsync(self._fd)
-        except BaseException:  # half a line, e.g. on a full disk, would damage the next one
+        except BaseException:  # half a line, e.g. after a full disk, would damage the next line
             os.ftruncate(self._fd, before)
             raise
 
@@ -121,7 +121,7 @@ class Journal:
 
 
 class _Index:
-    """Where each record of one journal lies; a process reads and checks each line once."""
+    """The offset of each record in one journal; a process reads and checks each line once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -130,8 +130,8 @@ class _Index:
 
     def _forget(self) -> None:
         self.places: dict[Key, tuple[int, int]] = {}  # the offset and the length of a line
-        self.end = self._lines = 0  # where the whole lines that were read end, and how many they are
-        self._stamp = (0, 0, 0)  # of the file as it was then
+        self.end = self._lines = 0  # end and number of the complete lines read so far
+        self._stamp = (0, 0, 0)  # of the file when it was last read or written
 
     def get(self, key: Key) -> SubmissionRecord | None:
         """Return the record under `key`, or `None`; raises `JournalError` if a line that must be read is damaged."""
@@ -143,7 +143,7 @@ class _Index:
             return record
 
     def extend(self) -> None:
-        """Read the file again if it is not as this process left it: others may have written, or a person edited it."""
+        """Read the file again if another process or a person has changed it."""
         with self._lock:
             if self._stamp_now() == self._stamp:
                 return
@@ -158,7 +158,7 @@ class _Index:
             self._stamp = stamp
 
     def written(self, key: Key, length: int) -> None:
-        """Note that this process has written the record under `key` behind the lines that are known."""
+        """Add a record that this process has appended under `key` to the index."""
         with self._lock:
             self._add(key, length)
             self._stamp = self._stamp_now()
@@ -176,7 +176,7 @@ class _Index:
         return (found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _read(self, key: Key) -> SubmissionRecord | None:
-        """Return a known record; forget all if its line has changed, since then somebody has edited the file."""
+        """Return a known record; clear the index if its line has changed, since then the file was edited."""
         if key not in self.places:
             return None
         line = self._line(*self.places[key])
@@ -220,7 +220,7 @@ def records_in(path: Path) -> Iterator[SubmissionRecord]:
 
 def line_of(record: SubmissionRecord) -> bytes:
     """Return the journal's line for `record`, newline included."""
-    # surrogatepass: a student's text may hold half a surrogate pair, no reason to refuse a record
+    # surrogatepass, because a student's text may contain half a surrogate pair
     body = record.to_json().encode("utf-8", "surrogatepass")
     return _PREFIX + hashlib.sha256(body).hexdigest().encode() + _MIDDLE + body + b"}\n"
 
@@ -230,7 +230,7 @@ def _body_of(line: bytes) -> bytes:
 
 
 def _is_whole(line: bytes) -> bool:
-    """Tell whether `line` ends where a line ends and has the checksum of its record."""
+    """Return whether `line` ends with a newline and contains the checksum of its record."""
     checksum = line[len(_PREFIX) : len(_PREFIX) + _HEX_DIGITS]
     return line.endswith(b"\n") and hashlib.sha256(_body_of(line)).hexdigest().encode() == checksum
 

@@ -1,4 +1,4 @@
-"""Show the progress of a long run: a bar with the time left in a terminal, a line every few seconds anywhere else."""
+"""Show the progress of a long run: in a terminal a bar with the remaining time, elsewhere a line every few seconds."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-QUIET_S = 2.0  # between two lines of one stage, where there is no terminal
+QUIET_S = 2.0  # between two lines of one stage, without a terminal
 _COLUMNS = (
     TextColumn("{task.description:<34}"),
     BarColumn(bar_width=24),
@@ -19,7 +19,7 @@ _COLUMNS = (
 )
 
 
-Advance = Callable[[str], None]  # called with the name of a step that is done
+Advance = Callable[[str], None]  # called with the name of a finished step
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def stage(name: str, total: int, console: Console | None = None) -> Iterator[Adv
 
 
 def _left(done: int, total: int, took_s: float) -> str:
-    """Return how long the remaining steps take at the speed of those done; empty for less than a second."""
+    """Return the time for the remaining steps at the present speed; empty for less than a second."""
     left_s = took_s / done * (total - done)
     return (
         f" (about {left_s / 60:.0f} min left)"

@@ -1,9 +1,9 @@
-"""Collect hand-ins from nbgrader's exchange; neither their content nor the student's name on them is trusted.
+"""Collect hand-ins from nbgrader's exchange without trusting their content or the student's name in them.
 
-The exchange's inbound folder can be written by everybody. nbgrader takes a hand-in's owner and time from the name of
-its folder, follows links in it (one to / never ends), and stops at the first name that it cannot read. Here a folder
-counts only if the account that owns it may speak for the student, only ordinary files of expected names are copied,
-and what is wrong with one hand-in is said in a sentence and stops no other.
+Everybody can write into the exchange's inbound folder. nbgrader takes a hand-in's owner and time from the name of its
+folder, follows links in it (a link to / never ends), and stops at the first name that it cannot parse. Here a folder
+is accepted only if its owner's account may hand in for the student, and only regular files of expected names are
+copied. Each problem is logged in one sentence and does not stop the other hand-ins.
 """
 
 import os
@@ -26,28 +26,28 @@ from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
 NOBODY = ""
 MOST_FILES = 20
-CLOCKS_DIFFER = timedelta(minutes=10)  # between the machine that hands in and the one that keeps the exchange
+CLOCKS_DIFFER = timedelta(minutes=10)  # allowed difference between the student's machine and the exchange's
 
 
 @dataclass(frozen=True)
 class Copied:
     """The result of copying one hand-in."""
 
-    sentences: tuple[str, ...]  # about what was not copied
-    written: datetime  # when the last of its notebooks was written into the exchange, by the exchange's clock
+    sentences: tuple[str, ...]  # about files that were not copied
+    written: datetime  # time of the last write to one of its notebooks, by the exchange's clock
 
 
 class CheckedCollect(ExchangeCollect):
-    """Collect for nbgrader, from the command line and from Formgrader alike."""
+    """Collect hand-ins for nbgrader, from the command line and from Formgrader."""
 
     def init_src(self) -> None:
-        """Choose the hand-ins, the newest of each student, among those that may be believed."""
+        """Choose the newest accepted hand-in of each student."""
         self._students: set[str] | None = None
         super().init_src()
         self.src_records: list[dict[str, Any]] = [record for record in self.src_records if record["username"] != NOBODY]
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
-        """Return student and time from a folder's name; nbgrader's own step raises for a name that it cannot read."""
+        """Return student and time from a folder's name; a folder that is refused gets the student `NOBODY`."""
         folder = Path(path)
         student, claimed, refused = NOBODY, datetime.min, ""
         try:
@@ -61,17 +61,17 @@ class CheckedCollect(ExchangeCollect):
         return {"username": NOBODY if refused else student, "filename": folder.name, "timestamp": claimed}
 
     def _refusal(self, folder: Path, student: str) -> str:
-        """Return why a hand-in is not taken for the student's; empty if it is."""
+        """Return why a hand-in is not accepted as the student's; empty if it is accepted."""
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode):
             return "it is not a folder"
         if not STUDENT.fullmatch(student):
             return f"{student!r:.80} cannot be a student's folder"
-        if not self.check_owner or found.st_uid == os.geteuid():  # whoever collects may put hand-ins there
+        if not self.check_owner or found.st_uid == os.geteuid():  # the collecting account may put hand-ins there
             return ""
         owner, expected = _account(found.st_uid), _uid(student)
         if expected is None and owner not in self._roster():
-            return ""  # the accounts of this machine are not students, e.g. behind a hub where all students share one
+            return ""  # the machine's accounts are not students, e.g. behind a hub with one account for all
         if expected == found.st_uid:
             return ""
         return (
@@ -86,7 +86,7 @@ class CheckedCollect(ExchangeCollect):
         return self._students
 
     def copy_files(self) -> None:
-        """Copy every hand-in that is new, each whole or not at all."""
+        """Copy every new hand-in, each one completely or not at all."""
         new = known = 0
         for record in self.src_records:
             folder = Path(self.inbound_path, record["filename"])
@@ -129,7 +129,7 @@ class CheckedCollect(ExchangeCollect):
             write_notes(to / f"{to.name}.ipynb", Path(self.config.GradeOutsideKernel.quarantine), sentences)
 
     def _too_late(self, written: datetime, claimed: datetime) -> Iterator[str]:
-        """Yield a sentence if only the time in the name, which the student wrote, is before the due time."""
+        """Yield a sentence if the student's own time in the name is before the due time, but the write time is not."""
         if self.duedate is not None and claimed <= self.duedate < written - CLOCKS_DIFFER:
             yield (
                 f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "
@@ -157,7 +157,7 @@ def copy_hand_in(folder: Path, to: Path) -> Copied:
 
 
 def _copy(folder: int, name: str, to: Path) -> tuple[float, str]:
-    """Copy one file; return when it was last written, and why it was not copied."""
+    """Copy one file; return the time of its last write, and why it was not copied, or an empty string."""
     try:
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
@@ -170,7 +170,7 @@ def _copy(folder: int, name: str, to: Path) -> tuple[float, str]:
             return 0.0, "the file has a second name elsewhere"
         if found.st_uid != os.fstat(folder).st_uid:
             return 0.0, f"it belongs to the account {_account(found.st_uid) or found.st_uid}"
-        to.write_bytes(file.read(MAX_NOTEBOOK_BYTES + 1))  # a file that is one byte too long is refused when it is read
+        to.write_bytes(file.read(MAX_NOTEBOOK_BYTES + 1))  # one byte too long is refused when it is read
         return found.st_ctime, ""
 
 

@@ -20,12 +20,12 @@ _ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
 class NbgraderError(CommandError):
-    """nbgrader could not do what it was asked; the message ends with what it said."""
+    """A step of nbgrader failed; the message ends with nbgrader's own message."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """The folders of a course. Those of students are below `submitted`, `autograded` and `feedback`."""
+    """The folders of a course. The students' folders are below `submitted`, `autograded` and `feedback`."""
 
     source: Path
     release: Path
@@ -34,16 +34,16 @@ class Course:
     feedback: Path
     journal: Path
     seed_file: Path
-    quarantine: Path  # what was taken out of submitted/, kept byte for byte
+    quarantine: Path  # files that were moved out of submitted/, with unchanged bytes
     api: NbGraderAPI = field(repr=False, compare=False)
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """Return the assignments: folders of the source that hold a notebook of their own name."""
+        """Return the assignments: the source folders that contain a notebook of the same name."""
         return tuple(sorted(p.parent.name for p in self.source.glob("*/*.ipynb") if p.stem == p.parent.name))
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return `names`, or all assignments if there are none; raises `UsageError` for a name of no assignment."""
+        """Return `names`, or all assignments if it is empty; raises `UsageError` for an unknown assignment."""
         unknown = [name for name in names if name not in self.assignments]
         if unknown:
             raise UsageError(f"no assignment is called {unknown[0]!r}; there are {', '.join(self.assignments)}.")
@@ -54,17 +54,17 @@ class Course:
         return Gradebook(self.api.coursedir.db_url, self.api.coursedir.course_id)
 
     def do(self, step: str, *arguments: str) -> str:
-        """Run one step of nbgrader, overwriting what an earlier run made, and return its log.
+        """Run one step of nbgrader, overwrite the output of an earlier run, and return the log.
 
-        Raises `NbgraderError` with the error that the log names, or else with its last lines.
+        Raises `NbgraderError` with the error in the log or, if there is none, with the last lines of the log.
         """
         with kept_engine(), warnings.catch_warnings():
-            # nbgrader adds each new submission to two collections, and its database layer warns of the order
+            # nbgrader adds each new submission to two collections, and SQLAlchemy warns about the order
             warnings.simplefilter("ignore", SAWarning)
             answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))
         if not answer["success"]:
             log = answer.get("log", "") or answer.get("error", "")
-            # the last error of a traceback, without the one by which nbgrader ends, or else the last lines
+            # the last error in the log except nbgrader's final one, or the last lines if there is no such error
             errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
             said = errors[-1] if errors else "\n".join(log.strip().splitlines()[-12:])
             raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
@@ -72,9 +72,9 @@ class Course:
 
 
 def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:
-    """Return the course whose nbgrader_config.py lies in `root`, by default the working directory, or this checkout.
+    """Return the course whose nbgrader_config.py is in `root`, by default the working directory, or this checkout.
 
-    `submitted` names another folder of submissions than that file does.
+    `submitted` replaces the folder of submissions that is set in that file.
     """
     here = Path.cwd() if (Path.cwd() / CONFIG).is_file() else Path(__file__).parents[3]
     config = PyFileConfigLoader(CONFIG, path=str(root or here)).load_config()

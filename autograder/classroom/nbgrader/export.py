@@ -1,12 +1,12 @@
-"""Take points for lateness, and export marks for nbgrader: in a file that every spreadsheet reads, and as Canvas does.
+"""Deduct points for lateness, and export marks from nbgrader: as a CSV file for spreadsheets, and as one for Canvas.
 
     nbgrader export --exporter autograder.classroom.nbgrader.export.CanvasExport --to canvas.csv
 
-nbgrader joins the cells with commas, so a comma in a name moves every mark behind it by a column, and a name that
-begins like a formula is one.
+nbgrader joins the cells with commas, so a comma in a name shifts every mark after it by one column. Spreadsheets run a
+name that begins like a formula as a formula.
 
-Canvas finds a student by the number in the column ID, which is `lms_user_id` of the roster; whoever has none is left
-out of its file and named in the log. Columns and the second line follow Canvas's own export.
+Canvas finds a student by the number in the column ID, which is `lms_user_id` of the roster. Students without a number
+are left out of its file and named in the log. Columns and the second line follow Canvas's own export.
 """
 
 import csv
@@ -87,14 +87,14 @@ def _points(gradebook: Gradebook, assignment: str, student: Any) -> str:
     try:
         submission = gradebook.find_submission(assignment, student.id)
     except MissingEntry:
-        return ""  # Canvas leaves an empty cell as it is, where 0 would be a mark
+        return ""  # Canvas ignores an empty cell, but imports 0 as a mark
     return f"{max(0.0, submission.score - (submission.late_submission_penalty or 0.0)):g}"
 
 
 class LatePenalty(LateSubmissionPlugin):
-    """Take a share of the points earned for each day begun, after a time of grace, up to a limit; nothing by default.
+    """Deduct a share of the earned points for each started day after a grace period, up to a limit; by default nothing.
 
-    A tenth of the points for each day, in nbgrader_config.py: `c.LatePenalty.share_per_day = 0.1`.
+    To deduct a tenth of the points per day, set `c.LatePenalty.share_per_day = 0.1` in nbgrader_config.py.
     """
 
     share_per_day = Float(0.0, min=0.0, max=1.0, help="share of the points earned, for each day begun").tag(config=True)
@@ -102,7 +102,7 @@ class LatePenalty(LateSubmissionPlugin):
     most = Float(1.0, min=0.0, max=1.0, help="share of the points earned that can be lost at most").tag(config=True)
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
-        """Return the points to take from `score`; None if there are none to take."""
+        """Return the points to deduct from `score`, or None if there is no penalty."""
         days = math.ceil((total_seconds_late - self.grace_s) / DAY_S)
         share = min(days * self.share_per_day, self.most)
         return round(score * share, 4) if share > 0 else None

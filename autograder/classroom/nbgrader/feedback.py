@@ -1,13 +1,13 @@
-"""Make a page of feedback of a graded notebook, and give it back through nbgrader's exchange.
+"""Make a feedback page from a graded notebook, and release it through nbgrader's exchange.
 
-The pages are nbgrader's, but work that is the same for everybody is done once. nbgrader makes an exporter for every
-hand-in, and each would compile all templates of a page, and colour code that stands in everybody's notebook. nbconvert
-would also parse each page and write it again, to give a text to pictures without one; most pages have no such picture.
+The pages are nbgrader's, but work that is the same for all students is done once. nbgrader creates an exporter for
+every hand-in. Each exporter would compile all templates of a page, and highlight code that is in every notebook.
+nbconvert would also parse and rewrite each page to add alternative text to pictures. Most pages do not need this.
 
-nbgrader stops giving back at the first feedback without the two files that it leaves beside a hand-in. A student who
-handed in another way, or nothing, has none; that is said, and the others get theirs. A student's nbgrader asks for
-feedback by the names of the files that were handed in. Where one had another name than the notebook's, the page is
-released under that name too.
+nbgrader stops releasing at the first feedback without the two files that it writes beside a hand-in. These files are
+missing if a student handed in another way, or nothing. Here such students are logged, and the others get their
+feedback. A student's nbgrader requests feedback by the names of the submitted files. If a file had another name than
+the notebook, the page is also released under that name.
 """
 
 import functools
@@ -31,22 +31,22 @@ from traitlets import Bool
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
 
-MOST_CELLS = 256  # whose coloured text is kept; a notebook has fewer
+MOST_CELLS = 256  # cells whose highlighted code is cached; a notebook has fewer
 _PICTURE = re.compile(r"<img\b[^>]*", re.IGNORECASE)
 _TEXT = re.compile(r"\salt\s*=", re.IGNORECASE)
 
 
 class CompiledTemplates(BytecodeCache):
-    """The templates that this process has compiled, by name; a template that has changed is compiled again.
+    """The templates that this process has compiled, by name; a changed template is compiled again.
 
     >>> env = Environment(loader=loader, bytecode_cache=CompiledTemplates())
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, CodeType]] = {}  # by key: the checksum of the source, and its code
+        self._known: dict[str, tuple[str, CodeType]] = {}  # by key: checksum of the source, compiled code
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Give jinja2 the code of a template; jinja2 compiles a template for which it is given none."""
+        """Set the code of a known template; jinja2 compiles a template without code."""
         checksum, code = self._known.get(bucket.key, ("", None))
         if checksum == bucket.checksum:
             bucket.code = code
@@ -61,7 +61,7 @@ _COMPILED = CompiledTemplates()
 
 
 class KeptColours(Highlight2HTML):
-    """Colour code as nbconvert does, once for a cell that many notebooks have."""
+    """Highlight code as nbconvert does, but only once for a cell that many notebooks contain."""
 
     def __call__(self, source: str, language: str | None = None, metadata: Mapping[str, Any] | None = None) -> str:
         """Return the cell's code as HTML."""
@@ -76,7 +76,7 @@ def _coloured(source: str, language: str, magics_language: str | None) -> str:
 
 
 class FeedbackExporter(HTMLExporter):
-    """Export pages as nbconvert does; the first exporter of a process compiles the templates for all."""
+    """Export pages as nbconvert does; only the first exporter of a process compiles the templates."""
 
     optimistic_validation = Bool(True).tag(config=True)  # check the notebook's format once, after all steps
 
@@ -88,7 +88,7 @@ class FeedbackExporter(HTMLExporter):
     def from_notebook_node(
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **others: Any
     ) -> tuple[str, dict[str, Any]]:
-        """Return the page; nbconvert makes it where a picture has no text."""
+        """Return the page; nbconvert makes it only if a picture has no alternative text."""
         found = self._init_resources(resources)
         language = nb.metadata.get("language_info", {})
         lexer = language.get("pygments_lexer", language.get("name"))
@@ -103,12 +103,12 @@ class FeedbackExporter(HTMLExporter):
 
 
 class ReleaseToEach(ExchangeReleaseFeedback):
-    """Release feedback for nbgrader, from the command line and from Formgrader alike."""
+    """Release feedback for nbgrader, from the command line and from Formgrader."""
 
     src_path: str  # a pattern with * for the student
 
     def copy_files(self) -> None:
-        """Release the feedback of each student who handed in here, and name the others."""
+        """Release the feedback of each student who handed in through the exchange, and log the others."""
         pattern, excluded = self.src_path, self.coursedir.student_id_exclude
         without = []
         for folder in sorted(Path("/").glob(f"{pattern.lstrip('/')}/")):
@@ -131,7 +131,7 @@ class ReleaseToEach(ExchangeReleaseFeedback):
             )
 
     def _under_other_names(self, folder: Path) -> None:
-        """Release the page of `folder` once more for each name by which its student's nbgrader will ask."""
+        """Release the page of `folder` also under each other name that the student's nbgrader will request."""
         assignment, student, secret = folder.name, folder.parent.name, (folder / SECRET).read_text()
         submitted = self.coursedir.format_path(self.coursedir.submitted_directory, student, assignment)
         quarantine = Path(self.config.GradeOutsideKernel.quarantine)
@@ -139,7 +139,7 @@ class ReleaseToEach(ExchangeReleaseFeedback):
         for name in other_names(Path(submitted, f"{assignment}.ipynb"), quarantine) if released.is_file() else ():
             page = _page(Path(self.dest_path), secret, Path(name).stem)
             shutil.copy(released, page.with_suffix(".part"))
-            page.with_suffix(".part").replace(page)  # whole or not at all, since a student may fetch it now
+            page.with_suffix(".part").replace(page)  # atomic, since a student may fetch it now
 
 
 def _page(folder: Path, secret: str, name: str) -> Path:

@@ -1,6 +1,6 @@
-"""Grade all that was handed in: from submitted/ to marks, feedback and report.
+"""Grade all submissions: from submitted/ to marks, feedback and report.
 
-`autograder batch` runs it. Killed and run again, it goes on where it was: what the journal holds is not graded twice.
+`autograder batch` runs it. If it is killed and run again, submissions in the journal are not graded again.
 """
 
 import json
@@ -88,7 +88,7 @@ def grade_course(
 
 
 def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[str, ...]:
-    """Enter the marks that nbgrader lacks and make feedback; return a sentence for each hand-in that failed."""
+    """Enter the missing marks in the gradebook and make feedback; return a sentence for each hand-in that failed."""
     there = unchanged(course, graded.items())
     if there:
         print(f"The gradebook holds {len(there)} of {len(graded)} marks already; they are left as they are.")
@@ -102,7 +102,7 @@ def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple
 
 
 def _write_report(summary: ClassSummary, folder: Path, title: str, environment: Environment) -> tuple[Path, str]:
-    """Write the report as page, text and data; return the page's path and the text."""
+    """Write the report as HTML page, text and data; return the page's path and the text."""
     text = class_text(summary, title=title, environment=environment)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
@@ -115,7 +115,7 @@ def _write_report(summary: ClassSummary, folder: Path, title: str, environment: 
 
 
 def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: int) -> ClassRun:
-    # closed before nbgrader's step runs, which writes into the journal the records that are missing
+    # close the journal before nbgrader's step runs, which appends missing records to it
     with Journal(course.journal) as journal:
         known = sum(hand_in.key in journal for hand_in in hand_ins)
         if known:
@@ -129,9 +129,9 @@ def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: i
 
 
 def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) -> tuple[list[HandedIn], list[str]]:
-    """Run one step of nbgrader for every hand-in, one at a time: its gradebook takes one writer.
+    """Run one step of nbgrader for every hand-in, one at a time, because the gradebook allows only one writer.
 
-    Returns the hand-ins that went well, and a sentence for each that did not.
+    Returns the hand-ins that succeeded, and a sentence for each one that failed.
     """
     well: list[HandedIn] = []
     failures: list[str] = []
@@ -147,7 +147,7 @@ def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) ->
 
 
 def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
-    """Return the record with notes on what was repaired for nbgrader, which did not change the marks."""
+    """Return the record with notes on the repairs made for nbgrader, which did not change the marks."""
     path = course.autograded / record.student / record.assignment / f"{record.assignment}.ipynb"
     if not path.exists():
         return record
@@ -156,9 +156,9 @@ def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
 
 
 def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> Path:
-    """Write the gradebook's marks as nbgrader exports them, and as Canvas takes them if the roster has its numbers.
+    """Write the gradebook's marks in nbgrader's format, and in Canvas's format if the roster has Canvas's numbers.
 
-    Assignments that nobody has handed in, and that are not among `assignments`, are left out: their marks would be 0.
+    Assignments without any submission that are not in `assignments` are left out, because their marks would all be 0.
     """
     with course.gradebook() as gradebook:
         known = sorted({*assignments, *(a.name for a in gradebook.assignments if a.submissions)})
@@ -169,7 +169,7 @@ def export_csv(course: Course, path: Path, assignments: Iterable[str] = ()) -> P
 
 
 def _export(plugin: ExportPlugin, gradebook: Gradebook, path: Path) -> None:
-    """Write a file whole or not at all: on a full disk the file of the run before stays."""
+    """Write a file completely or not at all, so that a full disk does not destroy the file of an earlier run."""
     plugin.to = str(path.with_suffix(".part"))
     plugin.export(gradebook)
     Path(plugin.to).replace(path)

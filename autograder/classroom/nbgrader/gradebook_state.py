@@ -1,8 +1,8 @@
-"""Find what the gradebook holds already, so that a second run enters only changes and keeps what a person reviewed.
+"""Find the marks that the gradebook already has, so that a second run enters only changes and keeps manual reviews.
 
-nbgrader asks for another review of every mark that is entered again over a person's own. So a digest of what was
-entered for a hand-in is kept in the quarantine folder; it no longer agrees once nbgrader has autograded the hand-in by
-another way.
+nbgrader asks for another review if a mark is entered again after a person changed it. So a digest of the entered marks
+of each hand-in is kept in the quarantine folder. The digest no longer matches if nbgrader has autograded the hand-in
+outside this grader.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from autograder.classroom.report.attention import Urgency, attention
 from autograder.host.records import SubmissionRecord
 
 NOTED = "entered.txt"
-_QUIET = logging.getLogger(f"{__name__}.lateness")  # nbgrader warns of everybody who is late
+_QUIET = logging.getLogger(f"{__name__}.lateness")  # nbgrader warns about every late student
 _QUIET.setLevel(logging.ERROR)
 
 
 def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> set[HandedIn]:
-    """Return the hand-ins whose marks are in the gradebook as they should be, late penalty included."""
+    """Return the hand-ins whose marks in the gradebook are up to date, late penalty included."""
     found = set()
     with course.gradebook() as gradebook:
         there = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
@@ -39,9 +39,9 @@ def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]
 
 
 def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> None:
-    """Note that these were entered just now, and mark for Formgrader those that need a person.
+    """Store the digests of these hand-ins, and mark for Formgrader those that need a person.
 
-    A mark that a person has to decide "needs manual grading" there, and one to look at is flagged.
+    A mark that a person must decide "needs manual grading" in Formgrader; one that a person should check is flagged.
     """
     with course.gradebook() as gradebook:
         for hand_in, record in graded:
@@ -57,7 +57,7 @@ def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionReco
 
 
 def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedIn]:
-    """Return those of unchanged hand-ins whose feedback is missing, or that a person has reviewed."""
+    """Return the hand-ins whose feedback is missing, or that a person has reviewed."""
     with course.gradebook() as gradebook:
         return [
             one
@@ -68,7 +68,7 @@ def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedI
 
 
 def enter_late_penalties(course: Course, hand_ins: Iterable[HandedIn]) -> None:
-    """Compute late penalties again, which are shares of marks that a person may have changed."""
+    """Compute late penalties again, because they are shares of marks that a person may have changed."""
     for one in hand_ins:
         names = {"student": one.student, "assignment": one.assignment, "notebook": one.assignment}
         step = AssignLatePenalties(config=course.api.config, log=_QUIET)
@@ -76,7 +76,7 @@ def enter_late_penalties(course: Course, hand_ins: Iterable[HandedIn]) -> None:
 
 
 def without_hand_in(course: Course, hand_ins: Iterable[HandedIn]) -> dict[str, tuple[str, ...]]:
-    """Return, for each assignment that anybody handed in, the students of the roster who did not."""
+    """Return, for each assignment with a hand-in, the students of the roster who handed in nothing."""
     by_assignment: dict[str, set[str]] = {}
     for hand_in in hand_ins:
         by_assignment.setdefault(hand_in.assignment, set()).add(hand_in.student)
@@ -92,7 +92,7 @@ def _is_reviewed(submission: SubmittedAssignment) -> bool:
 
 
 def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submission: SubmittedAssignment) -> str:
-    """Digest all that decides what is entered: the record, lateness and its cost, and nbgrader's own copy."""
+    """Return a digest of everything that the marks depend on: record, lateness, penalty, and nbgrader's copy."""
     config, handed_in_at = course.api.config, hand_in.path.with_name(TIMESTAMP)
     copy = course.autograded / hand_in.student / hand_in.assignment / f"{hand_in.assignment}.ipynb"
     parts = (

@@ -1,8 +1,8 @@
-"""List all that we change in nbgrader: classes of ours that its configuration names, and patches of its modules.
+"""List all changes to nbgrader: our classes that its configuration names, and patches of its modules.
 
-`nbgrader_config.py` sets what `HOOKS` lists. `PATCHES` lists the names in nbgrader's modules that we replace while one
-of its steps runs; no other module may replace any. Jupyter reads the configuration when it starts, so this file loads
-neither torch nor the grader.
+`nbgrader_config.py` applies the settings in `HOOKS`. `PATCHES` lists the names in nbgrader's modules that are replaced
+while one of its steps runs; no other module may replace any. Jupyter reads the configuration when it starts, so this
+file imports neither torch nor the grader.
 """
 
 import functools
@@ -15,12 +15,12 @@ from nbgrader import api
 from sqlalchemy import Engine, create_engine
 
 OURS = "autograder.classroom"
-MOST_DATABASES = 4  # whose engines are kept; a process grades one course, rarely more
+MOST_DATABASES = 4  # databases whose engines are cached; a process usually grades one course
 
 
 @dataclass(frozen=True)
 class Hook:
-    """One setting of nbgrader that names code of ours, alone or among steps of its own."""
+    """One setting of nbgrader that names our code, alone or in a list with nbgrader's own steps."""
 
     setting: str  # as in nbgrader_config.py: the class and its trait
     value: str | tuple[str, ...]
@@ -110,7 +110,7 @@ PATCHES = {
 
 
 def install(config: Any) -> None:
-    """Set in nbgrader's configuration all that `HOOKS` lists."""
+    """Apply all settings in `HOOKS` to nbgrader's configuration."""
     for hook in HOOKS:
         part, trait = hook.setting.split(".")
         config[part][trait] = hook.value if isinstance(hook.value, str) else list(hook.value)
@@ -118,10 +118,9 @@ def install(config: Any) -> None:
 
 @contextmanager
 def kept_engine() -> Iterator[None]:
-    """Let `nbgrader.api.Gradebook` take the engine of the gradebook before, as long as the block lasts.
+    """Let each `nbgrader.api.Gradebook` in the block reuse the engine of the previous one.
 
-    The engine keeps the statements compiled so far. Its connections are not kept: closing a gradebook closes them, and
-    the next one opens the database again.
+    The engine caches compiled SQL statements. Its connections are not reused, since closing a gradebook closes them.
 
     >>> with kept_engine():
     ...     course.api.autograde("04_fx_capture", "ada")

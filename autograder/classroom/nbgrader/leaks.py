@@ -1,7 +1,7 @@
-"""Look for solutions and hidden cases in what students get.
+"""Search the students' files for solutions and hidden cases.
 
-A fingerprint is a long line of a solution or hidden case, or two lines in a row, white space aside. Short and common
-lines (`return x`, an import, a signature, a comment) prove nothing alone and are left out.
+A fingerprint is a long line of a solution or hidden case, or two consecutive lines, without white space. Short and
+common lines (`return x`, an import, a signature, a comment) prove nothing alone and are ignored.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder.classroom.nbgrader.markers import solution_regions, without_solutions
 
-LONG = 44  # characters; every line that lessons and solutions share by chance is shorter
+LONG = 44  # characters; lines that lessons and solutions share by chance are shorter
 MEANINGFUL = 12
 _COMMON = re.compile(r"(#.*|def .*|import .*|from .* import .*|return [\w.]+|else:|try:|pass|raise .*|[\W_]*|\"\"\".*)")
 _MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "autograder.exercises.hidden")
@@ -20,7 +20,7 @@ _MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "autograder.exerci
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Text that must not reach students, and where it is from."""
+    """Text that students must not get, and its origin."""
 
     text: str
     origin: str
@@ -47,8 +47,9 @@ def _meaningful(lines: Iterable[str]) -> Iterator[str]:
 def secret_fingerprints(source: Path, hidden: Path) -> list[Fingerprint]:
     """Return the fingerprints of every solution in the notebooks below `source` and of every file in `hidden`.
 
-    The answers of known marks in `hidden/answers` repeat what a lesson gives openly (a function's first lines, a
-    program to be repaired): what stands outside the solutions is no secret in them. In the other files all code is.
+    The answers of known marks in `hidden/answers` repeat code that a lesson shows to students, such as the first lines
+    of a function or a program to repair. In these files, code that a notebook contains outside its solutions is not
+    secret. In the other files of `hidden`, all code is secret.
     """
     found: list[Fingerprint] = []
     given: set[str] = set()
@@ -79,7 +80,7 @@ def leaks(release: Path, secrets: Iterable[Fingerprint]) -> list[str]:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the texts of a file: of a notebook its cells and their outputs, of another file everything."""
+    """Yield the cells and outputs of a notebook, or the whole text of any other file."""
     content = path.read_text(errors="replace")
     if path.suffix != ".ipynb":
         yield content

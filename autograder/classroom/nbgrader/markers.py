@@ -1,8 +1,8 @@
 """Find solution and test markers that nbgrader would overlook or misread.
 
-nbgrader looks for its markers as parts of lines, anywhere, and says nothing of a misspelt one: then the answer stays in
-the students' copy. So a marker is allowed here in one spelling, alone on its line, in answer cells, and anything that
-resembles one elsewhere is an error.
+nbgrader accepts a marker anywhere in a line and ignores a misspelt one, which leaves the solution in the students'
+copy. So a marker is allowed here in one spelling, alone on its line, in answer cells. Similar text elsewhere is an
+error.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from typing import Any
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
-# hidden cases belong to the grader; in a notebook they come back to students with the feedback
+# hidden cases belong to the grader; students would get those of a notebook with the feedback
 _FORBIDDEN = (
     "BEGIN HIDDEN TESTS",
     "END HIDDEN TESTS",
@@ -54,12 +54,12 @@ def _advice(marker: str) -> str:
 
 
 def _resembled(line: str) -> str | None:
-    """Return the marker that `line` holds or nearly is."""
+    """Return the marker that `line` contains or resembles."""
     words = re.sub(r"[\W_]+", " ", line).strip().upper()
     for marker in _ALL:
         if marker in words or marker.replace(" ", "") in words.replace(" ", ""):
             return marker
-    # a misspelt marker stands alone on its line, and is a comment in code; prose is longer and is left alone
+    # compare the whole line: a misspelt marker is alone on its line, while a line of prose is longer and does not match
     near = difflib.get_close_matches(words, _ALL, n=1, cutoff=_SIMILAR)
     return near[0] if near else None
 

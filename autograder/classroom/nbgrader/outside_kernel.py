@@ -1,8 +1,8 @@
-"""Grade in nbgrader's step without a kernel: marks come from our record of the submission, not from running it.
+"""Grade in a step of nbgrader without a kernel: marks come from our record of the submission.
 
-The notebook that nbgrader passes through its steps is only shown to people; what is graded is the file as it was handed
-in, once, under one key of the journal. A failure of the student is a mark of 0 with a reason. A failure of ours raises,
-so that nbgrader keeps the submission as "needs autograding" and nobody loses points.
+The grader reads the submitted file and grades it once, under one key of the journal. The notebook that nbgrader passes
+through its steps is only displayed. A student's failure gives a mark of 0 with a reason. A failure of the grader
+raises, so that nbgrader keeps the submission as "needs autograding" and nobody loses points.
 """
 
 import functools
@@ -44,7 +44,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
     trust = Bool(False, help="allow level 5, which isolates nothing").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Grade one notebook, or look its record up."""
+        """Grade one notebook, or read its record from the journal."""
         record = self._record(resources["nbgrader"])
         graded = {exercise.id: exercise for exercise in record.exercises}
         notes = tuple(dict.fromkeys((*record.notes, *nb.metadata.get(NOTEBOOK_KEY, {}).get("notes", ()))))
@@ -68,7 +68,7 @@ class GradeOutsideKernel(NbGraderPreprocessor):
         return record
 
     def _hand_in(self, student: str, assignment: str, notebook: str) -> HandedIn:
-        """Return the hand-in that the exporter, our parent, has read; the exporter's parent is nbgrader's converter."""
+        """Return the hand-in that the exporter, `self.parent`, has read. Its parent is nbgrader's converter."""
         course = self.parent.parent.coursedir
         path = Path(course.format_path(course.submitted_directory, student, assignment)) / f"{notebook}.ipynb"
         read: HandedIn | None = getattr(self.parent, "hand_in", None)
@@ -79,14 +79,14 @@ class GradeOutsideKernel(NbGraderPreprocessor):
 
 @functools.cache
 def _open_once(level: str, trust: bool) -> Sandbox:
-    # to probe a machine's isolation takes seconds, and nbgrader asks for every submission
+    # cached, because probing the machine's isolation takes seconds and nbgrader calls this for every submission
     return open_sandbox("auto" if level == "auto" else int(level), trust=trust)
 
 
 def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_WAIT_S) -> None:
     """Append `record` to the journal, waiting for another writer.
 
-    Raises `NotGradedError` for a record with an error of ours: that is an attempt, not a result.
+    Raises `NotGradedError` for a record with an error of the grader, because it is not a result.
     """
     ours = [e.message for e in record.exercises if e.status is ExerciseStatus.GRADER_ERROR]
     if ours:
@@ -105,7 +105,7 @@ def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_
 
 
 def write_mark(cell: NotebookNode, exercise: ExerciseRecord, notes: Sequence[str] = ()) -> None:
-    """Make the mark the only output of the check cell: a built-in float for nbgrader, the report for people."""
+    """Set the only output of the check cell: the mark as a built-in float for nbgrader, and the report as HTML."""
     most = float(cell.metadata.nbgrader["points"])
     mark = mark_of(exercise, most)
     report = exercise_html(exercise, notes=(*notes, *_scaled(exercise, most)))

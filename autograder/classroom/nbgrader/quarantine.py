@@ -1,9 +1,9 @@
 """Make submitted/ safe to read: ordinary files of expected names stay, everything else goes to a quarantine folder.
 
-nbgrader copies every file of a submission and follows links, so a link to the gradebook would come back to its sender
-with the feedback. And a submission without a notebook of the right name appears nowhere; here it gets an empty one,
-which the grader reports as such, so that its student stands in gradebook, CSV and report. What is moved stays byte for
-byte as it was, but for links, which are replaced by a text.
+nbgrader copies every file of a submission and follows links, so a link to the gradebook would be returned to the
+student with the feedback. nbgrader also ignores a submission without a notebook of the right name. Here it gets an
+empty notebook, which the grader reports, so that the student is in gradebook, CSV and report. Moved files keep their
+bytes. Links are replaced by a text.
 """
 
 import os
@@ -19,18 +19,18 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.hand_in import nothing_handed_in
 from autograder.classroom.notes import notes_for, other_names, write_notes
 
-# nbgrader finds folders by glob, so a name must be no pattern; nor may it look like an option of a command
+# nbgrader finds folders by glob, so a name must not be a pattern; it must not look like a command-line option either
 STUDENT = re.compile(r"\w[\w.@+ -]{0,99}")
 TIMESTAMP = "timestamp.txt"
-SECRET = "submission_secret.txt"  # by which a student finds the feedback in nbgrader's exchange
+SECRET = "submission_secret.txt"  # a student finds the feedback in nbgrader's exchange with it
 KEPT = (TIMESTAMP, SECRET)
-FOLDER = "aside"  # of the quarantine, beside submitted/
-QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # files that tools leave in a folder
+FOLDER = "aside"  # name of the quarantine folder, beside submitted/
+QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # files that tools create; moved without a message
 
 
 @dataclass(frozen=True)
 class Correction:
-    """One correction of a folder, in a sentence."""
+    """A sentence about one correction of a folder."""
 
     student: str
     assignment: str
@@ -38,7 +38,7 @@ class Correction:
 
 
 def correct_submissions(submitted: Path, quarantine: Path, assignments: Iterable[str]) -> list[Correction]:
-    """Correct everything in `submitted`, keep what is taken out below `quarantine`, and return what was done."""
+    """Correct all folders in `submitted`, move unexpected files below `quarantine`, and return the corrections."""
     done: list[Correction] = []
     known = tuple(assignments)
     for folder in sorted(submitted.iterdir()) if submitted.is_dir() else ():
@@ -81,7 +81,7 @@ def _correct(folder: Path, quarantine: Path) -> list[str]:
 
 
 def _foreign_files(folder: Path, kept: Path, *, keep_notebooks: bool = False) -> Iterator[str]:
-    """Move away what is neither the notebook nor nbgrader's own; yield a sentence for each that matters to a person."""
+    """Move away all files except the notebook and nbgrader's own; yield a sentence for each one not in `QUIET`."""
     for path in sorted(folder.iterdir()):
         is_notebook = path.suffix == ".ipynb" if keep_notebooks else path.name == f"{folder.name}.ipynb"
         plain = _is(path, stat.S_ISREG) and path.lstat().st_nlink == 1
@@ -94,14 +94,14 @@ def _foreign_files(folder: Path, kept: Path, *, keep_notebooks: bool = False) ->
 
 
 def _misnamed(notebook: Path) -> list[str]:
-    """Return the names of all notebooks beside the place of this one, if that is empty."""
+    """Return the names of the other notebooks in the folder if `notebook` does not exist; otherwise an empty list."""
     if notebook.exists() or notebook.is_symlink():
         return []
     return [p.name for p in notebook.parent.glob("*.ipynb") if _is(p, stat.S_ISREG) and p.lstat().st_nlink == 1]
 
 
 def _renamed(notebook: Path) -> Iterator[str]:
-    """Give the only notebook of another name, as browsers make them, the name that it should have."""
+    """Rename the only notebook in the folder to the expected name; browsers sometimes change the name."""
     others = _misnamed(notebook)
     if len(others) == 1:
         notebook.with_name(others[0]).rename(notebook)
@@ -121,7 +121,7 @@ def _bad_timestamp(folder: Path, kept: Path) -> Iterator[str]:
 
 
 def _move(path: Path, folder: Path) -> None:
-    """Move `path` itself, never what it points to, to a new name, and replace links in it by texts."""
+    """Move `path` itself, never its link target, to a new name, and replace links in it by texts."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = path.rename(folder / f"{time.time_ns()}~{path.name}")
     if _is(kept, stat.S_ISDIR):
@@ -142,7 +142,7 @@ def _replace_link(path: Path) -> None:
 
 
 def _is(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Tell the kind of `path` itself, not of what it points to; a path that does not exist is of no kind."""
+    """Return whether `path` itself, not its link target, is of this kind; False for a path that does not exist."""
     try:
         return kind(path.lstat().st_mode)
     except FileNotFoundError:

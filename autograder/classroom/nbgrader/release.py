@@ -1,4 +1,4 @@
-"""Build the students' notebooks: check the source, strip the solutions, and look whether anything leaked."""
+"""Build the students' notebooks: check the source, remove the solutions, and check that no secret leaked."""
 
 import ast
 import json
@@ -35,8 +35,9 @@ class ReleaseError(CommandError):
 def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
     """Release `assignments`, by default all, and return their names.
 
-    Raises `ReleaseError` before anything is written if a source is wrong, and after it if something leaked; then what
-    was written must not be handed out. Raises `UsageError` for an unknown name, and `NbgraderError` if nbgrader fails.
+    Raises `ReleaseError` before writing if a source is wrong, and after writing if a secret leaked. In the second case
+    the written files must not be released. Raises `UsageError` for an unknown name, and `NbgraderError` if nbgrader
+    fails.
     """
     chosen = course.chosen(assignments)
     hidden = required_hidden_folder()
@@ -57,7 +58,7 @@ def release(course: Course, assignments: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def required_hidden_folder() -> Path:
-    """Where the hidden cases are; raises `ReleaseError` in a student's installation, which has none."""
+    """Return the folder of the hidden cases; raises `ReleaseError` in a student's installation, which has none."""
     found = hidden_folder()
     if found is None:
         raise ReleaseError(
@@ -70,7 +71,7 @@ def required_hidden_folder() -> Path:
 
 
 def notebook_problems(notebook: Mapping[str, Any], assignment: str) -> list[str]:
-    """Return a sentence for each mistake with which this notebook would be released; empty if there is none."""
+    """Return a sentence for each mistake in this notebook; empty if there is none."""
     cells = [{**cell, "source": "".join(cell.get("source", ""))} for cell in notebook["cells"]]
     return [*_cell_problems(cells), *_group_problems(cells, assignment)]
 
@@ -158,6 +159,6 @@ def _metadata(cell: Cell) -> Mapping[str, Any]:
 
 
 def exercises_without_notebook(assignments: Sequence[str]) -> list[str]:
-    """Return a sentence for each exercise that belongs to no notebook."""
+    """Return a sentence for each exercise that is in no notebook."""
     covered = {exercise for assignment in assignments for exercise in of_assignment(assignment)}
     return [f"exercise {name}: no notebook has its number." for name in all_exercises() if name not in covered]

@@ -1,12 +1,13 @@
-"""Make a well-formed notebook of whatever a student hands in, with the metadata with which it was released.
+"""Make a well-formed notebook from any submitted file, with the metadata of the released notebook.
 
-nbgrader reads notebooks through an exporter, from the command line and from Formgrader alike; ours never raises for a
-bad file. It keeps of each cell its type, its text and nbgrader's metadata, and drops the rest: outputs, attachments,
-ids, and anything that the notebook format does not know. What cannot be read at all is replaced by the released
-notebook with the reason on top, so that the student stands in gradebook, CSV and report; the file stays as it was.
+nbgrader reads notebooks through an exporter, from the command line and from Formgrader. This exporter never raises for
+a bad file. It keeps the type, the text and nbgrader's metadata of each cell, and removes the rest: outputs,
+attachments, ids, and all that the notebook format does not define. A file that cannot be read is replaced by the
+released notebook with the reason at the top, so that the student is in gradebook, CSV and report. The file itself is
+not changed.
 
 JupyterLab copies a cell's metadata when the cell is copied or split, and one such notebook would stop nbgrader's whole
-batch. Editing the metadata by hand could do worse. So none of it is believed except which exercise a cell answers: the
+batch. Metadata edited by hand could cause more harm. So only the id of the exercise that a cell answers is used. The
 rest is written again from the gradebook, and each difference is noted.
 """
 
@@ -29,21 +30,21 @@ from autograder.classroom.hand_in import HandedIn, read_hand_in
 
 NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
 NOTEBOOK_KEY = "autograder"  # in the metadata of the notebook in autograded/
-CELL_CHARACTERS = 20_000  # of a cell that are kept; a page of feedback with longer cells takes long to make
+CELL_CHARACTERS = 20_000  # the rest of a cell is cut off; rendering feedback with longer cells takes too long
 SCHEMA_VERSION = 3
 _EMPTY: dict[str, dict[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
-_UNSAID = {"task": False}  # values that nbgrader itself leaves out
+_UNSAID = {"task": False}  # values that nbgrader itself omits
 
 
 class SubmissionExporter(NotebookExporter):
     """Export notebooks as nbconvert does, reading those in submitted/ with `readable_notebook`."""
 
-    hand_in: HandedIn | None = None  # the one that was read last, for the step that grades it
-    # check the notebook's format once, after all steps, where nbconvert would check it after each
+    hand_in: HandedIn | None = None  # the one read last, for the grading step
+    # check the notebook's format once, after all steps; nbconvert would check it after each step
     optimistic_validation = Bool(True).tag(config=True)
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """Convert a file; the second stage, which reads our own output in autograded/, goes the ordinary way."""
+        """Convert a file. Files that are not submissions, such as our output in autograded/, are read by nbconvert."""
         released = self._released_for(Path(filename), resources or {})
         if released is None:
             return super().from_filename(filename, resources=resources, **options)
@@ -66,10 +67,10 @@ class SubmissionExporter(NotebookExporter):
 
 
 def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
-    """Return the notebook of `hand_in`, well-formed; if it cannot be read, `released` with the reason.
+    """Return the notebook of `hand_in`, well-formed; if it cannot be read, return `released` with the reason.
 
-    Raises `OSError` if that is missing: then the course is not released, and no student is to blame. Raises
-    `RuntimeError` if a fault of ours kept us from reading it.
+    Raises `OSError` if the released notebook is missing, and `RuntimeError` if the grader failed to read the
+    submission. Neither is the student's fault.
     """
     if hand_in.fault:
         raise RuntimeError(hand_in.fault)
@@ -82,7 +83,7 @@ def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
 
 
 def rebuilt(notebook: Mapping[str, Any]) -> NotebookNode:
-    """Return a well-formed notebook with the cells of one that may be anything."""
+    """Return a well-formed notebook with the cells of `notebook`, which may have any content."""
     return new_notebook(cells=[_cell(cell) for cell in notebook["cells"] if isinstance(cell, dict)])
 
 
@@ -91,7 +92,7 @@ def _cell(cell: Mapping[str, Any]) -> NotebookNode:
     kind = kind if kind in _EMPTY else "raw"
     metadata = cell.get("metadata")
     ours = {"nbgrader": metadata["nbgrader"]} if isinstance(metadata, dict) and "nbgrader" in metadata else {}
-    # new_code_cell and its like would check the format of each cell; new_notebook checks that of all
+    # new_code_cell would check the format of each cell, but new_notebook checks all cells at once
     made = {"cell_type": kind, "id": generate_corpus_id(), "metadata": ours, "source": _text(cell.get("source"))}
     return from_dict(made | _EMPTY[kind])
 
@@ -101,7 +102,7 @@ def _text(source: object) -> str:
     text = "".join(line for line in lines if isinstance(line, str))
     if len(text) > CELL_CHARACTERS:
         text = f"{text[:CELL_CHARACTERS]}\n# … {len(text) - CELL_CHARACTERS:,} more characters are not shown here"
-    # half a surrogate pair can stand in JSON, but not in the file that nbgrader writes
+    # JSON may contain half a surrogate pair, but the file that nbgrader writes must not
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -112,16 +113,16 @@ class ReleasedCell:
     id: str
     cell_type: str
     source: str
-    metadata: Mapping[str, Any]  # as nbgrader wants it
+    metadata: Mapping[str, Any]  # as nbgrader expects it
 
     @property
     def locked(self) -> bool:
-        """Tell whether students were not to change it."""
+        """Return whether students must not change the cell."""
         return bool(self.metadata["locked"])
 
 
 class RepairMetadata(NbGraderPreprocessor):
-    """Repair the metadata in one of nbgrader's steps; the notes go into the notebook's own metadata."""
+    """Repair the metadata in one of nbgrader's steps, and write the notes into the notebook's metadata."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Repair one notebook."""
@@ -132,13 +133,13 @@ class RepairMetadata(NbGraderPreprocessor):
         for note in notes:
             self.log.warning("%s, %s: %s", names["student"], names["notebook"], note)
         notes = tuple(dict.fromkeys((*resources.get(NOTES_KEY, ()), *notes)))
-        # this replaces an entry of this name that a student made
+        # this replaces an entry of this name written by a student
         nb.metadata[NOTEBOOK_KEY] = {"notes": list(notes)}
         return nb, resources
 
 
 def released_cells(notebook: Any) -> dict[str, ReleasedCell]:
-    """Return the cells of one notebook of the gradebook, in their order."""
+    """Return the cells of a notebook from the gradebook, in order."""
     points = {cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)}
     kinds = {
         "grade": {cell.name for cell in notebook.grade_cells},
@@ -164,7 +165,7 @@ def _released(cell: SourceCell, kinds: Mapping[str, set[str]], points: Mapping[s
 def repaired(
     cells: list[NotebookNode], released: Mapping[str, ReleasedCell]
 ) -> tuple[list[NotebookNode], tuple[str, ...]]:
-    """Return cells with the metadata they should have, duplicates joined, deleted check cells put back; and notes."""
+    """Restore metadata, join duplicates, and put deleted check cells back; return the cells and notes."""
     kept: list[NotebookNode] = []
     first: dict[str, NotebookNode] = {}
     notes: list[str] = []
@@ -193,7 +194,7 @@ def _grade_id(metadata: object) -> str:
 
 
 def _joined(first: NotebookNode, cell: NotebookNode, wanted: ReleasedCell) -> str:
-    """Join a second cell of the same id to the first, as the grader joins them."""
+    """Append the text of a second cell of the same id to the first, as the grader does."""
     if wanted.locked:
         return f"The locked cell {wanted.id} was there more than once; copies were removed."
     first.source = f"{first.source}\n{cell.source}"
@@ -202,7 +203,7 @@ def _joined(first: NotebookNode, cell: NotebookNode, wanted: ReleasedCell) -> st
 
 def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedCell) -> list[str]:
     notes = []
-    # reading the submission notes it for answer cells
+    # for answer cells, this was noted when the submission was read
     if cell.cell_type != wanted.cell_type and wanted.locked:
         notes.append(f"The cell {wanted.id} had become a {cell.cell_type} cell; it is a {wanted.cell_type} cell again.")
     wrong = [
@@ -228,7 +229,7 @@ def _released_cell(wanted: ReleasedCell, source: str, metadata: Mapping[str, Any
 def _put_back(
     kept: list[NotebookNode], first: Mapping[str, NotebookNode], released: Mapping[str, ReleasedCell]
 ) -> list[str]:
-    """Put deleted cells that carry points back, each behind the last cell that was released before it."""
+    """Insert deleted cells that carry points again, each after the cell that precedes it in the released notebook."""
     notes, position = [], 0
     for wanted in released.values():
         if wanted.id in first:

@@ -1,4 +1,4 @@
-"""Report on a class to its instructor: a page that opens offline, a text for the terminal, and tables as data."""
+"""Report on a class to its instructor: an HTML page that opens offline, a text for the terminal, and data files."""
 
 from autograder.classroom.report.data import checks_csv, class_json
 from autograder.classroom.report.page import class_html

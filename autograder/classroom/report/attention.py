@@ -10,10 +10,10 @@ from autograder.host.report.wording import EXERCISE_WORDS
 
 
 class Urgency(IntEnum):
-    """How much an entry needs a person."""
+    """How urgently a person must look at an entry."""
 
     MUST = 0  # there is no mark, or one that a person must confirm
-    SHOULD = 1  # the mark stands, but its cause is unusual
+    SHOULD = 1  # the mark is valid, but its cause is unusual
     COULD = 2  # for information
 
 
@@ -46,7 +46,7 @@ def attention(records: Iterable[SubmissionRecord]) -> tuple[Attention, ...]:
 
 
 def _together(entries: Iterable[Attention]) -> Iterator[Attention]:
-    """Yield one entry for all sentences about one student, place and urgency."""
+    """Yield one entry for all sentences with the same student, place and urgency."""
     sentences: dict[tuple[Urgency, str, str], list[str]] = {}
     for entry in entries:
         sentences.setdefault((entry.urgency, entry.student, entry.where), []).append(entry.sentence)
@@ -71,7 +71,7 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
 
 
 def _same_file(records: Iterable[SubmissionRecord]) -> Iterator[Attention]:
-    """Yield an entry for each file that several students handed in, equal to the last byte and not left unanswered."""
+    """Yield an entry for each group of students whose files have equal bytes and at least one answer."""
     together: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if any(e.status is not ExerciseStatus.NOT_FOUND for e in record.exercises):

@@ -1,4 +1,4 @@
-"""Write the class report as data: JSON for programs, CSV for spreadsheets. The page says all that is in it."""
+"""Write the class report as data: JSON for programs, CSV for spreadsheets. The HTML page shows the same data."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from autograder.classroom.report.summary import ClassSummary, Environment
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins with one of these is run by a spreadsheet
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 COLUMNS = (
     *("student", "assignment", "exercise", "status"),
     *("check", "category", "hidden", "check_status", "points", "max_points", "message"),
@@ -24,7 +24,7 @@ def class_json(summary: ClassSummary, *, title: str, environment: Environment) -
 
 
 def checks_csv(summary: ClassSummary) -> str:
-    """Return one line for each student and check, with a head; half surrogates and control characters are replaced."""
+    """Return a header and one line for each student and check; lone surrogates and control characters are replaced."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -47,5 +47,5 @@ def _cell(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` so that no spreadsheet takes it for a formula."""
+    """Return `text` in a form that no spreadsheet runs as a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,8 +1,8 @@
-"""Analyse items: which checks tell strong students from weak ones, and what the class misunderstands most.
+"""Analyse items: which checks separate strong students from weak ones, and the most common misconceptions.
 
-The discrimination of a check is the correlation between what students got for it and what they got for everything else
-(the corrected item-total correlation of classical test theory). Near 0 a check says nothing about a student, below 0 it
-favours the weak: look at it.
+The discrimination of a check is the correlation between the points for it and the points for everything else (the
+corrected item-total correlation of classical test theory). A check near 0 says nothing about a student. A check below 0
+favours weak students and should be reviewed.
 """
 
 import re
@@ -19,16 +19,16 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Misconception:
-    """One message that several students got, whatever numbers stood in it."""
+    """One message that several students got; messages that differ only in numbers are the same."""
 
     exercise: str
     check: str
-    sentence: str  # as one of them read it
+    sentence: str  # as one of the students got it
     students: tuple[str, ...]
 
 
 def discriminations(records: Sequence[SubmissionRecord]) -> Mapping[tuple[str, str], float]:
-    """Return the discrimination, from -1 to 1, of each check by exercise and name; not where all got the same."""
+    """Return the discrimination (-1 to 1) of each check by exercise and name; checks with equal results are omitted."""
     shares = _shares(records)
     totals: dict[str, list[float]] = {}
     for of_students in shares.values():
@@ -52,7 +52,7 @@ def discriminations(records: Sequence[SubmissionRecord]) -> Mapping[tuple[str, s
 
 
 def _shares(records: Sequence[SubmissionRecord]) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
-    """Return points and maximum by check and student, where the check was assessed."""
+    """Return points and maximum by check and student, for each check that was assessed."""
     shares: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
     for record in records:
         for exercise in record.exercises:

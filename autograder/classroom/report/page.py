@@ -11,7 +11,7 @@ from autograder.host.report.exercise_html import exercise_html
 from autograder.host.report.safe_text import Html, element, escaped, joined, one_line
 from autograder.host.report.wording import discrimination_word, marks, number, percent, status_word
 
-# in case a string was not escaped: the page may load nothing and run no script
+# the page may not load anything or run a script, even if a string was not escaped
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _WIDTH, _HEIGHT, _BASE, _TOP = 640, 170, 140, 20  # of the histogram
 _PAGE = """<!doctype html>
@@ -37,7 +37,8 @@ _DISCRIMINATION = (
 def class_html(summary: ClassSummary, *, title: str, environment: Environment) -> str:
     """Return the class report as one HTML document that opens offline.
 
-    It holds what needs a person, students, exercises, distribution, checks, every submission, and where it ran.
+    It lists what needs a person's attention, students, exercises, the distribution of marks, checks, every submission,
+    and the environment.
     """
     sections = (
         element("h1", title),
@@ -166,7 +167,7 @@ def _style() -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
-    """Return a table; a head that starts with `#` is a column of numbers."""
+    """Return a table; a heading that starts with `#` marks a column of numbers."""
     kinds = ["num" if head.startswith("#") else "" for head in heads]
     top = (element("th", head.removeprefix("#"), class_=kind) for head, kind in zip(heads, kinds, strict=True))
     body = (
@@ -177,7 +178,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
 
 
 def _bar(value: float, whole: float) -> Html:
-    """Return a bar without words, to stand beside a number that says the same."""
+    """Return a bar without text, to be shown beside the same value as a number."""
     inside = element("i", style=f"width:{percent(value, whole)}%")
     return element("div", inside, class_="bar", aria_hidden="true")
 
@@ -195,12 +196,12 @@ def _cell(record: ExerciseRecord | None) -> Html:
 
 
 def _name(student: str) -> str:
-    """Return a student's name at a length that fits a table."""
+    """Return a student's name, shortened to fit into a table."""
     return one_line(student, limit=60)
 
 
 def _histogram(bins: Sequence[int]) -> Html:
-    """Return an SVG of equally wide bins from 0 to 100 percent; its label says the same in words."""
+    """Return an SVG histogram of equally wide bins from 0 to 100 percent; its label gives the same data as text."""
     most = max([1, *bins])
     words = ", ".join(f"{_bin_label(i, len(bins))} %: {count}" for i, count in enumerate(bins) if count)
     return element(

@@ -1,6 +1,6 @@
 """Summarise a class as data: each student's marks, each check over the class, and what a person should look at.
 
-The page and the text of the class report are both made from this and hold nothing that is not in it.
+The HTML page and the text of the class report are made from this summary only.
 """
 
 import os
@@ -21,17 +21,17 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Student:
-    """One row of the class: what one student handed in and got."""
+    """One row of the class: the results of one student."""
 
     name: str
     submissions: tuple[SubmissionRecord, ...]
-    exercises: tuple[ExerciseRecord | None, ...]  # one a column; None: not handed in
+    exercises: tuple[ExerciseRecord | None, ...]  # one per column; None: not handed in
     points: float
-    max_points: float  # of all exercises of the class, so that an exercise that was not handed in counts as 0
+    max_points: float  # of all exercises of the class, so that a missing exercise counts as 0
 
     @property
     def percent(self) -> int:
-        """Return the points in percent of what could be earned."""
+        """Return the points as a percentage of `max_points`."""
         return percent(self.points, self.max_points)
 
 
@@ -43,7 +43,7 @@ class Exercise:
     kind: str
     max_points: float
     mean: float  # points, over those who handed it in
-    full: int  # how many got all points
+    full: int  # number of students with all points
     handed_in: int
 
 
@@ -59,33 +59,33 @@ class Check:
     failed: int
     error: int
     not_assessed: int
-    discrimination: float | None  # see `items`; None where too few were graded, or all alike
+    discrimination: float | None  # see `items`; None if too few were graded, or all got the same
 
     @property
     def percent(self) -> int:
-        """Return how often it passed, in percent of where it was assessed."""
+        """Return how often the check passed, as a percentage of how often it was assessed."""
         return percent(self.passed, self.passed + self.failed + self.error)
 
 
 @dataclass(frozen=True)
 class ClassSummary:
-    """Everything that a class report says."""
+    """All data of a class report."""
 
     students: tuple[Student, ...]
     exercises: tuple[Exercise, ...]
     checks: tuple[Check, ...]
     misconceptions: tuple[Misconception, ...]  # the most common first
     attention: tuple[Attention, ...]
-    bins: tuple[int, ...]  # students by percent: 0 to 9, 10 to 19, …, 90 to 100
-    sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # levels and notes that occurred
+    bins: tuple[int, ...]  # number of students by percent: 0 to 9, 10 to 19, …, 90 to 100
+    sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # the levels and notes in the records
     mean_percent: float
     median_percent: float
 
 
 def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = ()) -> ClassSummary:
-    """Summarise the records of a class; of two for one student and assignment the last one counts.
+    """Summarise the records of a class; of two records for one student and assignment, the last one counts.
 
-    `also` is what else a person should know of the class.
+    `also` lists further entries that need a person's attention.
     """
     latest = {(r.student, r.assignment): r for r in records}
     ordered = [latest[key] for key in sorted(latest)]
@@ -131,7 +131,7 @@ def _students(records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]
 def _student(name: str, records: Sequence[SubmissionRecord], exercises: Sequence[Exercise]) -> Student:
     own = {e.id: e for r in records for e in r.exercises}
     row = tuple(own.get(exercise.id) for exercise in exercises)
-    # leave out of the maximum what was not assessed, but never what was not handed in
+    # the maximum excludes checks that were not assessed, but includes exercises that were not handed in
     most = sum(e.max_points if (e := own.get(column.id)) else column.max_points for column in exercises)
     return Student(name, tuple(records), row, sum(r.points for r in records), most)
 
@@ -161,13 +161,13 @@ def _checks(records: Sequence[SubmissionRecord]) -> tuple[Check, ...]:
 
 @dataclass(frozen=True)
 class Environment:
-    """The versions and the machine with which a class was graded, so that a mark can be questioned later."""
+    """The versions and the machine with which a class was graded, so that marks can be checked later."""
 
     facts: tuple[tuple[str, str], ...]
 
 
 def this_environment(*extra: tuple[str, str]) -> Environment:
-    """Return the facts of this process and machine, followed by `extra` ones."""
+    """Return the facts about this process and machine, followed by `extra` facts."""
     facts = (
         ("grader", GRADER_VERSION),
         ("Python", platform.python_version()),

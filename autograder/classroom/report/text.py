@@ -12,7 +12,7 @@ BAR_CHARACTERS = 20
 
 
 def class_text(summary: ClassSummary, *, title: str, environment: Environment) -> str:
-    """Return the class report in plain text, with all that the page says about the class as a whole."""
+    """Return the class report as plain text, with everything that the HTML page shows about the whole class."""
     sections = (
         [title, "=" * len(title), _key_numbers(summary)],
         ["Students", *_students(summary)],

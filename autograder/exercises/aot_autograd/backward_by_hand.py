@@ -23,7 +23,7 @@ MOST_CALLS = 36  # autograd's own graph of these formulas has more
 
 
 def truth(grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor) -> Sequence[Tensor]:
-    """Return what autograd gives; `kept` is the mask of dropout divided by the share that is kept."""
+    """Return autograd's result; `kept` is the dropout mask divided by the share of kept elements."""
     leaves = [t.detach().clone().requires_grad_() for t in (x, bias, residual, weight, torch.zeros_like(weight))]
     with torch.enable_grad():
         h = (leaves[0] + leaves[1]) * kept + leaves[2]
@@ -84,7 +84,7 @@ def inputs(draw: Draw, rows: int, width: int, *, share: float = 0.7, dtype: torc
 def gradient_right(
     numbers: Sequence[int], cases: Callable[[Draw], Iterator[Case]]
 ) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that the given outputs of the captured backward are autograd's."""
+    """Return a check that the given outputs of the captured backward equal autograd's."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for case in cases(draw):
@@ -104,7 +104,7 @@ def gradient_right(
 
 
 def _captured(answer: CapturedAnswer, case: Case) -> Artifact:
-    """Return the graph, of few allowed operators."""
+    """Return the captured graph; check that it has only allowed operators and few calls."""
     artifact = answer.capture(case.args, how="dispatch")
     if other := outside(artifact, ALLOWED):
         raise CheckFailedError(

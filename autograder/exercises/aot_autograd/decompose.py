@@ -39,7 +39,7 @@ def _normed(
 
 @dataclass(frozen=True)
 class Original:
-    """A function to be decomposed."""
+    """A function to decompose."""
 
     reference: Reference
     inputs: Callable[[Draw, int, int, torch.dtype], Sequence[Tensor]]
@@ -87,12 +87,12 @@ ORIGINALS = {
 def wanted(
     name: str, sizes: Iterable[tuple[int, int]], dtype: torch.dtype = torch.float32, shift: float = 0.0
 ) -> list[Captured]:
-    """Return how one function is captured, once for each size (rows, width), since a dispatch fixes sizes."""
+    """Return the capture of one function for each size (rows, width), since tracing by dispatch fixes sizes."""
     original = ORIGINALS[name]
 
     def made(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:
         first, *rest = original.inputs(draw, rows, width, dtype)
-        if shift:  # eighths, whose mean over a power of two is exact: then nothing rounds much but a wrong formula
+        if shift:  # with eighths, the mean over a power of two is exact, so only a wrong formula rounds much
             first = (8 * first).round() / 8 + shift
         return (first, *rest)
 
@@ -110,7 +110,7 @@ def wanted(
 
 
 def in_primitives(*several: Captured, gradients: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that every graph holds primitives only and gives what the original gives."""
+    """Return a check that every graph has only primitives and gives the original's result."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for each in several:
@@ -125,7 +125,7 @@ def in_primitives(*several: Captured, gradients: bool = False) -> Callable[[Capt
 
 
 def rounds_once(*several: Captured) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that 16-bit graphs are off by hardly more than one rounding on average, as the originals are."""
+    """Return a check that the mean error of 16-bit graphs is about one rounding, as for the originals."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         in_primitives(*several)(answer, draw)

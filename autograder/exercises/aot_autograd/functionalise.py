@@ -1,4 +1,4 @@
-"""Exercise 08.1: programs with views and writes, rewritten without a write."""
+"""Exercise 08.1: rewrite programs with views and in-place writes without any in-place write."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def first_column(x: Tensor) -> Tensor:
 
 
 def through_a_view(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Write through a view of the first row, then into all; both results show both writes."""
+    """Write through a view of the first row, then into the whole tensor; both results show both writes."""
     y = x.clone()
     row = y[0]
     row += 1
@@ -129,7 +129,7 @@ def cases_at(*rows: int) -> Callable[[Draw], Iterator[Case]]:
 
 
 def functional(*names: str, rows: tuple[int, ...] = (4,), gradients: bool = False) -> Callable[..., None]:
-    """Return a check that each program's graph writes nowhere and gives the same; its points are shared equally."""
+    """Return a check that each program's graph has no write and gives the same result; all programs count equally."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         share_among(names, lambda name: _require_functional(answer, name, rows, draw, gradients))

@@ -1,4 +1,4 @@
-"""Exercise 08.4: choose what forward saves for backward: few bytes, and not too much computed again."""
+"""Exercise 08.4: choose the values that forward saves for backward: few bytes, and little recomputation."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
 AGAIN = ("pointwise", "view")
-MARGIN = 1.05  # how far from the cheapest cut an answer may be
-MOST_TRIED = 11  # values of a graph of which all cuts are tried
+MARGIN = 1.05  # most that an answer may cost, relative to the cheapest cut
+MOST_TRIED = 11  # values in a graph for which all cuts are tried
 Question = Mapping[str, Any]
-Cut = Callable[[Question], list[str]]  # what an answer is: from rows and price to the names of rows that are saved
+Cut = Callable[[Question], list[str]]  # the form of an answer: maps rows and price to the names of saved rows
 
 
 def required(rows: Sequence[Row], saved: Collection[str]) -> dict[str, str]:
-    """Return what of forward backward reads or computes again, inputs aside, each with its first reader."""
+    """Return the forward values that backward reads or recomputes, without inputs, each with its first reader."""
     ahead = {r["name"]: r for r in _values(rows)}
     readers: dict[str, str] = {}
 
@@ -39,7 +39,7 @@ def required(rows: Sequence[Row], saved: Collection[str]) -> dict[str, str]:
 
 
 def spent(rows: Sequence[Row], saved: Collection[str]) -> tuple[int, int] | None:
-    """Return bytes saved and FLOPs computed again; None if something is needed that may not be computed again."""
+    """Return saved bytes and recomputed FLOPs, or None if a row would be recomputed that may not be."""
     by_name = {r["name"]: r for r in rows}
     again = [by_name[n] for n in required(rows, saved) if n not in saved]
     if any(r["tag"] not in AGAIN for r in again):
@@ -48,20 +48,20 @@ def spent(rows: Sequence[Row], saved: Collection[str]) -> tuple[int, int] | None
 
 
 def cost(question: Question, saved: Collection[str]) -> int | None:
-    """Return what a cut costs; None if backward cannot be computed from it."""
+    """Return the cost of a cut, or None if backward cannot be computed from it."""
     found = spent(question["rows"], saved)
     return None if found is None else found[0] + int(question["price"]) * found[1]
 
 
 def by_trying_all(question: Question) -> list[str]:
-    """Return the cheapest cut of a small graph by trying both options for every value: saved, or computed again."""
+    """Return the cheapest cut of a small graph by trying both options for every value: saved or recomputed."""
     rows, price = question["rows"], int(question["price"])
     values = {r["name"]: r for r in reversed(_values(rows))}
 
     def cheapest(
         left: Sequence[str], needed: frozenset[str], saved: Sequence[str], so_far: int
     ) -> tuple[int, list[str]]:
-        """Return the lowest cost and its cut; `left` are the values still to be decided, from the last to the first."""
+        """Return the lowest cost and its cut; `left` lists the undecided values from the last to the first."""
         while left and left[0] not in needed:
             left = left[1:]
         if not left:
@@ -82,24 +82,24 @@ def _values(rows: Sequence[Row]) -> list[Row]:
 
 
 def all_of_forward(question: Question) -> list[str]:
-    """Return whatever forward computes."""
+    """Return all values that forward computes."""
     return sorted(r["name"] for r in _values(question["rows"]))
 
 
 def read_by_backward(question: Question) -> list[str]:
-    """Return what backward reads directly, so that nothing is computed again."""
+    """Return the values that backward reads directly, so that nothing is recomputed."""
     read = {a for r in question["rows"] if r["part"] == "backward" for a in r["args"]}
     return [n for n in all_of_forward(question) if n in read]
 
 
 def never_again(question: Question) -> list[str]:
-    """Return only what may not be computed again; everything else is."""
+    """Return only the values that may not be recomputed."""
     fixed = {r["name"] for r in _values(question["rows"]) if r["tag"] not in AGAIN}
     return sorted(fixed & required(question["rows"], fixed).keys())
 
 
 def one_by_one(question: Question) -> list[str]:
-    """Return what backward reads, without those that can be dropped one after the other."""
+    """Return the values that backward reads, after dropping one at a time if this does not raise the cost."""
     saved = read_by_backward(question)
     for name in tuple(saved):
         fewer, before = [n for n in saved if n != name], cost(question, saved)
@@ -130,17 +130,17 @@ KNOWN = (
 
 
 def as_if_free(cheapest: Cut) -> Cut:
-    """Return the cut with the fewest bytes, whatever FLOPs cost."""
+    """Return the cut with the fewest bytes, without counting FLOPs."""
     return lambda question: sorted(cheapest({**question, "price": 0}))
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A random graph that is still to be drawn; the cut by the wrong idea `against` must cost too much in it."""
+    """Settings for a random graph in which the cut of the wrong method `against` costs too much."""
 
-    price: int  # bytes that one FLOP counts as
+    price: int  # cost of one FLOP in bytes
     steps: int
-    masks: int  # of the steps, how many are dropouts
+    masks: int  # number of steps that are dropouts
     against: Cut = read_by_backward
 
     def graph(self, draw: Draw, cheapest: Cut) -> tuple[JointGraph, int]:
@@ -158,7 +158,7 @@ class Drawn:
 
 
 def chosen(answer: ValueAnswer, question: Question) -> list[str]:
-    """Return the names that an answer saves, each of them once a row of forward and no input."""
+    """Return the names that an answer saves; check that they are different rows of forward and not inputs."""
     found = answer.ask(question)
     if not isinstance(found, list) or not all(isinstance(n, str) for n in found):
         raise CheckFailedError("partition returns a list of names of rows.")
@@ -174,7 +174,7 @@ def chosen(answer: ValueAnswer, question: Question) -> list[str]:
 
 
 def require_possible(question: Question, saved: Collection[str]) -> int:
-    """Return the cost of a cut; raise `CheckFailedError` if a row would be computed again that may not be."""
+    """Return the cost of a cut; raise `CheckFailedError` if a row would be recomputed that may not be."""
     tags = {r["name"]: r["tag"] for r in question["rows"]}
     for name, reader in required(question["rows"], saved).items():
         if name not in saved and tags[name] not in AGAIN:
@@ -192,7 +192,7 @@ Run = Callable[[ValueAnswer, Draw], None]
 
 
 def possible(*several: Drawn) -> Run:
-    """Return a check that backward can be computed from what is saved, and costs no more than saving all it reads."""
+    """Return a check that backward can run from the saved values, at no higher cost than saving all that it reads."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for drawn in several:
@@ -232,7 +232,7 @@ def _too_much(question: Question, saved: list[str], enough: int, known: Sequence
 
 
 def gradients_equal(*several: Drawn) -> Run:
-    """Return a check that runs forward, keeps only what is saved, runs backward, and compares the gradients."""
+    """Return a check that runs forward, keeps only the saved values, runs backward, and compares the gradients."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for drawn in several:

@@ -1,4 +1,4 @@
-"""Exercise 08.3: read a joint graph: what is kept from forward for backward, why, and what could be computed again."""
+"""Exercise 08.3: read a joint graph: find which values are saved for backward, why, and which could be recomputed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -57,7 +57,7 @@ def truth(rows: Sequence[Row]) -> Mapping[str, Any]:
 
 
 def _cheap(by_name: dict[str, Row], name: str, saved: Sequence[str]) -> bool:
-    """Return whether a value is one pointwise operator away from what is there in backward anyway."""
+    """Return whether one pointwise operator computes a value from values that backward has anyway."""
     row = by_name[name]
     there = [n for n in saved if n != name] + [n for n, r in by_name.items() if r["op"] == "input"]
     return row["op"] in POINTWISE and all(a in there for a in row["args"])
@@ -128,7 +128,7 @@ def joint_right(part: str, sizes: Sequence[tuple[int, int]]) -> Callable[[ValueA
 
 
 def _telling(part: str, draw: Draw) -> list[Row]:
-    """Return a graph in which every known mistake about a part gives something else than the truth."""
+    """Return a graph for which every known mistake about a part gives a wrong answer."""
     graphs = (random_joint(draw, 9, 9) for _ in range(10_000))
     return next(g for g in graphs if all(m.formula(g) != truth(g)[part] for m in MISCONCEPTIONS[part]))
 

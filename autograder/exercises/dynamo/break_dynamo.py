@@ -1,4 +1,4 @@
-"""Exercise 07.6: find inputs on which a capture is silently wrong, and repair what makes it so."""
+"""Exercise 07.6: find inputs for which a capture is silently wrong, and repair the cause."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ MAX_ELEMENTS, MAX_NUMBER = 4096, 1e4
 
 @dataclass(frozen=True)
 class Limited:
-    """A program that is right in eager mode, and what a capture makes of it because of a stated limitation."""
+    """A program that is right in eager mode, and its capture, which is wrong because of a stated limitation."""
 
     name: str
     right: Callable[[Tensor], Tensor]
     wrong: Callable[[Tensor], Tensor]  # what the captured graph computes
-    limitation: str  # a sentence for who finds no input
+    limitation: str  # a sentence for students who find no input
     misconceptions: tuple[Misconception, ...]
 
     @property
@@ -90,7 +90,7 @@ PROGRAMS = {
 
 
 def proves(name: str) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that the answer's input makes the captured graph differ from the program, and nothing else."""
+    """Return a check that the captured graph is silently wrong for the answer's input."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         program = PROGRAMS[name]
@@ -115,7 +115,7 @@ def proves(name: str) -> Callable[[CapturedAnswer, Draw], None]:
 
 
 def given_input(answer: CapturedAnswer, name: str) -> Tensor:
-    """Return the input that the answer gives for a program, checked."""
+    """Return the answer's input for a program, after checking it."""
     outputs = answer.call(Case(()), member=f"{name}_input").outputs
     if len(outputs) != 1:
         raise CheckFailedError(f"`{name}_input` returned {len(outputs)} tensors; return one.")
@@ -131,7 +131,7 @@ def given_input(answer: CapturedAnswer, name: str) -> Tensor:
 
 
 def repaired(name: str, cases: Callable[[Draw], Iterator[Case]]) -> Captured:
-    """Return how a repaired program is captured: from three rows with a sum above zero, with any number of rows."""
+    """Return the capture of a repaired program from three rows with a positive sum, with a dynamic number of rows."""
     program = PROGRAMS[name]
     return Captured(
         program.right,
@@ -144,13 +144,13 @@ def repaired(name: str, cases: Callable[[Draw], Iterator[Case]]) -> Captured:
 
 
 def large(draw: Draw, rows: int) -> Tensor:
-    """Return rows of numbers beyond 100, for which exp overflows, and beyond -100, in turn."""
+    """Return rows of numbers above 100, for which exp overflows, and rows below -100, alternating."""
     signs = 1 - 2 * (torch.arange(rows) % 2)
     return (100 + 100 * draw.normal(rows, WIDTH).abs()) * signs[:, None]
 
 
 def plain(draw: Draw) -> Iterator[Case]:
-    """Yield three rows as in the example, five rows, and rows that sum to less than zero."""
+    """Yield three rows as in the example, five rows, and rows with a negative sum."""
     yield Case((draw.normal(3, WIDTH).abs(),), label="for three positive rows")
     yield Case((draw.normal(5, WIDTH),), label="for five rows")
     yield Case((-draw.normal(3, WIDTH).abs(),), label="for three negative rows")

@@ -1,4 +1,4 @@
-"""Exercise 07.5: a backend that keeps every graph that Dynamo makes, and changes nothing."""
+"""Exercise 07.5: write a backend that collects every graph from Dynamo, and changes nothing."""
 
 from collections.abc import Callable
 
@@ -49,7 +49,7 @@ UNASKED = "The backend was not asked: Dynamo keeps what it compiled for a functi
 
 
 def collects(*sources: Source, shapes: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that the graphs of the programs, one after the other, are theirs, with right results."""
+    """Return a check that, for each program in turn, the right graphs are collected and the results are right."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for source in sources:
@@ -67,7 +67,7 @@ def collects(*sources: Source, shapes: bool = False) -> Callable[[CapturedAnswer
 
 
 def _explained(said: str, graphs: int, source: Source) -> str:
-    """Add what was likely thought, where the number of graphs shows it."""
+    """Add the likely mistake to a message, if the number of graphs shows it."""
     if graphs == 0:
         return f"{said} {UNASKED}"
     if graphs == 1 and len(source.pieces) == 2:

@@ -1,6 +1,6 @@
-"""Exercise 07.1: predict how many graphs Dynamo makes of a program, and what is in each.
+"""Exercise 07.1: predict how many graphs Dynamo makes of a program, and the size of each.
 
-The host's own rules are held against Dynamo itself by a test. For the steps see `course_lib.models.steps`.
+A test compares the host's own rules with Dynamo. For the steps see `course_lib.models.steps`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,16 +15,16 @@ Step = Mapping[str, Any]
 
 WHOLE = ("compute", "size_if", "append")
 BREAKING = ("print", "log", "item", "value_if")
-BEFORE = {"item": 1, "value_if": 2}  # operators of the step itself that end the graph before the break
-AFTER = {"item": 1, "value_if": 1}  # those that begin the next one
+BEFORE = {"item": 1, "value_if": 2}  # number of the step's own operators at the end of the graph before the break
+AFTER = {"item": 1, "value_if": 1}  # number of its operators at the start of the next graph
 INSIDE = {"compute": 1, "size_if": 1}
 
 
 def graph_sizes(steps: Sequence[Step]) -> list[int]:
     """Return how many operators each graph holds, in the order in which the graphs first run.
 
-    A break in a loop leaves everything since the last break, and all that follows, to Python; only functions that are
-    called there are captured, each by itself.
+    After a break in a loop, Python runs everything since the last break and everything after it. Only functions called
+    there are captured, each one separately.
     """
     sizes: list[int] = []
     pending, since = 0, 0
@@ -50,7 +50,7 @@ def breaks(steps: Sequence[Step]) -> bool:
 
 
 def random_steps(draw: Draw, count: int, *, calls: bool = False, loops: bool = False) -> list[Step]:
-    """Return `count` random steps, with calls and loops among them where they are asked for."""
+    """Return `count` random steps, including calls and loops if these options are set."""
     steps: list[Step] = []
     for _ in range(count):
         kind = draw.choice(("compute", "compute", "compute", *WHOLE, *BREAKING))
@@ -166,7 +166,7 @@ def with_loops(draw: Draw) -> list[list[Step]]:
 
 
 def long(draw: Draw) -> list[list[Step]]:
-    """Return longer programs of everything but loops."""
+    """Return longer programs of all kinds of steps except loops."""
     found = [random_steps(draw, draw.integer(10, 16), calls=True) for _ in range(8)]
     return [*found, [{"do": "append"}], [{"do": "print"}], [s for s in found[0] if not breaks([s])]]
 
@@ -176,7 +176,7 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="count_graphs",
     points=8,
-    masked=("course_lib.models", "course_lib.capture"),  # they would make the program, and capture it
+    masked=("course_lib.models", "course_lib.capture"),  # they would build the program, and capture it
     hints=(
         "Go through the steps once and keep the operators of the graph that is open.",
         "A break closes the open graph, unless it is empty; item and value_if put operators before and after it.",

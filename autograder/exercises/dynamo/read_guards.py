@@ -1,4 +1,4 @@
-"""Exercise 07.4: read guards, and say which call recompiles and why."""
+"""Exercise 07.4: read guards, and determine which call recompiles and why."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -56,7 +56,7 @@ def truth(question: Question) -> Mapping[str, Any]:
 
 
 def _opened(question: Question) -> list[list[Any]]:
-    """Return dimensions that differ between the newest entry and a call of the same rank; they become symbols."""
+    """Return the dimensions that differ between the newest entry and a call of the same rank; they become dynamic."""
     opened = []
     for guard in question["entries"][-1]:
         if guard["kind"] == "TENSOR_MATCH":
@@ -68,7 +68,7 @@ def _opened(question: Question) -> list[list[Any]]:
 
 
 def random_question(draw: Draw, entries: int) -> Question:
-    """Return a cache of `entries` and a call that fits one of them or misses it by a little."""
+    """Return a cache of `entries` entries and a call that matches one of them or almost does."""
     call = _random_call(draw)
     cache = [_guards_of(draw, _changed(draw, call, draw.integer(0, 2))) for _ in range(entries)]
     return {"entries": cache, "call": call}
@@ -86,7 +86,7 @@ def _random_call(draw: Draw) -> Call:
 
 
 def _changed(draw: Draw, call: Call, changes: int) -> Call:
-    """Return the call that an entry was compiled for: this one, or nearly."""
+    """Return the call that an entry was compiled for: this call with up to `changes` changes."""
     x, y, made = dict(call["x"]), dict(call["y"]), dict(call)
     for _ in range(changes):
         what = draw.choice(("dtype", "grad", "rank", "x size", "y size", "n", "flag", "kind of n"))
@@ -196,7 +196,7 @@ def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[V
 
 
 def _with_every_outcome(asked: list[Question], entries: tuple[int, ...], draw: Draw) -> list[Question]:
-    """Return these and more questions; in one a call recompiles, and in one it makes a size dynamic."""
+    """Return these questions and more, so that in one a call recompiles, and in one it makes a size dynamic."""
     wanted = [
         lambda q: truth(q)["entry"] is None,
         lambda q: truth(q)["entry"] is not None and len(truth(q)["failed"]) >= min(1, max(entries) - 1),

@@ -1,4 +1,4 @@
-"""Exercise 07.2: six programs with graph breaks, rewritten so that each is captured as one graph."""
+"""Exercise 07.2: rewrite six programs with graph breaks so that each is captured as one graph."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ WIDTH, LIMIT = 6, 1.5
 
 
 def report(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return twice the rectified x, and its mean, which was printed before."""
+    """Return twice the rectified x, and its mean, which the original prints."""
     h = x.relu()
     return h * 2, h.mean()
 
@@ -27,7 +27,7 @@ def rescale(x: Tensor) -> Tensor:
 
 
 def branch(x: Tensor) -> Tensor:
-    """Double what sums to more than zero, lower everything else by one."""
+    """Return 2x if the sum of x is positive, otherwise x - 1."""
     return x * 2 if x.sum() > 0 else x - 1
 
 
@@ -42,13 +42,13 @@ def area(x: Tensor) -> Tensor:
 
 
 def limit(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return x limited to a range, and the share of elements outside, which was logged before."""
+    """Return x limited to a range, and the share of elements outside, which the original logs."""
     return x.clamp(-LIMIT, LIMIT), (x.abs() > LIMIT).to(x.dtype).mean()
 
 
 @dataclass(frozen=True)
 class Broken:
-    """One program that breaks: what it means, what its outputs are called, and what people get wrong."""
+    """One program with a graph break: its reference, the names of its outputs, and common mistakes."""
 
     reference: Reference
     names: Sequence[str] = ("the output",)
@@ -132,7 +132,7 @@ PROGRAMS = {
 
 
 def of(name: str, cases: Callable[[Draw], Iterator[Case]], *, dtype: torch.dtype = torch.float32) -> Captured:
-    """Return how one program is captured: from four rows, with any number of rows."""
+    """Return the capture of one program from four rows, with a dynamic number of rows."""
     program = PROGRAMS[name]
     return Captured(
         program.reference,
@@ -146,7 +146,7 @@ def of(name: str, cases: Callable[[Draw], Iterator[Case]], *, dtype: torch.dtype
 
 
 def four_rows(draw: Draw) -> Iterator[Case]:
-    """Yield rows that sum to more than zero, to less, and that are large."""
+    """Yield rows with a positive sum, rows with a negative sum, and large rows."""
     x = draw.normal(4, WIDTH)
     yield Case((x - x.mean() + 0.5,), label="for an x with a positive sum")
     yield Case((x - x.mean() - 0.5,), label="for an x with a negative sum")

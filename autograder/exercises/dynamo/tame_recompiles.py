@@ -1,4 +1,4 @@
-"""Exercise 07.3: programs that recompile for every length, rewritten so that one graph serves all lengths."""
+"""Exercise 07.3: rewrite programs that recompile for every length so that one graph serves all lengths."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def pair_means(x: Tensor) -> Tensor:
 
 
 def decayed_sum(x: Tensor) -> Tensor:
-    """Add the rows of x (length, 4), each weighing half of the one before it."""
+    """Return the sum of the rows of x (length, 4), each with half the weight of the row before it."""
     weights = 0.5 ** torch.arange(x.shape[0], dtype=x.dtype)
     return (weights[:, None] * x).sum(0)
 
@@ -71,7 +71,7 @@ MISCONCEPTIONS = {
 
 
 def at_lengths(name: str, lengths: Sequence[int], *, dtype: torch.dtype = torch.float32) -> Captured:
-    """Return how one program is captured: from five rows, with any length, and run at other lengths."""
+    """Return the capture of one program from five rows, with a dynamic length, and cases with other lengths."""
     example, cases = _of(name, lengths, dtype=dtype)
     return Captured(
         REFERENCES[name],
@@ -84,7 +84,7 @@ def at_lengths(name: str, lengths: Sequence[int], *, dtype: torch.dtype = torch.
 
 
 def random_sweep(draw: Draw, calls: int) -> Mapping[str, Any]:
-    """Return shapes of the inputs of some calls, and dimensions that the program loops over, which stay fixed."""
+    """Return the input shapes of some calls, and the dimensions that the program loops over, which stay fixed."""
     ranks = [draw.integer(1, 3) for _ in range(draw.integer(1, 3))]
     places = [[i, d] for i, rank in enumerate(ranks) for d in range(rank)]
     varied = [p for p in places if draw.chance(0.6)] or places[:1]
@@ -97,7 +97,7 @@ def random_sweep(draw: Draw, calls: int) -> Mapping[str, Any]:
 
 
 def plan_truth(question: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the sizes to make dynamic, and how many graphs the sweep then needs."""
+    """Return the sizes to make dynamic, and the number of graphs that the sweep then needs."""
     calls, looped = question["calls"], question["looped"]
     places = [[i, d] for i, sizes in enumerate(calls[0]) for d in range(len(sizes))]
     varies = [p for p in places if len({call[p[0]][p[1]] for call in calls}) > 1]
@@ -126,7 +126,7 @@ PLAN_MISCONCEPTIONS = (
 
 
 def plans(part: str, calls: Sequence[int]) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check of one part of what `plan` says, on sweeps of the given numbers of calls."""
+    """Return a check of one part of `plan`'s result, on sweeps of the given numbers of calls."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for question in [random_sweep(draw, n) for n in calls]:

@@ -1,4 +1,4 @@
-"""Exercise 04.6: which escape takes a program past what torch.fx cannot see."""
+"""Exercise 04.6: choose the workaround for code that torch.fx cannot trace."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,8 +12,8 @@ Obstacle = Mapping[str, Any]
 """What stops torch.fx: {"needs": "a value of a tensor" | "the length of a tensor" | "the value of an argument",
 "module": class name or None, "function": function name or None, "argument": name or None, "values": list}.
 
-`module` or `function` is where the line stands, if not in the model's own forward; `values` are all that the
-argument is ever given.
+`module` or `function` contains the line, if it is not in the model's own forward; `values` are all values of the
+argument in all calls.
 """
 
 MODULES = ("Clip", "Router", "Gate", "TopK")
@@ -22,7 +22,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {"mode": ("fast", "exact"), "steps": (1,
 
 
 def escape(obstacle: Obstacle) -> Mapping[str, Any]:
-    """Return the smallest escape after which the graph is right for every call."""
+    """Return the smallest workaround with which the graph is right for every call."""
     if obstacle["module"]:
         return {"leaf": obstacle["module"]}
     if obstacle["function"]:
@@ -59,7 +59,7 @@ MISCONCEPTIONS = (
 
 
 def chosen(obstacles: Callable[[Draw], list[Obstacle]]) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer chooses right for every obstacle; there are points only if all are right."""
+    """Return a check that the answer chooses right for every obstacle; one mistake loses all points."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for each in obstacles(draw):

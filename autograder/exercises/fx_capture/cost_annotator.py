@@ -1,4 +1,4 @@
-"""Exercise 04.4: FLOPs and bytes of every node of a graph, and the most memory that is alive at once."""
+"""Exercise 04.4: FLOPs and bytes of every node of a graph, and the peak of live memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -110,7 +110,7 @@ def products(draw: Draw) -> list[Asked]:
 
 
 def residuals(draw: Draw) -> list[Asked]:
-    """Return a graph in which a value waits for a long chain to end."""
+    """Return a graph in which a value stays alive during a long chain."""
     asked = []
     for _ in range(3):
         graph = RandomGraph(draw)

@@ -1,4 +1,4 @@
-"""Exercise 04.2: keep chosen parts whole while tracing the rest."""
+"""Exercise 04.2: keep chosen modules as single nodes while tracing the rest."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from autograder.host.kinds.analysis import Asked, Belief, sees
 def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
     """Return the nodes of the graph in which modules of the classes `leaves` are one node each.
 
-    Each as its name, op, target, and the names of the nodes it reads.
+    Each node is a list of its name, op, target, and the names of the nodes it reads.
     """
     return _traced(root, lambda part: type(part).__name__ in leaves)
 
@@ -41,7 +41,7 @@ BELIEFS = (
 
 
 def models(*options: Mapping[str, Any]) -> Callable[[Draw], list[Asked]]:
-    """Return one question for each program; widths are drawn."""
+    """Return a function that gives one question for each program, with random widths."""
 
     def made(draw: Draw) -> list[Asked]:
         full = [{"shared": False, "routed": False, "blocks": 1, "name": "attention", **o} for o in options]

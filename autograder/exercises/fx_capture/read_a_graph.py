@@ -21,7 +21,7 @@ MODULES = ("dense", "norm", "dropout", "block.0", "block.1")
 def random_graph(draw: Draw, nodes: int, *, dead: bool = True, repeats: bool = True) -> list[Row]:
     """Return a random graph of `nodes` nodes between its one to three inputs and its output.
 
-    With `dead` some nodes influence nothing; with `repeats` a node may read another twice.
+    With `dead`, some nodes do not influence the output; with `repeats`, a node may read another one twice.
     """
     rows: list[Row] = [
         _row(f"x{i}" if i else "x", "placeholder", f"x{i}" if i else "x") for i in range(draw.integer(1, 3))
@@ -75,7 +75,7 @@ def _dead(rows: list[Row]) -> list[str]:
 
 
 def _longest(rows: list[Row]) -> int:
-    """Return how many nodes are on the longest chain from an input to the output; 0 if none reaches it."""
+    """Return the number of nodes on the longest chain from an input to the output; 0 if there is no such chain."""
     length: dict[str, int] = {}
     for row in rows:
         below = max((length[a] for a in row["args"]), default=0)
@@ -138,7 +138,7 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
 
 
 def small_graphs(draw: Draw) -> list[list[Row]]:
-    """Return small graphs; for each question some graph has an answer that is not empty."""
+    """Return small graphs; for each question, at least one graph has a non-empty answer."""
     while True:
         graphs = [random_graph(draw, n, repeats=False) for n in (4, 6, 8, 9)]
         if all(any(_truth(rows, part) for rows in graphs) for part in HINTS):

@@ -1,4 +1,4 @@
-"""Exercise 04.5: write a graph as text in which names of nodes play no part."""
+"""Exercise 04.5: write a graph as text that does not depend on the names of nodes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from autograder.host.kinds.analysis import Asked, Belief, sees
 
 
 def rendered(module: fx.GraphModule, *inputs: object) -> str:
-    """Return one line a node, numbered in order: `%0 = input`, `%1 = relu(%0)`, `%2 = .size(%1, 0)`, `return %2`."""
+    """Return one line per node, numbered in order: `%0 = input`, `%1 = relu(%0)`, `%2 = .size(%1, 0)`, `return %2`."""
     return _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True)
 
 
@@ -55,12 +55,12 @@ BELIEFS = (
 
 
 def simple(draw: Draw) -> list[Asked]:
-    """Return graphs whose calls have nodes as their only arguments, or numbers behind them."""
+    """Return graphs whose calls have only nodes as arguments, or nodes followed by numbers."""
     return [mixed(draw).asked_whole("a small graph") for _ in range(2)]
 
 
 def keywords(draw: Draw) -> list[Asked]:
-    """Return graphs of calls with keywords in both orders, and a method."""
+    """Return graphs of calls with keyword arguments in both orders, and a method call."""
     asked = []
     for given in ({"dim": 0, "keepdim": True}, {"keepdim": True, "dim": 0}):
         graph = RandomGraph(draw)

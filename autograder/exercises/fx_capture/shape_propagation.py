@@ -1,4 +1,4 @@
-"""Exercise 04.3: what every node of a graph gives, found by walking it with an Interpreter."""
+"""Exercise 04.3: find the shape and dtype of every node's result with an Interpreter."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ def described(value: Any) -> Any:
 
 
 def shapes(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
-    """Return what each node gives, by its name."""
+    """Return the description of each node's result, by the node's name."""
     return _seen(module, inputs, described)
 
 
@@ -56,12 +56,12 @@ BELIEFS = (
 
 
 def plain(draw: Draw) -> list[Asked]:
-    """Return two graphs in which every node gives one tensor."""
+    """Return two graphs in which the result of every node is one tensor."""
     return [mixed(draw).asked_whole("a graph of tensors") for _ in range(2)]
 
 
 def several(draw: Draw) -> list[Asked]:
-    """Return a graph with a tuple, its items, a size and a number made of it, and a node that gives None."""
+    """Return a graph with a tuple and its items, a size and a number computed from it, and a node with result None."""
     graph = RandomGraph(draw)
     x = graph.input(draw.integer(2, 5), 2 * draw.integer(1, 4))
     graph.call("assert", True, "always true")

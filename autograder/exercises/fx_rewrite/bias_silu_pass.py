@@ -1,4 +1,4 @@
-"""Exercise 05.5: a pass that fuses silu(x + b) onto one operator, and leaves look-alikes alone."""
+"""Exercise 05.5: a pass that fuses silu(x + b) into one operator, and does not change similar patterns."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,7 +26,7 @@ def of(
     inputs: Sequence[TensorSpec] = (ROWS, BIAS),
     at_most: int | None = None,
 ) -> Program:
-    """Return a program that is a function of x (4, 8) and b (8,), unless `inputs` says otherwise."""
+    """Return a program of x (4, 8) and b (8,), or of other `inputs`."""
     others = OTHERS if tuple(inputs) == (ROWS, BIAS) else ()
     return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most)
 
@@ -70,7 +70,7 @@ EXERCISE = Exercise(
     entry_point="fuse_bias_silu",
     points=12,
     setup=KERNELS,
-    masked=("course_lib.fusion", "course_lib.schedule"),  # their patterns would write the pass
+    masked=("course_lib.fusion", "course_lib.schedule"),  # their patterns would solve the exercise
     wall_s=60,
     hints=(
         "Begin at the silu node and look at what it reads. Ask who else reads the sum: as long as somebody does, it "

@@ -1,4 +1,4 @@
-"""Exercise 05.7: prove three passes wrong, each by a program that it changes."""
+"""Exercise 05.7: prove that three passes are wrong, each by a program whose result the pass changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, Values, disproves
 
 METHODS = ("abs_", "exp_", "neg_", "relu_", "sigmoid_", "tanh_", "zero_")
-MAX_NODES = 8  # too few for one program that breaks every variant
+MAX_NODES = 8  # too few for one program that is wrong after every variant
 TEXT = """
 from course_lib.fusion.mistaken import {name}
 
@@ -37,7 +37,7 @@ def _accepts(inputs: Values) -> str:
 
 
 def trial(name: str, explain: Callable[[fx.GraphModule, Mapping[str, Any]], str], options: Mapping[str, Any]) -> Trial:
-    """Return a question about a pass with a mistake, which the question states."""
+    """Return a question about a pass with a mistake; the question states the mistake."""
     return Trial(
         f"{name} with {', '.join(f'{k}={v!r}' for k, v in options.items())}",
         TEXT.format(name=name, options=options),
@@ -76,7 +76,7 @@ def _why_folding_is_right(program: fx.GraphModule, options: Mapping[str, Any]) -
 
 
 def dead_code(count: int) -> Callable[[Draw], Sequence[Trial]]:
-    """Return trials of passes that know all writes but one; which one is drawn."""
+    """Return trials of passes that know all in-place methods except a random one."""
     return lambda draw: [
         trial("drop_dead_code", _why_dead_code_is_right, {"overlooks": method})
         for method in draw.sample(METHODS, count)
@@ -89,7 +89,7 @@ def sharing(*oversights: str) -> Callable[[Draw], Sequence[Trial]]:
 
 
 def folding(*lapses: str) -> Callable[[Draw], Sequence[Trial]]:
-    """Return trials of passes that forget something when they fold a factor above a number that is drawn."""
+    """Return trials of passes with a mistake in folding a factor above a random number."""
     return lambda draw: [
         trial("fold_factor", _why_folding_is_right, {"forgets": lapse, "above": draw.integer(2, 50)})
         for lapse in lapses

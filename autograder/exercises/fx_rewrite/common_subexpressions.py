@@ -1,4 +1,4 @@
-"""Exercise 05.3: compute what is equal once."""
+"""Exercise 05.3: compute equal expressions only once."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ def shared(
     inputs: Sequence[TensorSpec] = (ROWS, OTHER),
     at_least: int | None = None,
 ) -> Rewriting:
-    """Return a program of x and y, both (4, 6), and the calls that are left of it."""
+    """Return a program of x and y, both (4, 6), and its number of calls after the pass."""
     build = program if isinstance(program, type) else lambda: program
     return Rewriting(
         Program(f"`{name}`", build, tuple(inputs), 0, reason=reason, buffers=True),

@@ -22,14 +22,14 @@ def tidied(
     counts: Mapping[str, int] | None = None,
     reason: str = "",
 ) -> Rewriting:
-    """Return a program of x (4, 8), and the calls that are left of it."""
+    """Return a program of x (4, 8), and its number of calls after the pass."""
     build = program if isinstance(program, type) else lambda: program
     made = Program(f"`{name}`", build, (ROWS,), 0, ((TensorSpec((1, WIDTH)),),), reason, buffers=True)
     return Rewriting(made, calls, counts or {}, wrong_turns=turns)
 
 
 class Buffers(nn.Module):
-    """Constants of a module: two buffers that no training changes, and a parameter that it does."""
+    """A module with two buffers, which training does not change, and a parameter, which training changes."""
 
     scale: Tensor
     shift: Tensor
@@ -60,7 +60,7 @@ def _kept(x: Tensor) -> Tensor:
 
 
 class Folded(Buffers):
-    """One factor that only depends on a buffer."""
+    """One factor that depends only on a buffer."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (rows, 8) to (rows, 8)."""

@@ -1,4 +1,4 @@
-"""Exercise 05.1: insert a node behind another one without making it read itself."""
+"""Exercise 05.1: insert a node after another one without making the new node read itself."""
 
 from collections.abc import Callable, Sequence
 
@@ -28,7 +28,7 @@ def inserting(
     replaced: Callable[..., object] | None = None,
     inputs: Sequence[TensorSpec] = (ROWS,),
 ) -> Rewriting:
-    """Return a program, and the same with a tanh after each relu; `calls` and `count` are the calls and tanhs then."""
+    """Return a program, and the same with a tanh after each relu, which has `calls` calls and `count` tanhs."""
     turns = [CYCLE, WrongTurn("nobody reads the new node: send relu's readers to it.", computes=program)]
     if first_only:
         turns.append(WrongTurn("only one relu got its tanh; go through all nodes.", computes=first_only))

@@ -1,4 +1,4 @@
-"""Exercise 05.4: fold what a normalisation multiplies and adds into the Linear behind it."""
+"""Exercise 05.4: fold the affine part of a normalisation into the Linear that follows it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,14 +34,14 @@ def folded(
     training: bool = False,
     rows: TensorSpec = ROWS,
 ) -> Rewriting:
-    """Return a module on rows (5, 6), and the calls, parameters and buffers that are left of it."""
+    """Return a module on rows (5, 6), and its numbers of calls, parameters and buffers after the pass."""
     other = TensorSpec((7, *rows.shape[1:]), rows.dtype)
     program = Program(f"`{name}`", build, (rows,), 0, ((other,),), reason, folds=True, training=training)
     return Rewriting(program, calls, wrong_turns=turns, tensors=tensors)
 
 
 class Normed(nn.Module):
-    """A normalisation, and a Linear behind it."""
+    """A normalisation followed by a Linear."""
 
     def __init__(self, norm: nn.Module, linear: nn.Linear | None = None) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Normed(nn.Module):
 
 
 class ReadTwice(Normed):
-    """The normalised rows are also added to the result; a second pair is not."""
+    """The normalised rows of the first pair are also added to the result; those of a second pair are not."""
 
     def __init__(self, norm: Callable[[], nn.Module]) -> None:
         super().__init__(norm(), nn.Linear(WIDTH, WIDTH))

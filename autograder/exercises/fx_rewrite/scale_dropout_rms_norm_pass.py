@@ -1,4 +1,4 @@
-"""Exercise 05.6: a pass that fuses scale, dropout, residual and RMSNorm onto one operator, training included."""
+"""Exercise 05.6: a pass that fuses scale, dropout, residual and RMSNorm into one operator, also in training."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def of(
     at_most: int | None = None,
     training: bool = False,
 ) -> Program:
-    """Return a program of x (4, 8), scale (8,), residual (4, 8) and weight (8,), unless `inputs` says otherwise."""
+    """Return a program of x (4, 8), scale (8,), residual (4, 8) and weight (8,), or of other `inputs`."""
     others = OTHERS if tuple(inputs) == USUAL else ()
     return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most, training=training)
 
@@ -55,7 +55,7 @@ class Branch(nn.Module):
         self.norm = nn.RMSNorm(WIDTH, eps=eps)
 
     def forward(self, x: Tensor, residual: Tensor) -> Tensor:
-        """Map two of (rows, 8) to (rows, 8)."""
+        """Map two tensors (rows, 8) to (rows, 8)."""
         return self.norm(residual + self.drop(x * self.scale))
 
 
@@ -84,7 +84,7 @@ def four(draw: Draw) -> tuple[Tensor, ...]:
 
 
 def formula(module: fx.GraphModule, inputs: Sequence[Tensor], factors: Tensor) -> Tensor:
-    """Return the written-out formula with given factors."""
+    """Return the written-out formula with the given dropout factors."""
     x, scale, residual, weight = inputs
     return norm(residual + x * scale * factors, weight)
 
@@ -121,7 +121,7 @@ EXERCISE = Exercise(
     entry_point="fuse_scale_dropout_rms_norm",
     points=18,
     setup=KERNELS,
-    masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),  # their BDRL would write the pass
+    masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),  # their BDRL would solve the exercise
     wall_s=60,
     # separate operators read or write rows seven times, a fused one three times
     speed=Speed(of("norm(residual + dropout(x * scale))", evaluated, inputs=LARGE), ideal_ratio=7 / 3),

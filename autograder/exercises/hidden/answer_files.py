@@ -1,7 +1,7 @@
-"""Read the answers of known marks that prove an exercise's checks, and make small variants of its reference.
+"""Read the answers of known marks that test an exercise's checks, and make small variants of its reference.
 
-The answers lie in `answers/<lesson>`: `<exercise>.py` is the reference solution, equal to the notebook's, and
-`<exercise>_<control>.py` another answer. They are read as text and never imported.
+The answers are in `answers/<lesson>`: `<exercise>.py` is the reference solution, equal to the notebook's, and
+`<exercise>_<control>.py` is another answer. They are read as text and never imported.
 """
 
 import ast
@@ -31,7 +31,7 @@ class UnknownEditError(ValueError):
 class Answers:
     """The answers of known marks to the exercise whose hidden part is `module`.
 
-    `after` are the answers of exercises whose names the reference uses; their references stand before it.
+    `after` lists the answers to exercises whose names the reference uses; their references are put before it.
     """
 
     def __init__(self, module: str, *, after: "tuple[Answers, ...]" = ()) -> None:
@@ -43,12 +43,12 @@ class Answers:
         return Control(REFERENCE, self.text, marks)
 
     def file(self, name: str, marks: float, *, below: bool = False) -> Control:
-        """Return the answer in the file that is named for the exercise and the control."""
+        """Return the answer in the file that is named after the exercise and the control."""
         ending = re.sub(r"\W+", "_", name.replace("'", "").lower())
         return Control(name, self._read(f"{self._exercise}_{ending}"), marks, below)
 
     def edited(self, name: str, marks: float, *edits: tuple[str, str], below: bool = False) -> Control:
-        """Return the reference with some of its text replaced, see `edited`."""
+        """Return the reference with some of its text replaced; see `edited`."""
         return Control(name, edited(self.text, *edits), marks, below)
 
     def _read(self, stem: str) -> str:
@@ -58,7 +58,7 @@ class Answers:
 def edited(answer: str, *edits: tuple[str, str]) -> str:
     """Return `answer` with each text replaced; each must occur exactly once, otherwise `UnknownEditError`.
 
-    Edits are made in the form that `ast.unparse` gives, so formatting and comments of the answer do not matter.
+    Edits apply to the output of `ast.unparse`, so formatting and comments of the answer do not matter.
 
     >>> edited("total = ( 1 +\\n  2 )  # a sum", ("1 + 2", "1 - 2"))
     'total = 1 - 2\\n'

@@ -1,4 +1,4 @@
-"""Exercise 09.4: name the edges that keep loops from being fused, and why; then remove what can be removed."""
+"""Exercise 09.4: name the edges that are not fused, and the reasons; then remove the reasons if possible."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ CONFUSED = {
     (BREAK, MUTATION): "The two are in different graphs, so the scheduler never saw them together: graph break comes "
     "first.",
 }
-"""What to say where the first reason is right and the second was given."""
+"""Messages by pairs of reasons: the right one, and the one that was given."""
 
 
 def require_named(answer: CapturedAnswer, listing: Listing) -> None:
-    """Raise `CheckFailedError` unless `blockers` names just the edges of one listing that were not fused."""
+    """Raise `CheckFailedError` unless `blockers` names exactly the unfused edges of one listing."""
     found = answer.ask(listing.loops, member="blockers")
     if not isinstance(found, list) or not all(
         isinstance(edge, list) and len(edge) == 3 and all(type(part) is str for part in edge) for edge in found
@@ -78,7 +78,7 @@ def _difference(named: dict[tuple[str, str], str], listing: Listing) -> str:
 
 
 def names(listings: Callable[[Draw], Sequence[Listing]]) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that `blockers` is right for every listing; its points are shared equally."""
+    """Return a check that `blockers` is right for every listing; all listings count equally."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         share_among(listings(draw), lambda listing: require_named(answer, listing), noun="listings")
@@ -88,13 +88,13 @@ def names(listings: Callable[[Draw], Sequence[Listing]]) -> Callable[[CapturedAn
 
 @dataclass(frozen=True)
 class Blocked:
-    """One of the five programs, and what its repair must reach."""
+    """One of the five programs, and the requirements for its repair."""
 
     reference: Reference
-    advice: str  # to whom too many kernels are left
+    advice: str  # the message if too many kernels are left
     misconceptions: Sequence[Misconception]
     outputs: Sequence[str] = ("the output",)
-    kernels: int = 1  # no more can be left
+    kernels: int = 1  # the most that may be left
 
     @property
     def name(self) -> str:
@@ -102,9 +102,9 @@ class Blocked:
         return self.reference.__name__
 
     def inputs(self, draw: Draw, rows: int, columns: int, dtype: torch.dtype, shift: float) -> tuple[Tensor, ...]:
-        """Return what the program is called with."""
+        """Return random inputs of the program."""
         x = draw.normal(rows, columns, dtype=dtype) + shift
-        x[0] = x[0].abs() + 1  # a row of which the smallest element is not zero when it is rectified
+        x[0] = x[0].abs() + 1  # a row whose smallest element is not zero after relu
         return (x, draw.normal(rows, dtype=dtype)) if self.reference is programs.appended else (x,)
 
 
@@ -190,7 +190,7 @@ BLOCKED = {
 def sized(
     name: str, *sizes: tuple[int, int], dtype: torch.dtype = torch.float32, shift: float = 0.0
 ) -> Iterator[Captured]:
-    """Yield how one program is captured, once for each of the sizes."""
+    """Yield the capture of one program for each of the sizes."""
     blocked = BLOCKED[name]
     for rows, columns in sizes:
 
@@ -244,7 +244,7 @@ def _counted(kernels: int) -> str:
 
 
 def five(draw: Draw) -> list[Listing]:
-    """Return what the scheduler makes of the five programs, at random sizes."""
+    """Return the scheduler's listings of the five programs at random sizes."""
     return list(programs.known_listings(draw.integer(3, 90), draw.integer(3, 90)).values())
 
 

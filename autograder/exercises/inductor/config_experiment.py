@@ -1,8 +1,8 @@
-"""Exercise 09.5: an experiment with one option of Inductor, on record.
+"""Exercise 09.5: make an experiment with one option of Inductor, and record it.
 
-The answer is a function that makes the experiment on programs of the host's and returns the record. The host repeats
-it in a clean worker, with sizes drawn afresh, and compares: what was not measured does not repeat. Option and settings
-are looked up in a table; no text of the answer is evaluated.
+The answer is a function that makes the experiment on the host's programs and returns the record. The host repeats it
+in a clean worker with new random sizes, and compares; invented numbers do not agree. Option and settings are looked up
+in a table; no text of the answer is evaluated.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from course_lib.models import option_programs, program_from_steps
 Programs = Mapping[str, Any]
 Record = Mapping[str, Any]
 
-# The smallest and the largest setting; True and False where there is none.
+# The smallest and the largest setting; None for options that are True or False.
 OPTIONS: Mapping[str, tuple[int, int] | None] = {
     "max_fusion_size": (1, 64),
     "realize_reads_threshold": (1, 100),
@@ -30,24 +30,24 @@ OPTIONS: Mapping[str, tuple[int, int] | None] = {
 DEMONSTRATED = ("softmax", "max_fusion_size")
 WORDS = ("fewer", "same", "more")
 PARTS = ("program", "option", "settings", "hypothesis", "because", "kernels", "bytes", "c4", "verdict")
-EXACT = 0.01  # of a ratio that was rounded for the record
+EXACT = 0.01  # tolerance for a ratio that was rounded for the record
 FEWEST_WORDS = 5
-LARGEST = 1e18  # of a number in a record: larger whole ones cannot be compared with a ratio
+LARGEST = 1e18  # limit for numbers in a record; larger integers cannot be compared with a ratio
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the experiment is, before anything is measured."""
+    """The plan of an experiment, before any measurement."""
 
     program: str
     option: str
     settings: tuple[int, int]
-    kernels: str  # one of WORDS: what the second setting does, compared with the first
+    kernels: str  # one of WORDS: the effect of the second setting, compared with the first
     bytes: str
 
 
 def plan_of(record: Any, programs: Programs) -> Plan:
-    """Return the plan in a record; raise `CheckFailedError` for what is missing, not allowed, or the notebook's own."""
+    """Return the plan in a record; raise `CheckFailedError` if it is incomplete, not allowed, or the notebook's own."""
     if not isinstance(record, dict):
         raise CheckFailedError(f"experiment returned a {type(record).__name__}; expected the record, a dict.")
     missing = [part for part in PARTS if part not in record]
@@ -94,10 +94,10 @@ def _allowed(setting: Any, bounds: tuple[int, int] | None) -> bool:
 
 @dataclass(frozen=True)
 class Repeated:
-    """What the host counted at both settings."""
+    """The host's counts at both settings."""
 
     costs: tuple[Lowered, Lowered]
-    least: int  # bytes
+    least: int  # minimum of bytes
 
     @property
     def kernels(self) -> list[int]:
@@ -116,7 +116,7 @@ class Repeated:
 
 
 def repeat(answer: ValueAnswer, plan: Plan, programs: Programs) -> Repeated:
-    """Make the experiment of a plan in the clean worker."""
+    """Repeat the experiment of a plan in the clean worker."""
     steps = programs[plan.program]
     first, second = (lower_steps(answer.clean, steps, {plan.option: setting}) for setting in plan.settings)
     program, inputs = program_from_steps(steps)
@@ -124,7 +124,7 @@ def repeat(answer: ValueAnswer, plan: Plan, programs: Programs) -> Repeated:
 
 
 def require_numbers(record: Record, found: Repeated) -> None:
-    """Raise `CheckFailedError` unless the record holds what the host counted."""
+    """Raise `CheckFailedError` unless the numbers in the record equal the host's counts."""
     for part, expected in (("kernels", found.kernels), ("bytes", found.bytes), ("c4", found.c4)):
         told = record[part]
         exact = part != "c4"  # a ratio may be rounded
@@ -136,7 +136,7 @@ def require_numbers(record: Record, found: Repeated) -> None:
 
 
 def _why(part: str, told: Any, found: Repeated) -> str:
-    """Return what was likely thought, for numbers that are wrong in a known way."""
+    """Return the likely mistake for numbers that are wrong in a known way."""
     first, second = found.costs
     said: dict[str, list[tuple[list[float], str]]] = {
         "kernels": [
@@ -172,7 +172,7 @@ def _near(told: float, expected: float) -> bool:
 
 
 def require_effect(found: Repeated, plan: Plan) -> None:
-    """Raise `CheckFailedError` if the two settings cannot be told apart."""
+    """Raise `CheckFailedError` if the two settings give the same numbers."""
     if (found.kernels[0], found.bytes[0]) == (found.kernels[1], found.bytes[1]):
         raise CheckFailedError(
             f"{plan.option} at {plan.settings[0]} and at {plan.settings[1]} gives the same kernels and bytes for "
@@ -206,7 +206,7 @@ def _direction(numbers: list[int]) -> str:
 
 
 def drawn(draw: Draw, smallest: int, largest: int) -> Programs:
-    """Return the notebook's programs in fresh sizes."""
+    """Return the notebook's programs in random sizes."""
     return option_programs(draw.integer(smallest, largest), draw.integer(smallest, largest))
 
 
@@ -217,7 +217,7 @@ def asked(answer: ValueAnswer, programs: Programs) -> tuple[Record, Plan]:
 
 
 def recorded(answer: ValueAnswer, draw: Draw) -> None:
-    """Check that the record is complete, its numbers repeat and differ, and the verdict follows: a third of it."""
+    """Check that the record is complete and its numbers are right and differ; the verdict gives a third of the mark."""
     programs = drawn(draw, 20, 48)
     record, plan = asked(answer, programs)
     found = repeat(answer, plan, programs)

@@ -1,6 +1,6 @@
 """Exercise 09.1: predict how many kernels Inductor generates for a program, and how many library calls it leaves.
 
-The programs are on one matrix, and Inductor is asked live, of the host's own programs. For the steps see
+The programs are on one matrix. Inductor lowers the host's own programs during grading. For the steps see
 `course_lib.models.chains`.
 """
 
@@ -19,17 +19,17 @@ Chain = list[str]
 CALLS = ("product", "sort")
 FREE = ("keep", "transpose")
 SUMS = ("bias", "residual")
-EITHER = ("sort", "transpose")  # a sort copies what lies transposed; that rule is not asked for
+EITHER = ("sort", "transpose")  # never both: a sort copies a transposed input, a rule that no question asks for
 
 
 def random_chain(draw: Draw, count: int, also: tuple[str, ...] = tuple(LINES)) -> Chain:
-    """Return `count` random steps of `also`, never both a sort and a transpose."""
+    """Return `count` random steps from `also`, never both a sort and a transpose."""
     left_out = draw.choice(EITHER)
     return [draw.choice([step for step in also if step != left_out]) for _ in range(count)]
 
 
 def counted(steps: Chain) -> dict[str, int]:
-    """Return how many generated kernels run for the program, and how many library calls are left."""
+    """Return the number of generated kernels and of library calls of the program."""
     found = _lowered(tuple(steps))
     return {"kernels": found.launches, "calls": found.library_calls}
 
@@ -47,7 +47,7 @@ def _runs(
     work: tuple[str, ...] = ("sine", "bias", "residual", "in_place", "share"),
     splits: tuple[str, ...] = (*CALLS, "break"),
 ) -> int:
-    """Return runs of generated work between what splits them; with `later` a sum is free after any product."""
+    """Return the number of runs of `work` steps between `splits`; with `later`, a sum is free after any product."""
     kernels, pending, after, turned = 0, False, False, False
     for step in (s for s in steps if s in work or s in splits or s in FREE):
         if step in splits:
@@ -96,13 +96,13 @@ MISCONCEPTIONS = (
 
 
 def _thought(found: Mapping[str, Any], steps: Chain) -> str:
-    """Return what explains the number of kernels, or of calls if a reduction was taken for one."""
+    """Return the likely mistake in the number of kernels, or of calls if a reduction was counted as a call."""
     called = found.get("calls") != counted(steps)["calls"]
     return explained_value(found["kernels"], steps, (REDUCTION_CALLED,) * called + MISCONCEPTIONS)
 
 
 def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer's entry `part`, "kernels" or "calls", is what Inductor says, for every program."""
+    """Return a check that the answer's entry `part`, "kernels" or "calls", equals Inductor's for every program."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for steps in programs(draw):
@@ -120,13 +120,13 @@ def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[Va
 
 
 def few(draw: Draw) -> list[Chain]:
-    """Return programs of one graph with one call, with two, and with as many as come."""
+    """Return programs of one graph with one library call, with two, and random ones."""
     return [["product", "bias", "sine"], ["sort", "sine", "sort"], *straight(draw)[:5]]
 
 
 def straight(draw: Draw) -> list[Chain]:
     """Return programs of one graph without dead code; products, sums after them, and views occur."""
-    draw = draw.shared("one graph")  # each program takes Inductor a while
+    draw = draw.shared("one graph")  # shared, because Inductor takes time for each program
     some = ("sine", "bias", "residual", "in_place", "share", "transpose", "product", "sort")
     telling = [
         ["sine", "share", "product", "bias", "sine"],
@@ -146,7 +146,7 @@ def with_breaks(draw: Draw) -> list[Chain]:
 
 
 def of_everything(draw: Draw) -> list[Chain]:
-    """Return long programs of all steps, with values that nothing reads and values that are returned as well."""
+    """Return long programs of all kinds of steps, including unused values and values that are also returned."""
     draw = draw.shared("everything")
     telling = [
         ["sine", "product", "keep", draw.choice(SUMS)],
@@ -162,7 +162,7 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="predict_kernels",
     points=8,
-    masked=("course_lib.models.chains", "course_lib.graph"),  # they would make the program, and lower it
+    masked=("course_lib.models.chains", "course_lib.graph"),  # they would build the program, and lower it
     hints=(
         "Leave out first what nobody reads. Which of the other steps are generated, which are library calls?",
         "Go through the steps and remember: does generated work wait, did a product come last, does it lie transposed?",

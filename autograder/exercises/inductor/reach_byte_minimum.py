@@ -1,7 +1,8 @@
-"""Exercise 09.2: four functions rewritten so that Inductor moves hardly more bytes than it must.
+"""Exercise 09.2: rewrite four functions so that Inductor moves hardly more bytes than the minimum.
 
-The answer's functions are captured, each as one graph that crosses as data. The host compares what the graphs compute
-with the originals, and has Inductor lower them in a clean worker, whose count of bytes no answer can touch.
+Each of the answer's functions is captured as one graph, which is sent to the host as data. The host compares the
+graphs' results with the originals. Inductor lowers the graphs in a clean worker, where no answer can change the count
+of bytes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,17 +31,17 @@ def soften(x: Tensor, temperature: Tensor) -> Tensor:
 
 
 def mix(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
-    """Return the original result, which copies both inputs side by side."""
+    """Return the original result; the original concatenates both inputs."""
     return torch.cat([a, b], dim=1) @ weight
 
 
 def shares(x: Tensor) -> Tensor:
-    """Return the original result, which reads x for its total, and then once more."""
+    """Return the original result; the original reads x once for its total, and then again."""
     return (x / x.sum()).sum(0)
 
 
 def scores(q: Tensor, k: Tensor) -> Tensor:
-    """Return the original result, which writes both operands of the product in float32."""
+    """Return the original result; the original writes both operands of the product in float32."""
     scaled = q.float() * q.shape[1] ** -0.5
     return (scaled @ k.float().t()).to(q.dtype)
 
@@ -50,10 +51,10 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Wasteful:
-    """One function that moves too much: what it means, what to try it on, and what people get wrong."""
+    """One function that moves too many bytes: its reference, its inputs, and common mistakes."""
 
     reference: Reference
-    inputs: Callable[..., Sequence[Tensor]]  # drawn with a `Draw`, of some sizes
+    inputs: Callable[..., Sequence[Tensor]]  # draws random inputs of given sizes
     names: Sequence[str]
     misconceptions: Sequence[Misconception]
     advice: Sequence[Advice] = ()
@@ -106,7 +107,7 @@ FUNCTIONS = {
     ),
     "shares": Wasteful(
         shares,
-        lambda draw, rows, width: (draw.normal(rows, width).abs() + 0.5,),  # of one sign: no total is near zero
+        lambda draw, rows, width: (draw.normal(rows, width).abs() + 0.5,),  # positive, so that no total is near zero
         ("the shares",),
         (
             Misconception(
@@ -159,7 +160,7 @@ FUNCTIONS = {
 
 
 def _cold(name: str, inputs: Sequence[Tensor]) -> Iterator[Case]:
-    """Yield what only values can tell apart: a temperature below the limit."""
+    """Yield a case with a temperature below the limit."""
     if name == "soften":
         yield Case((inputs[0], torch.tensor(0.03)), label="for a temperature below the limit")
 

@@ -1,6 +1,6 @@
 """Exercise 09.3: read generated code, and describe its loops, its reductions and its masked reads.
 
-The code is C++ of programs drawn at random, in its plainest form. The host lowers its own programs and compiles none.
+The code is C++ of random programs, in its simplest form. The host lowers its own programs and compiles none.
 """
 
 import re
@@ -18,7 +18,7 @@ from autograder.host.kinds.value import ValueAnswer
 from course_lib.graph.generated_code import lowered
 
 Part = tuple[str, tuple[str, ...], int]
-"""What is done with an input's rows, functions before that, and which input."""
+"""The last operation on an input's rows, the functions applied before it, and the input's index."""
 
 FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "sin": torch.sin,
@@ -41,7 +41,7 @@ REDUCTIONS = {"+": "sum", "*": "product", "max_propagate_nan": "max", "min_propa
 
 
 def random_text(draw: Draw, ends: tuple[str, ...], parts: int) -> str:
-    """Return the text of one kernel for `parts` computations, each ending as one of `ends`, on two or three inputs."""
+    """Return the text of one kernel for `parts` computations on two or three inputs, each with one of `ends` last."""
     shapes = tuple((draw.integer(3, 9), draw.integer(10, 30)) for _ in range(draw.integer(2, 3)))
     chosen = tuple(
         (draw.choice(ends), tuple(draw.sample(list(FUNCTIONS), draw.integer(0, 2))), draw.integer(0, len(shapes) - 1))
@@ -72,7 +72,7 @@ def kernel_text(code: str) -> str:
 
 
 def loops_of(text: str) -> list[Mapping[str, Any]]:
-    """Return what there is to read in a kernel, a dict for each block."""
+    """Return the facts about a kernel, one dict for each block."""
     blocks = re.findall(r"^    \{\n(.*?)^    \}$", text, re.MULTILINE | re.DOTALL)
     return [
         {
@@ -191,7 +191,7 @@ REDUCING = ("row_sum", "column_max", "row_min", "row_product")
 
 
 def _some(draw: Draw) -> list[str]:
-    """Return kernels of several blocks, pointwise and reducing."""
+    """Return kernels of several blocks, pointwise ones and reductions."""
     return [random_text(draw, (*POINTWISE, *REDUCING), n) for n in (2, 3, 4)]
 
 
@@ -201,17 +201,17 @@ def _reducing(draw: Draw) -> list[str]:
 
 
 def _reused(draw: Draw) -> list[str]:
-    """Return kernels in which a loop reads what an earlier one has written."""
+    """Return kernels in which a loop reads values that an earlier loop has written."""
     return [random_text(draw, ("share",), 2), random_text(draw, ("share", *POINTWISE), 4)]
 
 
 def _masks(draw: Draw) -> list[str]:
-    """Return kernels with masks, and with choices that are no masks."""
+    """Return kernels with masked reads, and with selections that are not masks."""
     return [random_text(draw, ("pad",), 2), random_text(draw, ("choose",), 2), random_text(draw, ("pad", "choose"), 5)]
 
 
 def long(draw: Draw) -> list[str]:
-    """Return kernels of everything."""
+    """Return long kernels of all kinds."""
     draw = draw.shared("everything")
     return [random_text(draw, tuple(ENDS), n) for n in (6, 7, 8)]
 

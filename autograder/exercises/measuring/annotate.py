@@ -1,7 +1,7 @@
-"""Exercise 02.5: give the parts of a program names in its timeline, and close each range whatever happens.
+"""Exercise 02.5: name the parts of a program in its timeline, and close each range even after an exception.
 
 The program is data: parts with bodies, operations, and operations that fail. The answer returns the log of a run with
-ranges, and the log is checked; the program is random in each call, so no log can be remembered.
+ranges, and the log is checked. The program is random in each call, so no log can be stored in advance.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ OPERATIONS = ("matmul", "softmax", "add", "gelu", "mul", "mean", "view", "copy")
 
 
 def program(draw: Draw, depth: int, *, failing: bool = False, catching: bool = False) -> Part:
-    """Return a random program whose parts nest `depth` deep; with `failing` one operation in its middle raises.
+    """Return a random program of parts nested `depth` levels deep; with `failing`, one operation in its middle raises.
 
-    With `catching` some part around it catches that, so that the program goes on after it.
+    With `catching`, a part around the operation catches the exception, so that the program continues after this part.
     """
     names = iter(draw.sample(NAMES, len(NAMES)))
     failed = [failing]
@@ -54,12 +54,12 @@ def _path_to_failure(part: Part) -> list[Part]:
 
 
 def expected_log(part: Part, *, close: bool = True, swallow: bool = False) -> list[str]:
-    """Return what a run logs; without `close` ranges stay open after a failure, with `swallow` every part goes on."""
+    """Return the log of a run; without `close` failed ranges stay open, with `swallow` every part catches failures."""
     return _run(part, close, swallow)[0]
 
 
 def _run(part: Part, close: bool, swallow: bool) -> tuple[list[str], bool]:
-    """Return the log, and whether a failure leaves the part."""
+    """Return the log, and whether the part raises."""
     log = [f"begin {part['name']}"]
     for item in part["body"]:
         inner, failed = (
@@ -77,7 +77,7 @@ def _without_ranges(part: Part) -> list[str]:
 
 
 def _flat(part: Part) -> list[str]:
-    """Return begin and end of a part around its own operations alone, inner parts before or after."""
+    """Return a wrong log: each part's range is only around its own operations, with inner parts before or after."""
     own = [item.rstrip("!") for item in part["body"] if isinstance(item, str)]
     inner = [line for item in part["body"] if isinstance(item, dict) for line in _flat(item)]
     return [f"begin {part['name']}", *own, f"end {part['name']}", *inner]
@@ -106,7 +106,7 @@ MISCONCEPTIONS = (
 
 
 def logs(programs: Callable[[Draw], list[Part]]) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer's log of fresh programs is what a run with ranges gives."""
+    """Return a check that the answer's logs of random programs equal those of runs with ranges."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for part in programs(draw):

@@ -1,7 +1,7 @@
 """Exercise 02.3: count the bytes that a program moves, and its floating-point operations, operator by operator.
 
-Questions are programs as data, with random shapes. Their cost is written here as a formula of the shapes, case by case;
-the answer has to count while a program runs.
+Questions are programs as data, with random shapes. For each program, the expected cost is a formula of the shapes. The
+answer must count while a program runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,17 +26,17 @@ class Question:
     bytes: int
     flops: int = 0
     dtype: str = "float32"
-    wrong: tuple[tuple[int, str], ...] = ()  # other totals of bytes, and what was thought
+    wrong: tuple[tuple[int, str], ...] = ()  # wrong totals of bytes, and the mistake behind each
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """Return the question as `course_lib.models.program_from_steps` takes it."""
+        """Return the question in the form that `course_lib.models.program_from_steps` accepts."""
         inputs = [{"shape": list(shape), "dtype": self.dtype} for shape in self.inputs]
         return {"inputs": inputs, "steps": [list(step) for step in self.steps]}
 
 
 def sizes(draw: Draw, count: int) -> list[int]:
-    """Return different sizes from 3 to 40, so that no two formulas agree by chance."""
+    """Return different sizes from 3 to 40, so that different formulas do not agree by chance."""
     return draw.sample(range(3, 41), count)
 
 
@@ -74,7 +74,7 @@ def products(draw: Draw) -> Iterator[Question]:
 
 
 def five_operators(draw: Draw) -> Iterator[Question]:
-    """Yield five operators, one program each."""
+    """Yield five programs of one operator each."""
     m, n = sizes(draw, 2)
     one = 4 * m * n
     wrong = ((one, "Only what is written was counted; what is read moves, too."), (2 * one, "Both inputs are read."))
@@ -120,7 +120,7 @@ def _require(found: Any, key: str, question: Question) -> None:
 
 
 def _thought(found: int, key: str, question: Question) -> str:
-    """Return what was probably thought, if the number shows it."""
+    """Return the likely mistake, if the number shows it."""
     if key == "flops":
         half = "A multiplication and an addition are two operations."
         return half if found * 2 == question.flops else "Multiply the sizes m, k, n, the batch, and 2."
@@ -146,7 +146,7 @@ EXERCISE = Exercise(
         "from torch.utils._pytree import tree_leaves\n"
         "from course_lib.models import program_from_steps\n"
     ),
-    # they count
+    # they would do the counting
     masked=tuple(f"course_lib.{p}" for p in ("graph", "profiling", "fusion", "schedule", "backends", "machine")),
     wall_s=30,
     hints=(

@@ -1,7 +1,7 @@
 """Exercise 02.1: repair benchmark scripts for a device that works asynchronously.
 
-The answer gets a script and returns a script; the host runs it on a simulated device whose delays only it knows. What
-an answer claims to have measured does not matter: the host reads the clock.
+The answer gets a script and returns a script. The host runs it on a simulated device with secret delays and reads the
+clock itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from course_lib.timing import Flaw, SimulatedDevice
 from course_lib.timing.simulation import Window
 
 PROGRAMS = ("gelu", "matmul", "softmax", "layer_norm", "dropout", "gather", "transpose", "reduce")
-TOLERANCE = 0.1  # of the true time; what a sound script adds for launches is below 4 percent
+TOLERANCE = 0.1  # of the true time; launches in a correct script add less than 4 percent
 MAX_STEPS = 500
 
 SAYS = {
@@ -34,7 +34,7 @@ SAYS = {
 
 
 def device(draw: Draw) -> SimulatedDevice:
-    """Return a device with delays of its own, all large enough to be noticed."""
+    """Return a device with random delays, all large enough to be noticed."""
     programs = {name: float(draw.integer(500, 1500)) for name in PROGRAMS}
     return SimulatedDevice(
         programs,

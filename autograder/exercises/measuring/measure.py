@@ -1,7 +1,7 @@
 """Exercise 02.2: measure two programs on a machine whose speed varies.
 
-The host asks twice: for the order in which to run, and, with the times of that order, for a report. Programs and noise
-are the host's, so the only way to a right ratio is an order in which the noise hits both alike.
+The host calls the answer twice: for the order of the runs, and, with the times of that order, for a report. The host
+chooses programs and noise, so the ratio is right only if the noise affects both programs equally.
 """
 
 import platform
@@ -24,7 +24,7 @@ Noise = Callable[[Draw], dict[str, float]]
 
 
 def order_from(answer: ValueAnswer, programs: list[str], samples: int) -> list[str]:
-    """Ask for an order and check that each program has its turns."""
+    """Get an order from the answer and check that it runs each program `samples` times."""
     found = answer.ask({"programs": programs, "samples": samples})
     if not isinstance(found, list) or not all(name in programs for name in found):
         raise CheckFailedError(
@@ -37,7 +37,7 @@ def order_from(answer: ValueAnswer, programs: list[str], samples: int) -> list[s
 
 
 def report_from(answer: ValueAnswer, programs: list[str], times: list[list[Any]]) -> Mapping[str, Any]:
-    """Ask for a report on given times, and check its form."""
+    """Get a report on the given times from the answer, and check its form."""
     found = answer.ask({"programs": programs, "times": times})
     if not isinstance(found, dict) or not set(KEYS) <= set(found):
         raise CheckFailedError(f"The report is {found!r:.80}; expected a dict with the keys {', '.join(KEYS)}.")
@@ -49,13 +49,13 @@ def _programs(draw: Draw) -> list[str]:
 
 
 def gives_turns(answer: ValueAnswer, draw: Draw) -> None:
-    """Check the order alone, for fresh names and numbers."""
+    """Check only the order, for random names and numbers."""
     for _ in range(3):
         order_from(answer, _programs(draw), draw.integer(5, 30))
 
 
 def _uneven_times(draw: Draw, programs: list[str]) -> list[list[Any]]:
-    """Return times with different numbers of samples, some far off; one program may not vary."""
+    """Return times with different numbers of samples and some outliers; the times of one program may be constant."""
     first, second = programs
     times: list[list[Any]] = [[first, draw.integer(900, 1100) / 10] for _ in range(draw.integer(5, 12))]
     times += [[first, float(draw.integer(400, 900))] for _ in range(2)]
@@ -109,7 +109,7 @@ def _is_number(value: Any) -> bool:
 
 
 def says_where(answer: ValueAnswer, draw: Draw) -> None:
-    """Check that the report holds the environment of the machine on which the answer ran."""
+    """Check that the report contains the environment of the machine on which the answer ran."""
     programs = _programs(draw)
     found = report_from(answer, programs, [[name, float(draw.integer(50, 90))] for name in programs])["environment"]
     expected = {"python": platform.python_version(), "torch": metadata.version("torch")}
@@ -118,12 +118,12 @@ def says_where(answer: ValueAnswer, draw: Draw) -> None:
 
 
 def quiet(draw: Draw) -> dict[str, float]:
-    """Return noise that is jitter alone."""
+    """Return noise that consists only of jitter."""
     return {}
 
 
 def slowing(draw: Draw) -> dict[str, float]:
-    """Return the noise of a machine that gets hot, and slower."""
+    """Return the noise of a machine that slows down as it gets hot."""
     return {"drift": draw.integer(50, 70) / 100}
 
 

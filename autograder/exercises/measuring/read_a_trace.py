@@ -1,6 +1,6 @@
 """Exercise 02.4: read a trace of a GPU, as torch.profiler writes it for chrome://tracing.
 
-The traces are made here, with names and times drawn afresh; so the answers are known exactly.
+The traces are generated here with random names and times, so the answers are known exactly.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +21,10 @@ PARTS = ("top_kernel", "longest_gap_us", "launch_bound")
 
 
 def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> Trace:
-    """Return a trace with so many ranges on the device; every second one, from a random start, is launch-bound.
+    """Return a trace with `ranges` ranges on the device; every second one, from a random start, is launch-bound.
 
-    No two kernels share the most time. With two `streams` kernels overlap. With `noise` there are events that are
-    no kernels: marks of one moment, counters, names of threads, and memory copies.
+    Only one kernel name has the largest total time. With two `streams`, kernels overlap. With `noise`, there are events
+    other than kernels: instant events, counters, thread names, and memory copies.
     """
     events: list[Event] = []
     now = draw.integer(1_000, 9_000)
@@ -34,7 +34,7 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
         for _ in range(draw.integer(3, 6)):
             duration = draw.integer(60, 140) if bound else draw.integer(150, 500)
             gap = duration * draw.integer(16, 22) // 10 if bound else draw.integer(2, 9)
-            for stream in range(streams):  # the second begins when a quarter of the first is over
+            for stream in range(streams):  # the second starts after a quarter of the first
                 start = now + stream * (duration // 4)
                 events.append(_event(f"{draw.choice(KERNELS)}_kernel", "kernel", start, duration, 7 + stream))
             now = start + duration + gap
@@ -56,7 +56,7 @@ def _event(name: str, category: str, start: int, duration: int, thread: int) -> 
 
 
 def _host_events(draw: Draw, events: list[Event]) -> list[Event]:
-    """Return what the host did: an operator for each kernel, some of them long."""
+    """Return the host's events: an operator for each kernel, some of them long."""
     kernels = [event for event in events if event["cat"] == "kernel"]
     return [_event(f"aten::{draw.choice(KERNELS)}", "cpu_op", e["ts"] - 400, draw.integer(5, 900), 1) for e in kernels]
 
@@ -86,7 +86,7 @@ def _first_of(totals: dict[str, int]) -> str:
 
 
 def busy_us(events: list[Event], start: int, end: int) -> int:
-    """Return for how long at least one kernel runs between `start` and `end`."""
+    """Return the time between `start` and `end` during which at least one kernel runs."""
     busy, reached = 0, start
     for event in events:
         begin, stop = max(event["ts"], reached), min(event["ts"] + event["dur"], end)
@@ -174,7 +174,7 @@ Traces = Callable[[Draw], list[Trace]]
 
 
 def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer's entry `part` is right for fresh traces."""
+    """Return a check that the answer's entry `part` is right for new random traces."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for rows in _varied(part, traces, draw):
@@ -192,7 +192,7 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
 
 
 def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
-    """Return traces with different answers, so that no answer is right for two of them."""
+    """Return traces whose right answers all differ."""
     while True:
         drawn = traces(draw)
         answers = [truth(rows, part) for rows in drawn]

@@ -1,6 +1,6 @@
-"""Attention and BERT's layer as formulas on weights that the host chose: the truth of the exercises of notebook 01.
+"""Attention and BERT's layer as formulas on the host's weights: the expected results of the exercises of notebook 01.
 
-They take weights by name, so that one formula serves every precision, and options that make known wrong versions of it.
+The formulas take weights by name, so that one formula serves every precision. Options give known wrong versions.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ def attention(
     last: bool = True,
     roles: tuple[str, str, str] = ("query", "key", "value"),
 ) -> Formula:
-    """Return attention on (batch, sequence, hidden) with these weights; the options make the wrong versions."""
+    """Return attention on (batch, sequence, hidden) with these weights; the options give the wrong versions."""
 
     def linear(layer: str, x: torch.Tensor) -> torch.Tensor:
         return F.linear(x, state[f"{layer}.weight"].to(x.dtype), state[f"{layer}.bias"].to(x.dtype))
@@ -73,7 +73,7 @@ def bert_layer(
     from_norm: bool = False,
     eps: float = 1e-12,
 ) -> Formula:
-    """Return one layer on (batch, sequence, hidden); the options after `norm_first` make the wrong versions."""
+    """Return one layer on (batch, sequence, hidden); the options after `norm_first` give the wrong versions."""
 
     def norm(name: str, x: torch.Tensor) -> torch.Tensor:
         return F.layer_norm(x, x.shape[-1:], own[f"{name}.weight"], own[f"{name}.bias"], eps)

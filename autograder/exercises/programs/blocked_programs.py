@@ -1,7 +1,7 @@
-"""Five programs in which one thing or another keeps Inductor from fusing, and the loops that it makes of them.
+"""Five programs that Inductor cannot fuse, each for another reason, and the loops that it makes of them.
 
-The formulas are the programs as they are given to students, without what they print or write into. A test holds the
-listings against Inductor's own.
+The formulas are the students' programs without their prints and writes. A test compares the listings with Inductor's
+own.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def _loop(
 
 
 def known_listings(rows: int, columns: int) -> dict[str, Listing]:
-    """Return what the scheduler makes of the five programs as they are given, for x of `rows` x `columns`."""
+    """Return the scheduler's loops for the five original programs, for x of `rows` x `columns`."""
     points, x = rows * columns, ("arg0_1", "c0")
     first = _loop(0, "op0", [points], [x], "buf0")
     listings = {

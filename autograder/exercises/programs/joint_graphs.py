@@ -1,6 +1,6 @@
 """Random joint graphs as rows: a program of few operators, and its backward by the rules of differentiation.
 
-A graph can be run whole, or cut: forward first, then backward from what was saved, which computes the rest again.
+A graph can be partitioned: forward runs first, then backward runs from the saved values and recomputes the others.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,12 +16,12 @@ Row = Mapping[str, Any]
 Shape = tuple[int, ...]
 
 UNARY = ("tanh", "sigmoid", "sin", "relu", "gelu")
-FLOPS = {"mul": 1, "add": 1, "relu": 1, "sin": 1, "tanh": 2, "sigmoid": 2, "gelu": 3}  # for each element
+FLOPS = {"mul": 1, "add": 1, "relu": 1, "sin": 1, "tanh": 2, "sigmoid": 2, "gelu": 3}  # per element
 TAGS = {"alias": "view", "t": "view", "mm": "product", "mean": "reduction", "sum": "reduction", "bernoulli": "random"}
 
 
 def _keep(shape: Shape) -> Tensor:
-    """Return a mask of dropout; each call gets another one."""
+    """Return a random dropout mask, a new one for each call."""
     return (torch.rand(shape, dtype=torch.float64) < 0.7) / 0.7
 
 
@@ -37,7 +37,7 @@ def _gelu_slope(x: Tensor) -> Tensor:
     return 0.5 * (1 + torch.erf(x / 2**0.5)) + x * torch.exp(-x * x / 2) / (2 * torch.pi) ** 0.5
 
 
-COMPUTE: Mapping[str, Callable[..., Tensor]] = {  # of the shape of the result, and the operands
+COMPUTE: Mapping[str, Callable[..., Tensor]] = {  # functions of the result's shape and the operands
     "tanh": lambda shape, x: x.tanh(),
     "sigmoid": lambda shape, x: x.sigmoid(),
     "sin": lambda shape, x: x.sin(),
@@ -62,11 +62,11 @@ COMPUTE: Mapping[str, Callable[..., Tensor]] = {  # of the shape of the result, 
 
 @dataclass
 class JointGraph:
-    """Rows that grow: first inputs and forward, then `differentiate` adds backward."""
+    """Rows that are added step by step: first inputs and forward, then backward by `differentiate`."""
 
     rows: list[Row] = field(default_factory=list)
     shapes: dict[str, Shape] = field(default_factory=dict)
-    gradients: dict[str, str] = field(default_factory=dict)  # of each input, once there is a backward
+    gradients: dict[str, str] = field(default_factory=dict)  # names of the inputs' gradients, after `differentiate`
 
     def input(self, *shape: int) -> str:
         """Add an input and return its name."""
@@ -74,7 +74,7 @@ class JointGraph:
         return self._add(f"primals_{number + 1}", "input", (), shape, "forward", "input")
 
     def call(self, op: str, *args: str, shape: Shape | None = None, part: str = "forward") -> str:
-        """Add a row that computes and return its name."""
+        """Add a row that computes a value, and return its name."""
         number = sum(r["op"] == op for r in self.rows)
         name = f"{op}_{number}" if number else op
         shape = self.shapes[args[0]] if shape is None else shape
@@ -114,7 +114,7 @@ class JointGraph:
         return self.call(op, *args, shape=shape, part="backward")
 
     def _pulled(self, row: Row, g: str) -> list[tuple[str, str]]:
-        """Return the operands of a row that have a gradient, each with the name of it."""
+        """Return the operands of a row that have a gradient, each with the gradient's name."""
         op, name, args = row["op"], row["name"], row["args"]
         if op in ("tanh", "sigmoid", "relu"):
             return [(args[0], self._behind(f"{op}_backward", g, name))]
@@ -135,10 +135,10 @@ class JointGraph:
         if op == "mul":
             pairs = [(a, b) for a, b in (args, args[::-1]) if not a.startswith("bernoulli")]
             return [(a, self._fitted(self._behind("mul", g, b), a)) for a, b in pairs]
-        return [(a, self._fitted(g, a)) for a in args]  # add and alias pass it on; a mask has no operands
+        return [(a, self._fitted(g, a)) for a in args]  # add and alias return `g` itself; a mask has no operands
 
     def _fitted(self, gradient: str, operand: str) -> str:
-        """Return the gradient summed where the operand was broadcast."""
+        """Return the gradient, summed over the dimensions in which the operand was broadcast."""
         shape = self.shapes[operand]
         return gradient if self.shapes[gradient] == shape else self._behind("sum", gradient, shape=shape)
 
@@ -148,18 +148,18 @@ KINDS = ("unary", "gate", "gate", "merge", "products", "product", "mean", "alias
 
 @dataclass
 class RandomJoint(JointGraph):
-    """A graph that grows by pieces of programs, each on the value that the last one gave."""
+    """A graph that is built from pieces of programs, each applied to the result of the previous one."""
 
     draw: Draw = field(kw_only=True)
     value: str = ""
-    earlier: list[str] = field(default_factory=list)  # values of the shape of this one
+    earlier: list[str] = field(default_factory=list)  # earlier values with the shape of `value`
 
     def grow(self, kind: str) -> None:
         """Add one piece."""
         before, shape = self.value, self.shapes[self.value]
         if kind == "unary":
             self.value = self.call(self.draw.choice(UNARY), before)
-        elif kind == "gate":  # two values of one, of which backward may read only the two
+        elif kind == "gate":  # backward may read only these two results
             left, right = (self.call(op, before) for op in self.draw.sample(UNARY, 2))
             self.value = self.call("mul", left, right)
         elif kind == "merge" and self.earlier:
@@ -176,7 +176,7 @@ class RandomJoint(JointGraph):
         self.earlier.append(before)
 
     def _multiply(self, count: int) -> None:
-        """Add a product, or the sum of two of which backward reads neither."""
+        """Add a matrix product, or the sum of two products; backward reads neither product of a sum."""
         rows, width = self.shapes[self.value]
         wide = self.draw.integer(6, 12)
         products = [self.call("mm", self.value, self.input(width, wide), shape=(rows, wide)) for _ in range(count)]
@@ -185,7 +185,7 @@ class RandomJoint(JointGraph):
 
 
 def random_joint(draw: Draw, steps: int, *, masks: int = 0) -> JointGraph:
-    """Return a random program of so many pieces, so many of them dropouts, and its backward."""
+    """Return a random program of `steps` pieces, of which `masks` are dropouts, and its backward."""
     graph = RandomJoint(draw=draw)
     graph.value = graph.input(draw.integer(6, 12), draw.integer(6, 12))
     at = draw.sample(range(1, steps), masks)
@@ -210,7 +210,7 @@ def run_forward(graph: JointGraph, draw: Draw) -> Values:
 
 
 def run_backward(graph: JointGraph, forward: Values, saved: Collection[str]) -> Values:
-    """Return the gradients of the inputs, from inputs and what was saved; the rest of forward is computed again."""
+    """Return the gradients of the inputs, computed from inputs and saved values; other values are recomputed."""
     by_name = {r["name"]: r for r in graph.rows}
     values = {n: v for n, v in forward.items() if n in saved or by_name[n]["tag"] == "input"}
 

@@ -1,7 +1,7 @@
-"""Listings of loops as Inductor's scheduler leaves them, drawn so that it is known which edges were not fused, and why.
+"""Random listings of loops after Inductor's scheduling, in which the unfused edges and their reasons are known.
 
-A listing is what `course_lib.graph.scheduled(...).data()` gives. Each edge is made for a reason that was drawn before,
-so that nothing here has to find one.
+A listing has the form of `course_lib.graph.scheduled(...).data()`. The reason of each edge is drawn first, and the
+edge is made to fit it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ Read = tuple[str, str]  # buffer and place
 Edge = tuple[str, str, str]  # producer, consumer, reason
 
 BREAK, EXTERN, MUTATION, VIEW, SIZES = "graph break", "extern kernel", "mutation", "view", "size mismatch"
-REASONS = (BREAK, EXTERN, MUTATION, VIEW, SIZES)  # of several that hold for an edge, the first is meant
+REASONS = (BREAK, EXTERN, MUTATION, VIEW, SIZES)  # if several apply to an edge, the first one counts
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Listing:
         return frozenset((a["name"], b["name"]) for a, b in found if a["kernel"] == b["kernel"])
 
     def told(self, name: str) -> str:
-        """Return one loop in words, for a message."""
+        """Return a description of one loop, for a message."""
         loop = next(loop for loop in self.loops if loop["name"] == name)
         sizes = "a library's kernel" if loop["library"] else "over " + (" x ".join(map(str, loop["over"])) or "1")
         inner = f" reducing {' x '.join(map(str, loop['reducing']))}" if loop["reducing"] else ""
@@ -46,17 +46,17 @@ class Listing:
 
 @dataclass
 class _Writing:
-    """A listing while it is drawn."""
+    """A listing under construction."""
 
     draw: Draw
     kernels: list[list[Loop]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     graph: int = 0
-    shapes: dict[str, tuple[int, int]] = field(default_factory=dict)  # rows and columns, of what a loop runs over
+    shapes: dict[str, tuple[int, int]] = field(default_factory=dict)  # rows and columns of each loop's range
     named: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def fresh(self, kind: str) -> str:
-        """Return a new name: "op", "buf" or "arg", counted anew in each graph."""
+        """Return a new name: "op", "buf" or "arg" with a number that starts at 0 in each graph."""
         number = self.named[self.graph, kind] = self.named.get((self.graph, kind), -1) + 1
         return f"{f'g{self.graph}.' if self.graph else ''}{kind}{number}" + ("_1" if kind == "arg" else "")
 
@@ -95,11 +95,11 @@ class _Writing:
         return [{**loop, "kernel": number} for number, kernel in enumerate(self.kernels) for loop in kernel]
 
     def sizes(self) -> tuple[int, int]:
-        """Return rows, and an even number of columns."""
+        """Return random numbers of rows and columns; the number of columns is even."""
         return self.draw.integer(3, 40), 2 * self.draw.integer(2, 30)
 
     def pick(self, suits: Callable[[Loop], bool], make: Callable[[], Loop]) -> Loop:
-        """Return a loop of the present graph that suits, or a new one."""
+        """Return a loop of the current graph that satisfies `suits`, or a new one."""
         found = [loop for kernel in self.kernels for loop in kernel if loop["graph"] == self.graph and suits(loop)]
         return self.draw.choice(found) if found and self.draw.chance(0.6) else make()
 
@@ -111,7 +111,7 @@ class _Writing:
         return loop
 
     def reduction(self) -> Loop:
-        """Add a loop with a result for each row, or one in all."""
+        """Add a loop with one result for each row, or one result in total."""
         rows, columns = self.sizes()
         whole = self.draw.chance(0.4)
         loop = self.add([] if whole else [rows], (), reducing=[rows * columns if whole else columns])
@@ -119,17 +119,17 @@ class _Writing:
         return loop
 
     def library(self) -> Loop:
-        """Add a call of a library's kernel."""
+        """Add a call of a library kernel."""
         return self.add((), (), library=True, into=self.draw.chance(0.3))
 
 
 def _plain(loop: Loop) -> bool:
-    """Return whether a loop runs over rows and columns, into a buffer of its own."""
+    """Return whether a loop is pointwise, has one flat range, and writes its own buffer."""
     return not (loop["library"] or loop["reducing"] or loop["into"]) and len(loop["over"]) == 1
 
 
 def _fused(writing: _Writing) -> None:
-    """Add an edge inside a kernel: pointwise or row by row, also into the memory of an argument."""
+    """Add an edge inside a kernel: pointwise or with a row reduction, sometimes written into an argument's memory."""
     shapes = writing.shapes
     producer = writing.pick(lambda p: _plain(p) and p["name"] in shapes, writing.pointwise)
     rows, columns = shapes[producer["name"]]
@@ -142,7 +142,7 @@ def _fused(writing: _Writing) -> None:
 
 
 def _view(writing: _Writing) -> Edge:
-    """Add an edge between loops over as many points, in another order."""
+    """Add an edge between loops over the same number of points in different orders."""
     shapes = writing.shapes
     producer = writing.pick(lambda p: _plain(p) and p["name"] in shapes, writing.pointwise)
     (rows, columns), buffer = shapes[producer["name"]], producer["writes"]
@@ -159,7 +159,7 @@ def _view(writing: _Writing) -> Edge:
 
 
 def _sizes(writing: _Writing) -> Edge:
-    """Add an edge between loops with other numbers of points, or from the results of a reduction."""
+    """Add an edge between loops with different numbers of points, or from the result of a reduction."""
     shapes, draw = writing.shapes, writing.draw
     if draw.chance(0.5):
         producer = writing.pick(lambda p: bool(p["reducing"]) and p["name"] in shapes, writing.reduction)
@@ -181,7 +181,7 @@ def _sizes(writing: _Writing) -> Edge:
 
 
 def _mutation(writing: _Writing) -> Edge:
-    """Add an edge of which one loop writes into memory that was there before."""
+    """Add an edge in which one loop writes into existing memory."""
     if writing.draw.chance(0.5):
         producer = writing.pick(lambda p: bool(p["into"]) and not p["library"], lambda: writing.pointwise(into=True))
         rows, columns = writing.sizes()
@@ -194,7 +194,7 @@ def _mutation(writing: _Writing) -> Edge:
 
 
 def _extern(writing: _Writing) -> Edge:
-    """Add an edge of which one loop is a library's kernel."""
+    """Add an edge in which one loop is a library kernel."""
     if writing.draw.chance(0.5):
         producer = writing.pick(lambda p: bool(p["library"]), writing.library)
         consumer = writing.add([prod(writing.sizes())], [(producer["writes"], "c0")], into=writing.draw.chance(0.3))
@@ -227,13 +227,13 @@ _MAKERS: dict[str, Callable[[_Writing], Edge]] = {
 
 
 def drawn(draw: Draw, reasons: Sequence[str]) -> Listing:
-    """Return a listing with an edge for each of `reasons`, and some that were fused."""
+    """Return a listing with one unfused edge for each of `reasons`, and some fused edges."""
     writing = _Writing(draw)
     for reason in reasons:
         if draw.chance(0.6):
             _fused(writing)
         writing.edges.append(_MAKERS[reason](writing))
     if draw.chance(0.5):
-        writing.pointwise()  # which has no edge
+        writing.pointwise()  # a loop without an edge
     loops = writing.loops()
     return Listing(f"a listing of {len(loops)} loops", loops, frozenset(writing.edges))

@@ -1,4 +1,4 @@
-"""Random graphs for questions about graphs, as steps of `analysis_programs.graph`, with shapes that always fit."""
+"""Random graphs for questions about graphs, as steps of `analysis_programs.graph`, with compatible shapes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from autograder.host.kinds.analysis import Asked
 
 @dataclass
 class RandomGraph:
-    """A graph that grows step by step; every step has a name that says nothing of what it does."""
+    """A graph that is built step by step; the name of a step does not tell its operator."""
 
     draw: Draw
     steps: list[Mapping[str, Any]] = field(default_factory=list)
@@ -22,7 +22,7 @@ class RandomGraph:
         return self._add({"name": f"in{len(self.shapes)}"})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> int:
-        """Add a call; an `At` among the arguments stands for an earlier step."""
+        """Add a call and return the number of its step; an `At` argument refers to an earlier step."""
         given = [[key, _written(value)] for key, value in kwargs.items()]  # a list keeps its order
         letter = self.draw.choice("abcdefgh")
         step = {"call": name, "args": [_written(a) for a in args], "kwargs": given}
@@ -37,14 +37,14 @@ class RandomGraph:
         return self.asked(At(len(self.steps) - 1), name)
 
     def asked(self, returns: Any, name: str, device: str = "cpu") -> Asked:
-        """Return the question about this graph, which returns the steps in `returns`."""
+        """Return the question about this graph, whose outputs are the steps in `returns`."""
         arguments = {"steps": self.steps, "returns": _written(returns), "shapes": self.shapes, "device": device}
         return Asked("graph", arguments, name)
 
 
 @dataclass(frozen=True)
 class At:
-    """The result of a step, among the arguments of another."""
+    """The result of a step, used as an argument of another step."""
 
     step: int
 
@@ -56,7 +56,7 @@ def _written(value: Any) -> Any:
 
 
 def pointwise_chain(graph: RandomGraph, value: int, length: int) -> int:
-    """Add `length` pointwise steps after `value`, some with two operands of its shape."""
+    """Add `length` pointwise steps after `value`, some with two operands of the same shape."""
     earlier = value
     for _ in range(length):
         if graph.draw.chance(0.4):
@@ -67,9 +67,9 @@ def pointwise_chain(graph: RandomGraph, value: int, length: int) -> int:
 
 
 def mixed(draw: Draw, rows: int | None = None, *, views: bool = True) -> RandomGraph:
-    """Return two products with pointwise steps around them, and a long way back; the last step is the result.
+    """Return a graph of two matrix products with pointwise steps and a residual sum at the end, its result.
 
-    (m, k) · (k, n), then with the transposed input, so that it comes back to (m, k).
+    The products are (m, k) · (k, n) and then (m, n) · (n, k), so the result has the shape (m, k) of the input.
     """
     graph = RandomGraph(draw)
     m, k, n = rows or draw.integer(2, 6), draw.integer(2, 6), draw.integer(2, 6)

@@ -1,1 +1,1 @@
-"""Proofs of an exercise: controls of known marks, and small changes of its solution that checks must notice."""
+"""Test an exercise's checks: with controls of known marks, and with small changes of its solution."""

@@ -1,8 +1,8 @@
 """Standard controls: answers of known marks that every exercise of a kind gets, made from its reference solution.
 
-Those that lose points are what people hand in without solving the exercise: zeros, a copy of an input, the previous
-output, a value that is wrong in one place. Those that lose none do the same as the reference in another way. Where a
-change is a right answer to an exercise (swapped operands of a sum), its `HiddenPart.right_here` names it.
+Controls that lose points do not solve the exercise: they return zeros, a copy of an input, the previous output, or a
+value that is wrong in one place. The others compute the reference's result in another way. If a change is a right
+answer to an exercise, such as swapped operands of a sum, its `HiddenPart.right_here` names it.
 """
 
 from autograder.exercises.quality import graph_changes, tensor_changes
@@ -21,7 +21,7 @@ def {entry}(*args, **kwargs):
 
 
 def controls(exercise_id: str) -> tuple[Control, ...]:
-    """Return answers of known marks, the standard ones of its kind among them; none in a student's installation."""
+    """Return answers of known marks, including the standard ones of its kind; none in a student's installation."""
     part = hidden_part(exercise_id)
     return all_controls(find(exercise_id), part) if part else ()
 

@@ -18,7 +18,7 @@ def _graph(change: str) -> str:
 
 
 def _appended(call: str) -> str:
-    """Return the body of a pass that adds a call after every tensor which the program returns."""
+    """Return the body of a pass that adds a call after every tensor that the program returns."""
     return _graph(
         "for n in output.all_input_nodes:\n"
         "        with graph.inserting_before(output):\n"
@@ -88,7 +88,7 @@ SCHEDULE: dict[str, Change] = {
         "    return result",
         Worth.NOTHING,
     ),
-    # the host puts values of its own under the names
+    # the host assigns its own values to the parameters by name
     "copied parameters": (
         "    import torch\n"
         "    result = _right(*args, **kwargs)\n"

@@ -1,4 +1,4 @@
-"""Make mutants of a solution: the same text with one small edit, as an author makes by mistake.
+"""Make mutants of a solution: the same text with one small edit, such as an author's mistake.
 
 >>> [str(m) for m in mutants("def f(a, b):\\n    return a + b\\n")]
 ['line 2: a + b -> a - b', 'line 2: return a + b -> return None']
@@ -47,12 +47,12 @@ class Mutant:
         return f"{self.before} -> {self.after}"
 
     def is_listed(self, changes: Collection[str]) -> bool:
-        """Return whether the change is one of `changes`, alone or as `statement: change`."""
+        """Return whether `changes` contains the change, either alone or as `statement: change`."""
         return self.change in changes or f"{self.statement}: {self.change}" in changes
 
 
 def mutants(solution: str) -> list[Mutant]:
-    """Return all mutants of `solution` in the order of its lines, each once and without docstrings."""
+    """Return all different mutants of `solution` in the order of its lines, without docstrings."""
     statements = _without_docstrings(solution).body
     texts = [ast.unparse(statement) for statement in statements]
     found: dict[str, Mutant] = {}
@@ -78,7 +78,7 @@ def _without_docstrings(solution: str) -> ast.Module:
 
 
 def _places(parent: ast.AST, within: ast.AST) -> Iterator[tuple[ast.AST, ast.AST, Callable[[ast.AST], None]]]:
-    """Yield every node below `parent`, its innermost statement or lambda, and what puts another node in its place."""
+    """Yield every node below `parent`, its innermost statement or lambda, and a function that replaces the node."""
     for name, value in ast.iter_fields(parent):
         items = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
         for at, item in items:
@@ -94,7 +94,7 @@ def _line(node: ast.AST) -> int:
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what may replace one node."""
+    """Yield all replacements of one node."""
     if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in _SWAPS:
         yield _with(node, op=_SWAPS[type(node.op)]())
     if isinstance(node, ast.BoolOp):

@@ -1,6 +1,6 @@
-"""Measure an exercise's checks: controls get the marks that they state, and small edits of the reference lose points.
+"""Measure an exercise's checks: controls must get their stated marks, small edits of the reference must lose points.
 
-All answers here are ours. They are judged like a student's, in the same sandbox.
+All answers here are our own. They are graded like a student's, in the same sandbox.
 """
 
 import json
@@ -22,19 +22,19 @@ from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import Sandbox
 
 LEAST_SCORE = 0.8
-MUTANT_WALL_S = 10.0  # some mutants never end
-SMALLEST_SAMPLE_JUDGED = 20  # a score of fewer mutants says little
+MUTANT_WALL_S = 10.0  # some mutants never terminate
+SMALLEST_SAMPLE_JUDGED = 20  # with fewer mutants, a score means little
 
 
 class NotSurveyedError(Exception):
-    """An answer of ours could not be graded, for a reason that is not the exercise's."""
+    """One of our answers could not be graded, for a reason outside the exercise."""
 
-    exit_code = 4  # of a command that ends with it
+    exit_code = 4  # exit status of a command that raises it
 
 
 @dataclass(frozen=True)
 class ControlResult:
-    """What a control got."""
+    """The result of a control."""
 
     name: str
     stated: str
@@ -44,34 +44,34 @@ class ControlResult:
 
 @dataclass(frozen=True)
 class MutantResult:
-    """What noticed a mutant, if anything did."""
+    """The check that detected a mutant, if any."""
 
     mutant: str
-    killed_by: str  # the check, or an empty string
+    killed_by: str  # the check's name, or an empty string
     visible: bool  # whether students see that check
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What is known of one exercise's checks."""
+    """The measured quality of one exercise's checks."""
 
     exercise: str
     max_points: float
     reference_points: float
-    grading_s: float  # of the reference, start of the worker included
+    grading_s: float  # for the reference, including the start of the worker
     controls: tuple[ControlResult, ...]
     mutants: tuple[MutantResult, ...]
-    of_mutants: int  # how many there are; `mutants` may be a sample
-    equivalent: int  # left out: changes that change nothing, listed with the exercise
+    of_mutants: int  # number of all mutants; `mutants` may be a sample
+    equivalent: int  # number of mutants left out: they are listed with the exercise as equivalent
 
     @property
     def visible_score(self) -> float:
-        """Return the share of mutants that visible checks notice."""
+        """Return the share of mutants that visible checks detect."""
         return self._share(sum(bool(m.killed_by) and m.visible for m in self.mutants))
 
     @property
     def score(self) -> float:
-        """Return the share of mutants that any check notices."""
+        """Return the share of mutants that any check detects."""
         return self._share(sum(bool(m.killed_by) for m in self.mutants))
 
     @property
@@ -94,10 +94,10 @@ class Quality:
 
 
 def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None = None, slots: int = 1) -> Quality:
-    """Judge reference, controls and mutants of one exercise; of controls and mutants only `sample` each, if given.
+    """Grade reference, controls and mutants of one exercise; if given, `sample` limits controls and mutants.
 
-    Raises `LookupError` where the exercise's hidden part is not installed, since controls hold answers, and
-    `NotSurveyedError` where grading fails.
+    Raises `LookupError` if the exercise's hidden part is not installed, since it contains the answers, and
+    `NotSurveyedError` if grading fails.
     """
     exercise, part = _without_speed(find(exercise_id, hidden=True)), hidden_part(exercise_id)
     answers = {control.name: control for control in controls(exercise_id)}
@@ -124,14 +124,14 @@ def survey(exercise_id: str, *, sandbox: Sandbox, seed: int, sample: int | None 
 
 
 def _without_speed(exercise: Exercise) -> Exercise:
-    """Return the exercise without its speed check, which has tests of its own and takes time."""
+    """Return the exercise without its speed check, which is slow and has its own tests."""
     return replace(exercise, speed=None)
 
 
 def _sampled(items: list[Any], sample: int | None) -> list[Any]:
     if sample is None or sample >= len(items):
         return items
-    return random.Random(0).sample(items, sample)  # the same ones each time
+    return random.Random(0).sample(items, sample)  # the same sample each time
 
 
 def _judged(exercise: Exercise, answer: str, sandbox: Sandbox, seed: int) -> ExerciseRecord:
@@ -157,7 +157,7 @@ def _mutant(exercise: Exercise, mutant: Mutant, sandbox: Sandbox, seed: int) -> 
 
 
 class _FirstFailure:
-    """Wrapped checks of which none runs after the first failure: one failure is enough to notice a mutant."""
+    """Wrap checks so that none runs after the first failure, since one failure is enough to detect a mutant."""
 
     def __init__(self) -> None:
         self.failed: Check | None = None
@@ -179,7 +179,7 @@ class _FirstFailure:
 
 
 def failing(qualities: Sequence[Quality]) -> list[str]:
-    """Return all failures, with the exercise in front."""
+    """Return all failures, each with the exercise's id in front."""
     return [f"{q.exercise}: {sentence}" for q in qualities for sentence in q.failures]
 
 
@@ -187,7 +187,7 @@ _HEAD = f"{'exercise':<26}{'reference':>10}{'controls':>10}{'mutants':>14}{'visi
 
 
 def quality_text(qualities: Sequence[Quality], *, survivors: bool = True) -> str:
-    """Return a line an exercise, then the failures, then the mutants that no check noticed."""
+    """Return one line per exercise, then the failures, then the mutants that no check detected."""
     lines = [_HEAD, *map(_line, qualities)]
     for quality in qualities:
         lines += [f"{quality.exercise}: {sentence}" for sentence in quality.failures]

@@ -1,11 +1,11 @@
-"""Standard controls of answers on tensors: what the reference returns, changed as people try or by mistake."""
+"""Standard controls for answers on tensors: the reference's result, changed as in cheating or by a common mistake."""
 
 import textwrap
 from enum import Enum
 
 
 class Worth(Enum):
-    """What an answer with a change earns."""
+    """The points of an answer with a change."""
 
     NOTHING = "nothing"
     LESS = "less than all points"
@@ -13,7 +13,7 @@ class Worth(Enum):
 
 
 Change = tuple[str, Worth]
-"""The body of a function that stands for the reference's, called `_right` in it, and what that answer earns."""
+"""The body of a function that replaces the reference's function (`_right` in the body), and the answer's points."""
 
 
 def _outputs(change: str) -> str:
@@ -87,8 +87,8 @@ def {entry}(*build, **options):
     module.forward = forward
     return module
 """
-"""Text around a change of a module: its forward is replaced."""
-# A module that computes nothing may still have the right parameters, which is worth something.
+"""Text around a change of a module; it replaces the module's forward."""
+# A module that computes nothing may still get points for the right parameters.
 MODULE: dict[str, Change] = {
     **{
         name: (textwrap.indent(body, "    "), Worth.LESS)
@@ -116,7 +116,7 @@ def {entry}(*args, **kwargs):
         return _change(_given, args, kwargs)
     return {{name: _spoil(function) for name, function in _given().items()}}
 """
-"""Text around a change of functions whose graphs are captured: it changes each of them in the same way."""
+"""Text around a change of functions whose graphs are captured; it changes all functions in the same way."""
 
 CAPTURED: dict[str, Change] = {
     name: CALLABLE[name]

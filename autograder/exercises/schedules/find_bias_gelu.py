@@ -1,4 +1,4 @@
-"""Exercise 06.3: find every sum of a bias with GELU behind it, by what it computes and by its name."""
+"""Exercise 06.3: find every bias addition followed by GELU, by its pattern and by its name."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ BY_NAME_TOO = "The activation is a module of a class of its own, called gelu: fi
 
 
 def found(name: str, fused: int, **arguments: Any) -> Scheduled:
-    """Return a model, and in how many places the operator must be after what was found is fused."""
+    """Return a model in which the fused operator must occur `fused` times after the schedule."""
     counts = {OPERATOR: fused}
     own = arguments.get("activation") == "own gelu"
     says = {OPERATOR: {0: BY_NAME_TOO}} if own else {}

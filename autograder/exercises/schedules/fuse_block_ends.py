@@ -8,7 +8,7 @@ from autograder.host.kinds.schedule import Scheduled, schedules
 
 OPERATOR = "torch.ops.course_lib.bias_dropout_residual_layer_norm"
 NORM, DROPOUT = "torch.nn.LayerNorm", "torch.nn.Dropout"
-LAUNCHES = 18  # of one layer: the two fused calls, and all the rest as it was
+LAUNCHES = 18  # of one layer: the two fused calls, and all other operators unchanged
 
 
 def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool = False, **arguments: Any) -> Scheduled:

@@ -1,4 +1,4 @@
-"""Exercise 06.5: put an attention that calls one operator in the place of every SelfAttention."""
+"""Exercise 06.5: replace every SelfAttention by an attention that calls one operator."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ SOFTMAX, LINEAR = "torch.softmax", "torch.nn.Linear"
 
 
 def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments: Any) -> Scheduled:
-    """Return an encoder whose attention is one call a layer, with the layers' own weights."""
+    """Return an encoder whose attention is one call per layer, with the layer's own weights."""
     says = {
         0: "The model still computes attention step by step.",
         1: "Only one layer was replaced: walk all of `schedule.mod.named_modules()`.",

@@ -1,4 +1,4 @@
-"""Exercise 06.6: one schedule for every encoder, with a configuration that says what is to be done."""
+"""Exercise 06.6: one schedule for every encoder, with a configuration that selects its steps."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ OPERATORS = {
 }
 IN_A_LAYER = {"attention": 1, "gelu": 1, "block_ends": 2}
 ALL = dict.fromkeys(OPERATORS, True)
-LAUNCHES = 10  # of one layer where everything is done
+LAUNCHES = 10  # of one layer with all steps of the schedule
 TWICE = "The schedule was applied twice; a part that is traced or replaced already should be left as it is."
 
 
 def too_few(key: str, layers: int) -> dict[int, str]:
-    """Return what was probably thought where `key` is found in too few places."""
+    """Return the likely mistake by the number of places, if `key` was applied in too few places."""
     if key == "block_ends":
         one_end = "Only one end of each layer was fused: what is decomposed or traced first hides the other's parts."
         return {layers: one_end if layers == 1 else f"{one_end} Or only some layers were done."}
@@ -28,7 +28,7 @@ def too_few(key: str, layers: int) -> dict[int, str]:
 def scheduled(
     name: str, config: dict[str, bool], layers: int = 1, *, without: str = "", counted: bool = False, **arguments: Any
 ) -> Scheduled:
-    """Return an encoder with `config`; the operator `without` fits nowhere in it."""
+    """Return an encoder with `config`; no place in it fits the operator `without`."""
     wanted = {key: IN_A_LAYER[key] * layers * (config[key] and key != without) for key in OPERATORS}
     return Scheduled(
         name,

@@ -1,4 +1,4 @@
-"""Exercise 06.1: find linear layers by name in a hierarchy, and give their bias an operator of its own."""
+"""Exercise 06.1: find linear layers by name in a hierarchy, and add their bias by a separate operator."""
 
 from typing import Any
 

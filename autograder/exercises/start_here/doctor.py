@@ -1,6 +1,6 @@
-"""Exercise 00.1: ask the doctor, on whatever machine the answer runs.
+"""Exercise 00.1: run the doctor on the machine where the answer runs.
 
-The worker's doctor answers; the host compares with its own, so numbers copied from another machine are wrong.
+The host compares the answer with its own doctor's report, so values copied from another machine are wrong.
 """
 
 import functools
@@ -16,17 +16,17 @@ from autograder.host.kinds.value import ValueAnswer, shortened
 from course_lib.doctor import Report, doctor
 
 NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")
-"""Findings that are the same in a worker as in the host: versions, not threads or room on the disk."""
+"""Findings that are equal in worker and host: versions, but not threads or free disk space."""
 
 
 @functools.cache
 def report() -> Report:
-    """Return what the doctor says of the machine that checks; ask once, since it runs other programs."""
+    """Return the doctor's report on the host; it is cached, since the doctor runs other programs."""
     return doctor()
 
 
 def truth(names: list[str]) -> dict[str, str]:
-    """Return what the doctor found on this machine, of the findings with these names."""
+    """Return the doctor's findings with these names on this machine."""
     return {finding.name: finding.found for finding in report().findings if finding.name in names}
 
 
@@ -43,7 +43,7 @@ MISCONCEPTIONS = (
 
 
 def reports(questions: Callable[[Draw], list[list[str]]]) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer says of fresh lists of names what the host's own doctor found."""
+    """Return a check that the answer gives the findings of the host's doctor for random lists of names."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for names in questions(draw):
@@ -56,7 +56,7 @@ def reports(questions: Callable[[Draw], list[list[str]]]) -> Callable[[ValueAnsw
 
 def _told(names: list[str], found: Any, expected: dict[str, str]) -> str:
     known = explained_value(found, names, MISCONCEPTIONS)
-    if isinstance(found, dict) and found.items() > expected.items():  # others differ between worker and host
+    if isinstance(found, dict) and found.items() > expected.items():  # other findings differ between worker and host
         known = "All findings came back: return those whose names are in the list, and no other."
     elif not known and isinstance(found, dict) and set(found) == set(expected):
         known = "The values are not of the machine that checked. An answer runs there, so it has to ask again."
@@ -69,7 +69,7 @@ def single(draw: Draw) -> list[list[str]]:
 
 
 def several(draw: Draw) -> list[list[str]]:
-    """Return some names together."""
+    """Return lists of several names."""
     return [draw.sample(NAMES, count) for count in (2, 3)]
 
 

@@ -17,7 +17,7 @@ PARTS = ("leaf_module", "two_users", "dead")
 
 
 def small_table(draw: Draw, extra: int = 0) -> list[Row]:
-    """Return a table with one leaf module, one node with two users and one that is dead: five nodes and `extra` more.
+    """Return a table of five and `extra` nodes, with one leaf module, one node with two users and one dead node.
 
     The nodes get their roles at random: the input has two users, or the leaf module, or a function.
     """
@@ -49,7 +49,7 @@ def _row(name: str, kind: str, reads: dict[str, list[str]]) -> Row:
 
 
 def truth(rows: list[Row], part: str) -> str:
-    """Return the one node that is asked for, found by its readers."""
+    """Return the node that the question asks for, computed from the readers of each node."""
     readers = {r["node"]: sum(r["node"] in s["arguments"].split(", ") for s in rows) for r in rows}
     if part == "leaf_module":
         return str(next(r["node"] for r in rows if r["op"] == "call_module"))
@@ -90,7 +90,7 @@ MISCONCEPTIONS = {
 
 
 def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer's entry `part` is right for tables with so many more nodes than five."""
+    """Return a check that the answer's entry `part` is right for tables with these numbers of extra nodes."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for extra in extras:

@@ -18,23 +18,23 @@ from autograder.host.kinds.misconceptions import Misconception, explained
 Run = Callable[[ArchiveAnswer, Draw], None]
 FORWARD, BACKWARD = "bias_gelu", "bias_gelu_backward"
 REDUCTIONS = {"aten::sum", "aten::sum_to_size", "aten::size", "aten::dim", "aten::len", "aten::mean"}
-"""What may run outside the backward's group: the bias gradient is a sum over rows, and asks for their number."""
+"""Operators that may run outside the backward's group: the bias gradient is a sum over rows, and needs their number."""
 REDUCTIONS |= {"aten::reshape", "aten::view", "aten::flatten", "aten::append", "aten::__getitem__", "aten::slice"}
 REDUCTIONS |= {"aten::__range_length", "aten::__derive_index", "aten::sub", "aten::gt", "aten::list"}
 
 
 def gelu(h: Tensor) -> Tensor:
-    """Return GELU by the tanh formula."""
+    """Return the tanh approximation of GELU."""
     return 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
 
 
 def forward(x: Tensor, bias: Tensor) -> Tensor:
-    """Return what `bias_gelu` computes."""
+    """Return the expected result of `bias_gelu`."""
     return gelu(x + bias)
 
 
 def backward(grad: Tensor, x: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-    """Return what `bias_gelu_backward` computes: the gradients by x and by the bias."""
+    """Return the expected result of `bias_gelu_backward`: the gradients with respect to x and the bias."""
     leaves = [x.detach().clone().requires_grad_(), bias.detach().clone().requires_grad_()]
     return torch.autograd.grad(forward(*leaves), leaves, grad)
 
@@ -101,7 +101,7 @@ def backwards(shapes: Sequence[tuple[int, ...]]) -> Callable[[Draw], list[Case]]
 
 
 def agrees(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
-    """Return a check that the scripted function equals its formula, several calls in a row on one load."""
+    """Return a check that the scripted function equals its formula in several calls after one load."""
     reference: Callable[..., Any] = forward if name == FORWARD else backward
     names = {FORWARD: ("the output",), BACKWARD: ("the gradient by x", "the gradient by the bias")}[name]
 
@@ -128,9 +128,9 @@ def _require(outputs: tuple[Tensor, ...], case: Case, reference: Callable[..., A
 
 
 def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
-    """Return a check that one group holds all the arithmetic of each call, on a fresh load, with right numbers.
+    """Return a check that one group contains all arithmetic of each call, after a fresh load, with right results.
 
-    Only the sum over rows may run outside.
+    Only the sum over rows may run outside the group.
     """
     allowed = REDUCTIONS if name == BACKWARD else set()
 
@@ -165,7 +165,7 @@ EXERCISE = Exercise(
     entry_point=FORWARD,
     points=15,
     setup=MATH_AND_NN,
-    masked=("course_lib.kernels", "course_lib.fusion"),  # they hold bias and GELU with their derivative
+    masked=("course_lib.kernels", "course_lib.fusion"),  # they contain bias and GELU with the derivative
     checks=(
         Check("the output is GELU of x + bias", "values", 2, agrees(FORWARD, forwards(SMALL))),
         Check("both gradients, of a matrix", "gradients", 3, agrees(BACKWARD, backwards(SMALL))),

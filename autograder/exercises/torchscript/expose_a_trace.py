@@ -1,4 +1,4 @@
-"""Exercise 03.3: a pair of inputs that shows that a trace is wrong, without any error."""
+"""Exercise 03.3: find a pair of inputs for which a trace is wrong without any error."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from autograder.host.kinds.counterexample import Trial, Values, disproves
 
 @dataclass(frozen=True)
 class Trap:
-    """A program that a trace gets wrong, with one number in it."""
+    """A program whose trace is wrong for some inputs; it contains one number, the limit."""
 
     source: str  # of the function `program`, with {limit} in it
-    decision: Callable[[torch.Tensor, int], Any]  # what is frozen: alike for two inputs, the trace is right for both
+    decision: Callable[[torch.Tensor, int], Any]  # the frozen value; the trace is right for both inputs if it is equal
     question: str  # completes "both inputs ..."
 
 
@@ -99,7 +99,7 @@ def _form(inputs: Values) -> str:
 
 
 def _explained(inputs: Values, trap: Trap, limit: int) -> str:
-    """Return what was likely thought by somebody whose pair shows nothing."""
+    """Return the likely mistake if a pair of inputs does not show a difference."""
     example, later = inputs.value
     if example.shape == later.shape and torch.equal(example, later):
         return "Both inputs are the same: a trace is right for the input that it was made with."
@@ -109,7 +109,7 @@ def _explained(inputs: Values, trap: Trap, limit: int) -> str:
 
 
 def limits(names: Sequence[str], low: int, high: int, rounds: int = 1) -> Callable[[Draw], list[Trial]]:
-    """Return each program `rounds` times, with a limit of its own."""
+    """Return a function that gives trials of each program `rounds` times, each with a random limit."""
     return lambda draw: [trial(name, draw.integer(low, high)) for name in names for _ in range(rounds)]
 
 

@@ -1,4 +1,4 @@
-"""Exercise 03.5: find every fusion group of an optimised TorchScript graph, wherever it lies."""
+"""Exercise 03.5: find every fusion group of an optimised TorchScript graph, at any nesting level."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from autograder.host.kinds.value import ValueAnswer, shortened
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup")
 OPERATORS = ("aten::tanh", "aten::exp", "aten::relu", "aten::sigmoid", "aten::neg", "aten::abs")
 Group = Mapping[str, Any]
-"""{"kind": of the group, "operators": kinds of its nodes in order, constants left out}"""
+"""{"kind": kind of the group, "operators": kinds of its nodes in order, without constants}"""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a graph that is still to be printed, of one tensor to one tensor."""
+    """A node of a graph that will be printed, with one input tensor and one output tensor."""
 
     kind: str
     blocks: "tuple[tuple[Node, ...], ...]" = ()
-    inside: "tuple[Node, ...]" = ()  # the graph that it holds
+    inside: "tuple[Node, ...]" = ()  # its subgraph
 
 
 Body = tuple[Node, ...]
@@ -41,7 +41,7 @@ def alone(draw: Draw) -> Node:
 
 
 def body(draw: Draw, depth: int, kinds: Sequence[str] = GROUPS) -> Body:
-    """Return a few nodes: operators, groups, and down to `depth` levels branches, loops and graphs of autograd."""
+    """Return a few nodes: operators and groups, in branches, loops and autograd graphs up to `depth` levels."""
     nodes = [alone(draw), group(draw, draw.choice(kinds))]
     if depth > 0:
         nodes += [holder(draw, depth, kinds, draw.choice(("If", "Loop", "graph"))) for _ in range(draw.integer(1, 2))]
@@ -49,7 +49,7 @@ def body(draw: Draw, depth: int, kinds: Sequence[str] = GROUPS) -> Body:
 
 
 def holder(draw: Draw, depth: int, kinds: Sequence[str], which: str) -> Node:
-    """Return a node with bodies inside."""
+    """Return a node that contains bodies."""
     if which == "If":
         return Node("prim::If", blocks=(body(draw, depth - 1, kinds), body(draw, depth - 1, kinds)))
     if which == "Loop":
@@ -58,14 +58,14 @@ def holder(draw: Draw, depth: int, kinds: Sequence[str], which: str) -> Node:
 
 
 def question(nodes: Body) -> Mapping[str, Any]:
-    """Return the graph as `course_lib.capture.script_graphs.graph_of` takes it."""
+    """Return the graph in the form that `course_lib.capture.script_graphs.graph_of` accepts."""
     held: list[Mapping[str, Any]] = []
     lines, result = _lines(nodes, "%x", "", held, iter(range(10_000)))
     return {"ir": "\n".join(["graph(%x : Tensor, %c : bool):", *lines, f"  return ({result})"]), "held": held}
 
 
 def _lines(nodes: Body, value: str, indent: str, held: list[Mapping[str, Any]], numbers: Any) -> tuple[list[str], str]:
-    """Return the printed nodes of one block, and the value that the last of them gives."""
+    """Return the printed nodes of one block, and the name of the last node's output."""
     lines = []
     for node in nodes:
         number = next(numbers)
@@ -101,7 +101,7 @@ def _with_blocks(
 
 
 def found(nodes: Body, *, blocks: bool = True, graphs: bool = True, constants: bool = False) -> list[Group]:
-    """Return every group in the order of the search; the options leave out what people forget."""
+    """Return every group in the order of the search; the options reproduce common mistakes."""
     result: list[Group] = []
     for node in nodes:
         if node.kind in GROUPS:
@@ -153,12 +153,12 @@ def groups_right(graphs: Callable[[Draw], Sequence[Body]]) -> Callable[[ValueAns
 
 
 def flat(draw: Draw) -> list[Body]:
-    """Return groups at the top, of both kinds."""
+    """Return graphs with groups of both kinds at the top level."""
     return [(alone(draw), group(draw), alone(draw), group(draw, GROUPS[1])) for _ in range(3)]
 
 
 def branched(draw: Draw) -> list[Body]:
-    """Return one level of branches, as behind the guard of a real optimised graph."""
+    """Return graphs with one level of branches, as after the guard of a real optimised graph."""
     return [
         (Node("prim::If", blocks=((group(draw), alone(draw)), (alone(draw),))), group(draw)),
         (group(draw), Node("prim::Loop", blocks=((alone(draw), group(draw)),))),
@@ -166,7 +166,7 @@ def branched(draw: Draw) -> list[Body]:
 
 
 def differentiable(draw: Draw) -> list[Body]:
-    """Return a graph of autograd around a group, as with inputs that need gradients."""
+    """Return an autograd graph around a group, as for inputs that require gradients."""
     return [(alone(draw), Node("prim::DifferentiableGraph", inside=(group(draw), alone(draw))), group(draw))]
 
 
@@ -176,7 +176,7 @@ EXERCISE = Exercise(
     entry_point="fused_groups",
     points=10,
     setup="import torch\nfrom course_lib.capture.script_graphs import graph_of\n",
-    masked=("course_lib.capture.fusion_groups",),  # it finds them
+    masked=("course_lib.capture.fusion_groups",),  # it would find the groups
     wall_s=20,
     checks=(
         Check("groups at the top of a graph", "top level", 2, groups_right(flat)),

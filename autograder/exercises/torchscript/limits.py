@@ -1,4 +1,4 @@
-"""Exercise 03.6: tell from the evidence which limit of TorchScript a program has met."""
+"""Exercise 03.6: determine from the evidence which limit of TorchScript a program has reached."""
 
 import functools
 import warnings
@@ -16,8 +16,8 @@ from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.kinds.value import ValueAnswer
 
 Evidence = dict[str, Any]
-"""What was seen: {"capture", "error", "warnings", "same_on_example", "same_on_others", "same_in_evaluation",
-"calls_seen"}; the last is how often a counter in the program went up during two calls after capture, 2 in eager mode.
+"""The observations: {"capture", "error", "warnings", "same_on_example", "same_on_others", "same_in_evaluation",
+"calls_seen"}. "calls_seen" counts how often the program's Python code ran in two calls after capture, 2 in eager mode.
 """
 
 LIMITS = {
@@ -34,7 +34,7 @@ _SEEN: list[int] = []
 
 @dataclass(frozen=True)
 class Snippet:
-    """A program, how it is captured, and the limit that it meets."""
+    """A program, how it is captured, and the limit that it reaches."""
 
     program: Callable[[], Callable[..., Any]]
     capture: str
@@ -175,7 +175,7 @@ SNIPPETS: Mapping[str, tuple[Snippet, ...]] = {
 
 @functools.cache
 def evidence(group: str, number: int) -> Evidence:
-    """Capture one of the snippets, and write down what there is to see."""
+    """Capture one of the snippets, and return the observations."""
     snippet = SNIPPETS[group][number]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -199,7 +199,7 @@ def _agreements(program: Any, captured: Any, example: torch.Tensor, other: torch
     _SEEN.clear()
     found = {"same_on_example": _same(captured(example), program(example))}
     found["same_on_others"] = _same(captured(other), program(other))
-    counted = len(_SEEN) - 2  # two of the program itself, if it counts at all
+    counted = len(_SEEN) - 2  # the eager program ran twice, if it counts calls
     if isinstance(program, nn.Module):
         program.eval()
         captured.eval()
@@ -212,13 +212,13 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _without_places(text: str) -> str:
-    """Return messages without the paths of this machine, and not too long."""
+    """Return the text of a message without file paths, at most 300 characters."""
     lines = [line for line in text.splitlines() if line.strip() and "File " not in line]
     return " ".join(" ".join(lines).split())[:300]
 
 
 def told_apart(*groups: str) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that each snippet of some groups, in any order, is given its limit."""
+    """Return a check that the answer names the limit of each snippet in these groups, in random order."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         every = [(group, number) for group in groups for number in range(len(SNIPPETS[group]))]

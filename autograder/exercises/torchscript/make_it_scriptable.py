@@ -1,4 +1,4 @@
-"""Exercise 03.2: a module with an optional argument, keyword options and a list for state, made scriptable."""
+"""Exercise 03.2: make a module with an optional argument, keyword options and a list as state scriptable."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ State = dict[str, Tensor]
 
 @dataclass
 class Recall:
-    """What the module computes, on a state dict: the mean of the last `depth` values."""
+    """The module's formula on a state dict: the mean of the last `depth` values."""
 
     state: State
     depth: int
@@ -32,7 +32,7 @@ class Recall:
     scales: bool = True
 
     def __call__(self, x: Tensor, mask: Tensor | None = None, *, scale: float = 1.0, fresh: bool = False) -> Tensor:
-        """Return the mean after one call; `fresh` forgets the values before it."""
+        """Return the mean after one call; `fresh` drops all earlier values."""
         value = F.linear(x, self.state["dense.weight"].to(x.dtype), self.state["dense.bias"].to(x.dtype))
         value = value * scale if self.scales else value
         if mask is not None and self.masks:
@@ -69,7 +69,7 @@ MISCONCEPTIONS = (
 
 
 def fresh_state(draw: Draw, width: int) -> State:
-    """Return weights that the student's module did not draw itself."""
+    """Return random weights chosen by the host."""
     return {"dense.weight": draw.normal(width, width), "dense.bias": draw.normal(width)}
 
 
@@ -77,9 +77,9 @@ Calls = Callable[[Draw, int], Sequence[Case]]
 
 
 def agrees(sequences: Sequence[tuple[int, int, Calls]]) -> Callable[[ArchiveAnswer, Draw], None]:
-    """Return a check that the scripted module, once saved and loaded, gives what the eager one does, call after call.
+    """Return a check that the scripted module, after saving and loading, gives the eager results in every call.
 
-    Each of `sequences` is a width, a depth, and the calls made one after the other on one loaded module.
+    Each of `sequences` is a width, a depth, and the successive calls of one loaded module.
     """
 
     def run(answer: ArchiveAnswer, draw: Draw) -> None:
@@ -119,18 +119,18 @@ def _explained(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: 
 
 
 def plain(draw: Draw, width: int) -> list[Case]:
-    """Return calls with the argument alone, more of them than the list is long."""
+    """Return calls with only the first argument, more calls than the list has entries."""
     return [Case((draw.normal(2, width),), label="without mask and options") for _ in range(5)]
 
 
 def masked(draw: Draw, width: int) -> list[Case]:
-    """Return calls with a mask each."""
+    """Return calls that each have a mask."""
     masks = [(draw.normal(2, width) > 0).float() for _ in range(4)]
     return [Case((draw.normal(2, width), mask), label="with a mask") for mask in masks]
 
 
 def optional(draw: Draw, width: int) -> list[Case]:
-    """Return calls with a mask in every second one: by place, by name, and as None."""
+    """Return calls without a mask, with a positional mask, with None, and with a keyword mask."""
     x = [draw.normal(3, width) for _ in range(4)]
     mask = (draw.normal(3, width) > 0).float()
     return [
@@ -142,13 +142,13 @@ def optional(draw: Draw, width: int) -> list[Case]:
 
 
 def scaled(draw: Draw, width: int) -> list[Case]:
-    """Return calls with another scale each, and none in the last."""
+    """Return calls with different scales, the last one without a scale."""
     scales: list[dict[str, float]] = [{"scale": 0.5}, {"scale": float(draw.integer(2, 9))}, {}]
     return [Case((draw.normal(2, width),), scale, label=f"with {scale or 'no option'}") for scale in scales]
 
 
 def forgetting(draw: Draw, width: int) -> list[Case]:
-    """Return calls with `fresh` in the middle."""
+    """Return a sequence of calls with `fresh=True` in the middle."""
     flags: list[dict[str, bool]] = [{}, {}, {"fresh": True}, {}, {"fresh": False}]
     return [Case((draw.normal(2, width),), flag, label=f"with {flag or 'no option'}") for flag in flags]
 
@@ -159,7 +159,7 @@ EXERCISE = Exercise(
     entry_point="make_recall",
     points=10,
     setup=NN,
-    checks=(  # a depth of 1 asks for nothing to be remembered
+    checks=(  # with a depth of 1, no earlier value is needed
         Check("it is scripted, saved, loaded, and remembers", "state", 3, agrees([(4, 3, plain)])),
         Check("masks", "options", 1.5, agrees([(4, 1, masked)])),
         Check("scales", "options", 1.5, agrees([(4, 1, scaled)])),

@@ -1,4 +1,4 @@
-"""Exercise 03.1: predict what trace and script make of eight small programs."""
+"""Exercise 03.1: predict the results of trace and script for eight small programs."""
 
 import functools
 import warnings
@@ -55,14 +55,14 @@ def _truth(name: str, capture: str, rows: int, total: int, later_rows: int, late
 
 
 def captured_by(program: Callable[..., Any], capture: str, example: torch.Tensor) -> Any:
-    """Return a program as `capture`, "script" or "trace", makes it from an example."""
+    """Return a program captured from an example by `capture`, "script" or "trace"."""
     if capture == "script":
         return torch.jit.script(program)
     return torch.jit.trace(program, (example,), check_trace=False)
 
 
 def questions(group: str, *, largest: int, rounds: int) -> Callable[[Draw], list[Question]]:
-    """Return questions about each program of a group, shuffled: nothing changes, the sum, the rows, or all."""
+    """Return shuffled questions about each program of a group; the sum, the rows, both or neither change."""
 
     def drawn(draw: Draw) -> list[Question]:
         found = [q for _ in range(rounds) for name in GROUPS[group] for q in _about(name, draw, largest)]
@@ -129,7 +129,7 @@ MISCONCEPTIONS = (
 
 
 def predicted(asked: Callable[[Draw], Sequence[Question]]) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that every prediction is what happens."""
+    """Return a check that every prediction is right."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for question in asked(draw):
@@ -161,7 +161,7 @@ EXERCISE = Exercise(
     entry_point="predict",
     points=8,
     wall_s=20,
-    masked=("course_lib.models.small_programs",),  # to be thought about, not to be run
+    masked=("course_lib.models.small_programs",),  # students should predict the programs, not run them
     checks=tuple(map(_visible, GROUPS)),
     hints=(
         "Ask of each program: which of its steps does torch see, and which does Python finish before torch is asked?",

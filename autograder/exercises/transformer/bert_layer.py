@@ -1,4 +1,4 @@
-"""Exercise 01.3: BERT's layer and a stack of it, with the LayerNorm after each part or before it."""
+"""Exercise 01.3: BERT's layer and a stack of layers, with the LayerNorm after or before each part."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,7 +35,7 @@ def shapes(layers: int, hidden: int, heads: int, intermediate: int) -> dict[str,
 
 
 def draw_state(draw: Draw, sizes: Sizes, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """Return fresh weights; those of norms are near 1."""
+    """Return random weights; those of norms are near 1."""
     state = {}
     for name, shape in shapes(*sizes).items():
         state[name] = draw.normal(*shape, scale=0.8 * shape[-1] ** -0.5 if len(shape) > 1 else 0.3)
@@ -57,7 +57,7 @@ def encoder(state: State, sizes: Sizes, **options: Any) -> Formula:
 
 
 def of_layer(state: State, i: int) -> dict[str, torch.Tensor]:
-    """Return the weights of one layer, without its name in front."""
+    """Return the weights of one layer, without the layer's prefix in their names."""
     prefix = f"layers.{i}."
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
@@ -67,7 +67,7 @@ def _first(part: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
 
 
 def misconceptions(state: State, sizes: Sizes, *, norm_first: bool) -> tuple[Misconception, ...]:
-    """Return common mistakes as wrong formulas with the same weights."""
+    """Return common mistakes as wrong formulas on the same weights."""
 
     def wrong(says: str, **options: Any) -> Misconception:
         return Misconception(encoder(state, sizes, **({"norm_first": norm_first} | options)), says)
@@ -94,7 +94,7 @@ def _tanh_gelu(x: torch.Tensor) -> torch.Tensor:
 def built(
     answer: ModuleAnswer, draw: Draw, sizes: Sizes, *, norm_first: bool, dtype: torch.dtype = torch.float32
 ) -> tuple[BuiltModule, dict[str, torch.Tensor]]:
-    """Return the student's stack with fresh weights, and these weights."""
+    """Return the student's stack with random weights, and these weights."""
     state = draw_state(draw, sizes, dtype)
     return answer.built(Build(sizes, {"norm_first": True} if norm_first else {}), state), state
 
@@ -105,14 +105,14 @@ def _parameters(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def equal(*, norm_first: bool, sizes: Sizes = (2, 16, 4, 24)) -> Callable[[ModuleAnswer, Draw], None]:
-    """Return a check on values with this place of the norms."""
+    """Return a check of the output values with the norms before or after each part."""
 
     def run(answer: ModuleAnswer, draw: Draw) -> None:
         module, state = built(answer, draw, sizes, norm_first=norm_first)
         known = misconceptions(state, sizes, norm_first=norm_first)
 
         def cases(draw: Draw) -> Iterator[Case]:
-            # small tokens too: only there does eps matter
+            # include small tokens, because eps matters only there
             for scale in (1.0, 1e-3):
                 yield Case((draw.normal(2, 5, sizes[1], scale=scale),), label=f"with norm_first={norm_first}")
 

@@ -1,4 +1,4 @@
-"""Exercise 01.6: an input on which attention with a discarded permute is wrong without an error."""
+"""Exercise 01.6: find an input for which attention with a discarded permute is wrong without an error."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -56,7 +56,7 @@ def with_back_only(text: str) -> str:
 
 
 def accepts(heads: int) -> Callable[[Values], str]:
-    """Return a sentence about why this is no input for attention with so many heads; empty if it is one."""
+    """Return a sentence about why attention with `heads` heads cannot take this input; empty if it can."""
 
     def run(inputs: Values) -> str:
         if len(inputs.arguments) != 3:
@@ -89,7 +89,7 @@ def _explain(inputs: Values) -> str:
 
 
 def trial(heads: int, text: str, name: str) -> Trial:
-    """Return a question about one wrong version with so many heads."""
+    """Return a question about one wrong version with `heads` heads."""
     return Trial(
         name,
         text,

@@ -1,4 +1,4 @@
-"""Exercise 01.4: hide tokens for a masked language model, and its loss."""
+"""Exercise 01.4: hide tokens for a masked language model, and compute its loss."""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ LETTERS, MASK, PADDING = 50, 50, 51
 
 
 def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross-entropy over tokens that are asked for; 0 if there are none."""
+    """Return the mean cross-entropy over the selected tokens; 0 if there are none."""
     total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
     return total / (labels != IGNORED).sum().clamp(min=1)
 
@@ -62,7 +62,7 @@ class Batch:
 
     @property
     def selected(self) -> torch.Tensor:
-        """Return where something is asked."""
+        """Return a mask of the selected tokens."""
         return self.labels != IGNORED
 
 
@@ -74,7 +74,7 @@ def text(draw: Draw, rows: int, length: int) -> torch.Tensor:
 
 
 def hide(answer: CallableAnswer, tokens: torch.Tensor, seed: int) -> Batch:
-    """Call the student's function and check what holds for every result, whatever the rates."""
+    """Call the student's function and check the properties of every result that do not depend on the rates."""
     case = Case((tokens, seed), {"letters": LETTERS, "mask": MASK, "padding": PADDING})
     reply = answer.call(case)
     if reply.mutated:
@@ -88,7 +88,7 @@ def hide(answer: CallableAnswer, tokens: torch.Tensor, seed: int) -> Batch:
                 f"{tuple(tokens.shape)} and int64, as the tokens."
             )
     batch = Batch(tokens, *reply.outputs)
-    # before anybody counts or indexes by them: an answer may hold any 64 bits
+    # check values before they are used as counts or indices, since an answer may contain any 64-bit integer
     foreign = (batch.hidden < 0) | (batch.hidden >= LETTERS) & (batch.hidden != MASK) & (batch.hidden != PADDING)
     if bool(foreign.any()):
         raise CheckFailedError("hidden holds a number that is neither a letter nor mask nor padding.")
@@ -108,7 +108,7 @@ def _elsewhere_untouched(answer: CallableAnswer, draw: Draw) -> None:
 
 
 def require_share(found: int, of: int, share: float, what: str) -> None:
-    """Raise `CheckFailedError` unless `found` of `of` is what a share gives by chance, within six deviations."""
+    """Raise `CheckFailedError` unless `found` of `of` is within six standard deviations of `share`."""
     spread = math.sqrt(of * share * (1 - share))
     if abs(found - of * share) > SIGMAS * spread + 1:
         raise CheckFailedError(f"{what} a share of {found / max(of, 1):.3f}; expected {share:.3f}.")
@@ -127,7 +127,7 @@ def _shares(answer: CallableAnswer, draw: Draw) -> None:
     require_share(asked, int(letters.sum()), SELECTED, "Selected is")
     require_share(masked, asked, MASKED, "Of the selected tokens, behind the mask is")
     changed = batch.selected & (batch.hidden != MASK) & (batch.hidden != batch.tokens)
-    by_another = REPLACED * (1 - 1 / LETTERS)  # a random letter may be the one that stood there
+    by_another = REPLACED * (1 - 1 / LETTERS)  # a random letter may equal the original one
     require_share(int(changed.sum()), asked, by_another, "Of the selected tokens, another letter is")
     counts = torch.bincount(batch.hidden[changed], minlength=LETTERS)
     for letter in (0, draw.integer(1, LETTERS - 2), LETTERS - 1):
@@ -149,7 +149,7 @@ def _labels(draw: Draw, rows: int, length: int) -> torch.Tensor:
 
 
 def _loss(answer: CallableAnswer, draw: Draw) -> None:
-    """Check the loss on labels of the grader's own: wrong shares cost nothing here, but `mask_tokens` must work."""
+    """Check the loss on the grader's own labels; wrong shares lose no points here, but `mask_tokens` must work."""
     tokens = text(draw, 16, 40)
     hide(answer, tokens, draw.integer(0, 10**6))
     batch = Batch(tokens, tokens, _labels(draw, 16, 40))

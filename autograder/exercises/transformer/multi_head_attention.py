@@ -20,7 +20,7 @@ NAMES = ("the output",)
 
 
 def draw_state(draw: Draw, hidden_size: int, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """Return fresh weights, large enough that no probability is near to uniform."""
+    """Return random weights, large enough that the probabilities are not nearly uniform."""
     scale = 1.5 / math.sqrt(hidden_size)
     return {name: draw.normal(*shape, scale=scale).to(dtype) for name, shape in attention_shapes(hidden_size).items()}
 
@@ -34,7 +34,7 @@ def _join_without_transpose(context: torch.Tensor) -> torch.Tensor:
 
 
 def misconceptions(state: State, heads: int, hidden_size: int) -> tuple[Misconception, ...]:
-    """Return common mistakes as wrong formulas with the same weights."""
+    """Return common mistakes as wrong formulas on the same weights."""
 
     def wrong(says: str, **options: Any) -> Misconception:
         return Misconception(attention(state, heads, **options), says)
@@ -67,7 +67,7 @@ def misconceptions(state: State, heads: int, hidden_size: int) -> tuple[Misconce
 def built(
     answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int, dtype: torch.dtype = torch.float32
 ) -> tuple[BuiltModule, State]:
-    """Return the student's module with fresh weights, and these weights."""
+    """Return the student's module with random weights, and these weights."""
     state = draw_state(draw, hidden_size, dtype)
     return answer.built(Build((hidden_size, heads)), state), state
 
@@ -88,7 +88,7 @@ def _plain(draw: Draw) -> Iterator[Case]:
 
 
 def only(reply: Reply, like: torch.Tensor) -> torch.Tensor:
-    """Return the one output, which must have the shape of the input."""
+    """Return the only output, which must have the shape of the input."""
     if len(reply.outputs) != 1:
         raise CheckFailedError(f"forward returned {len(reply.outputs)} outputs; return the one tensor of new tokens.")
     comparison.require_form(reply.outputs[0], like, "the output")
@@ -120,7 +120,7 @@ def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int) -> None:
-    """Check that gradients by the input and by every parameter are those of the formula."""
+    """Check that the gradients of the input and of every parameter equal those of the formula."""
     module, state = built(answer, draw, hidden_size, heads, torch.float64)
     hidden, cotangent = (draw.normal(2, 4, hidden_size, dtype=torch.float64) for _ in range(2))
     names = list(state)
@@ -132,7 +132,7 @@ def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: i
     for name, found, truth in zip(("the input", *names), reply.gradients, truths, strict=True):
         if found is None:
             raise CheckFailedError(f"No gradient reaches {name}; keep every step differentiable.")
-        scale = float(truth.abs().max()) + 1.0  # the key's bias has a gradient of rounding alone
+        scale = float(truth.abs().max()) + 1.0  # the gradient of the key's bias is only rounding
         comparison.require_rounded(found, truth, dtype=truth.dtype, scale=scale * 16, what=f"the gradient by {name}")
 
 

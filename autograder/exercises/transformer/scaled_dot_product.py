@@ -24,11 +24,11 @@ def reference(
     mask: torch.Tensor | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return context and probabilities by the eager formula without dropout.
+    """Return context and probabilities, computed by the eager formula without dropout.
 
     query (batch, heads, q, size), key and value (batch, heads, k, size), mask (broadcastable to batch, heads, q, k),
-    True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows that may
-    attend to nothing are zero.
+    True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows without
+    an allowed key are zero.
     """
     return _attention(query, key, value, mask, scale=1 / math.sqrt(query.shape[-1]), dim=-1)
 
@@ -77,17 +77,17 @@ def inputs(
 
 
 def attendable(draw: Draw, *shape: int) -> torch.Tensor:
-    """Return a random mask in which every row may attend to something."""
+    """Return a random mask in which every row has at least one allowed key."""
     mask = draw.keep(*shape)
     mask[..., 0] = True
     return mask
 
 
 def consistent(reply: Reply, case: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    """Check what holds for every attention whatever its scale; returns context and probabilities.
+    """Check the properties of attention that do not depend on its scale; return context and probabilities.
 
-    Rows sum to 1, larger scores get larger shares, and context is the weighted sum of values. So a check on masks
-    does not also punish a wrong scale, and zeros or uniform rows still fail.
+    Rows sum to 1, larger scores get larger probabilities, and context is the weighted sum of values. So a check on
+    masks passes with a wrong scale, but fails for zeros or uniform rows.
     """
     query, key, value, mask = (*case.args, None)[:4]
     context, probabilities = _two(reply)
@@ -126,7 +126,7 @@ def _two(reply: Reply) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _require_monotone(shares: torch.Tensor, scores: torch.Tensor, allowed: torch.Tensor) -> None:
-    """Check that logarithms of probabilities are scores times one positive factor plus one number a row."""
+    """Check that the logarithms of probabilities are the scores times one positive factor plus a constant per row."""
     logs, weights = torch.log(shares.clamp_min(1e-300)), (allowed & (shares > 0)).double()
     count = weights.sum(-1, keepdim=True).clamp_min(1)
     logs = (logs - (logs * weights).sum(-1, keepdim=True) / count) * weights

@@ -1,4 +1,4 @@
-"""Exercise 01.5: train a masked language model, and write down for TensorBoard how it went."""
+"""Exercise 01.5: train a masked language model, and log the training for TensorBoard."""
 
 import math
 import weakref
@@ -27,7 +27,7 @@ SIZES = {
     "dropout": 0.0,
 }
 LEAST_STEPS = 50
-CLEARLY_NATS = 0.1  # of loss below the baseline, so that no luck gets there
+CLEARLY_NATS = 0.1  # required difference between loss and baseline, too large for chance
 IGNORED = -100
 LARGEST_SEED = 10**6
 
@@ -36,7 +36,7 @@ LARGEST_SEED = 10**6
 class Text:
     """An artificial language: each row uses one of four random alphabets, so that no answer can know it.
 
-    How often a letter occurs says nothing about a hidden one; which letters stand around it says nearly all.
+    The frequency of letters does not help to predict a hidden letter, but the letters around it almost determine it.
     """
 
     hidden: torch.Tensor  # (steps, batch, length)
@@ -70,7 +70,7 @@ class Text:
 
 
 def model_loss(state: Mapping[str, torch.Tensor], hidden: torch.Tensor, labels: torch.Tensor) -> float:
-    """Return the loss of our own model with these weights, computed here and not asked of the answer."""
+    """Return the loss of our own model with these weights, computed in the host."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = MaskedLanguageModel(TransformerConfig(**SIZES)).eval()  # type: ignore[arg-type]
         model.load_state_dict(dict(state))
@@ -80,7 +80,7 @@ def model_loss(state: Mapping[str, torch.Tensor], hidden: torch.Tensor, labels: 
 
 @dataclass(frozen=True)
 class Run:
-    """One call of the student's function: what it trained on, and what came back."""
+    """One call of the student's function: its training data and its results."""
 
     text: Text
     seed: int
@@ -89,14 +89,14 @@ class Run:
 
     @property
     def events(self) -> Events:
-        """Return what the run wrote for TensorBoard; raise `CheckFailedError` where that is nothing."""
+        """Return the run's TensorBoard events; raise `CheckFailedError` if there are none."""
         if isinstance(self.written, CheckFailedError):
             raise self.written
         return self.written
 
 
 def trained(answer: ModuleAnswer, text: Text, seed: int) -> Description:
-    """Return the result of the student's function; the weights must be those of the model that was asked for."""
+    """Return the result of the student's function; raise `CheckFailedError` unless it has the model's weights."""
     found = answer.describe(
         Build((text.hidden, text.labels), {"seed": seed, "folder": FOLDER, "sizes": SIZES}), training=False
     )
@@ -118,9 +118,9 @@ _runs: weakref.WeakKeyDictionary[ModuleAnswer, Run | CheckFailedError] = weakref
 
 
 def one_run(answer: ModuleAnswer, draw: Draw) -> Run:
-    """Return the run that all checks look at, made by the first of them, since training takes time.
+    """Return the run that all checks share, since training takes time; the first check makes it.
 
-    Raises `CheckFailedError` in each of them if it gave no weights.
+    Raises `CheckFailedError` in each check if the run gave no weights.
     """
     if answer not in _runs:
         try:
@@ -175,9 +175,9 @@ def _graph(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _logged_loss(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check that some scalar is the loss of this run, in the first step and in the last.
+    """Check that some scalar equals the loss of this run in the first step and in the last step.
 
-    The first is known, and the last is computed here from the weights.
+    The first loss is known, and the last one is computed here from the weights.
     """
     run = one_run(answer, draw)
     untrained = math.log(SIZES["vocab_size"])

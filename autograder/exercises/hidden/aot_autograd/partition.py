@@ -21,7 +21,7 @@ from autograder.host.exercise import Check, HiddenPart
 def cheapest(question: Mapping[str, Any]) -> list[str]:
     """Return the cheapest cut of a graph of any size, as a minimum cut between a source and a sink.
 
-    A row's first node on the side of the sink means computed again, its second node there means needed.
+    Each row has two nodes. If the first is on the sink's side, the row is recomputed; if the second is, it is needed.
     """
     ahead = {r["name"]: r for r in question["rows"] if r["part"] == "forward" and r["tag"] != "input"}
     network = nx.DiGraph([("source", "sink", {"capacity": 0})])

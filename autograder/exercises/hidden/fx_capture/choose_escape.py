@@ -12,13 +12,13 @@ NEEDS = ("a value of a tensor", "the length of a tensor", "the value of an argum
 
 
 def anything(draw: Draw) -> list[Mapping[str, Any]]:
-    """Return every place with every need, several times."""
+    """Return obstacles with every combination of place and need, several times."""
     places = ("module", "function", "forward")
     return [obstacle(draw, where, need, several=s) for where in places for need in NEEDS for s in (False, True)]
 
 
 def switches(draw: Draw) -> list[Mapping[str, Any]]:
-    """Return arguments whose one value is False, and lengths in the forward itself."""
+    """Return obstacles with arguments whose only value is False, and with lengths in the forward itself."""
     fixed = {"needs": NEEDS[2], "module": None, "function": None, "argument": "causal", "values": [False]}
     return [fixed, obstacle(draw, "forward", NEEDS[1]), obstacle(draw, "forward", NEEDS[2], several=True)]
 

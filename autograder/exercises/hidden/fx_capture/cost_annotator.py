@@ -9,7 +9,7 @@ from autograder.host.kinds.analysis import Asked, sees
 
 
 def views(draw: Draw) -> list[Asked]:
-    """Return a transposed operand, whose base has to stay alive, and halves of one tensor."""
+    """Return graphs with a transposed operand, which keeps its base alive, and with halves of one tensor."""
     graphs = [mixed(draw), mixed(draw)]
     asked = [g.asked_whole("a view that outlives its base's other readers") for g in graphs]
     graph = RandomGraph(draw)
@@ -24,7 +24,7 @@ def views(draw: Draw) -> list[Asked]:
 
 
 def twice(draw: Draw) -> list[Asked]:
-    """Return one operand in both places, a broadcast one, and a value that nothing reads."""
+    """Return a graph with the same tensor as both operands, a broadcast operand, and an unused value."""
     graph = RandomGraph(draw)
     rows, width = draw.integer(2, 6), draw.integer(2, 6)
     x, b = graph.input(rows, width), graph.input(width)
@@ -35,7 +35,7 @@ def twice(draw: Draw) -> list[Asked]:
 
 
 def batches(draw: Draw) -> list[Asked]:
-    """Return products of stacks of matrices, of one row among others."""
+    """Return batched matrix products, including matrices with one row."""
     asked = []
     for rows in (1, draw.integer(3, 6)):
         graph = RandomGraph(draw)

@@ -9,7 +9,7 @@ from autograder.host.kinds.analysis import Asked, sees
 
 
 def nested(draw: Draw) -> list[Asked]:
-    """Return lists of nodes, nested results, and an input that nothing reads."""
+    """Return graphs with lists of nodes, nested results, and an unused input."""
     graph = RandomGraph(draw)
     x, y = graph.input(2, draw.integer(1, 4)), graph.input(2, 3)
     graph.input(1)
@@ -20,7 +20,7 @@ def nested(draw: Draw) -> list[Asked]:
 
 
 def literals(draw: Draw) -> list[Asked]:
-    """Return graphs with a text, a truth value and numbers among the arguments."""
+    """Return graphs with a string, a boolean and numbers as arguments."""
     graph = RandomGraph(draw)
     x = graph.input(2, 2)
     graph.call("assert", True, draw.choice(("x is a matrix", "it's a matrix")))

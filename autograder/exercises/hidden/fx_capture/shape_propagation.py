@@ -9,7 +9,7 @@ from autograder.host.kinds.analysis import Asked, sees
 
 
 def enormous(draw: Draw) -> list[Asked]:
-    """Return graphs on the meta device whose tensors would not fit into any memory."""
+    """Return graphs on the meta device whose tensors would be too large for any memory."""
     graph = RandomGraph(draw)
     rows, width = draw.integer(1 << 20, 1 << 21), draw.integer(1 << 18, 1 << 19)
     x, w = graph.input(rows, width), graph.input(width, rows)
@@ -19,7 +19,7 @@ def enormous(draw: Draw) -> list[Asked]:
 
 
 def odd(draw: Draw) -> list[Asked]:
-    """Return graphs with one row, and with none."""
+    """Return graphs whose inputs have one row, and no rows."""
     graphs = [mixed(draw, rows=1), _empty(draw)]
     return [g.asked_whole("odd sizes") for g in graphs]
 
@@ -32,7 +32,7 @@ def _empty(draw: Draw) -> RandomGraph:
 
 
 def precisions(draw: Draw) -> list[Asked]:
-    """Return a graph that changes the dtype by a method."""
+    """Return a graph that changes the dtype with a method."""
     graph = RandomGraph(draw)
     x = graph.input(draw.integer(2, 5), 3)
     total = graph.call("sum", At(x), [0, 1], keepdim=draw.chance(0.5))

@@ -25,7 +25,7 @@ BARE = [
 
 
 class _Shared(nn.Module):
-    """One Linear behind two normalisations, or one normalisation before two; a pair of its own at the end."""
+    """One Linear after two normalisations, or one normalisation before two Linears; a separate pair at the end."""
 
     def __init__(self, norm: Callable[[], nn.Module], *, linear_twice: bool) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class _Shared(nn.Module):
 
 
 class _Tied(nn.Module):
-    """Two Linears with one weight; a normalisation stands before the first."""
+    """Two Linears that share one weight; a normalisation is before the first."""
 
     def __init__(self, norm: Callable[[], nn.Module]) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ DEEP = [
 
 
 class _Training(nn.Module):
-    """In training mode as a whole, but for one frozen pair."""
+    """A module in training mode, except for one frozen pair."""
 
     def __init__(self, norm: Callable[[], nn.Module]) -> None:
         super().__init__()

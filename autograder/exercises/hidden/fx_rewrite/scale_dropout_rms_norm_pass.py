@@ -73,7 +73,7 @@ def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Rewriting:
 
 
 class _Tiny(Branch):
-    """Numbers so small that eps decides."""
+    """A branch with numbers so small that eps determines the result."""
 
     def __init__(self, eps: float | None) -> None:
         super().__init__(0.1, eps)
@@ -91,7 +91,7 @@ EPS = [
 
 
 def _look_alike(name: str, program: Callable[..., Tensor], reason: str, *extra: TensorSpec) -> Program:
-    """Return a program of the usual inputs and `extra` that adds the right formula to a look-alike."""
+    """Return a program of the usual inputs and `extra` that adds the right formula to a similar wrong pattern."""
     return of(f"{name}, and a right one", program, reason=reason, inputs=(*USUAL, *extra))
 
 
@@ -216,7 +216,7 @@ ESCAPES = [
 
 
 class _Layer(nn.Module):
-    """Two branches with norms behind them, as post-norm layers have it."""
+    """Two branches followed by norms, as in post-norm layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ class _Layer(nn.Module):
 
 
 class _PreNorm(nn.Module):
-    """One branch whose sum goes on and one whose sum does not."""
+    """One branch whose sum is used again after the norm, and one whose sum is not."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ HIDDEN = HiddenPart(
             "precision",
             0.8,
             fuses(
-                *sized("standardised", (7, 9), shift=30.0),  # farther, and `F.layer_norm` rounds more than is allowed
+                *sized("standardised", (7, 9), shift=30.0),  # with a larger shift, `F.layer_norm` exceeds the tolerance
                 *sized("spread", (7, 9), dtype=torch.float64),
                 *sized("standardised", (7, 9), dtype=torch.float64, shift=-30.0),
             ),

@@ -11,7 +11,7 @@ from autograder.host.kinds.value import ValueAnswer
 
 
 def _larger(answer: ValueAnswer, draw: Draw) -> None:
-    """Check the whole record once more, with larger programs."""
+    """Check the whole record again with larger programs."""
     programs = visible.drawn(draw, 50, 90)
     record, plan = visible.asked(answer, programs)
     found = visible.repeat(answer, plan, programs)
@@ -21,7 +21,7 @@ def _larger(answer: ValueAnswer, draw: Draw) -> None:
 
 
 def _without_effect(answer: ValueAnswer, draw: Draw) -> None:
-    """Check that without an effect the hypothesis stays, and the verdict follows the numbers."""
+    """Check that, if the option has no effect, the hypothesis is unchanged and the verdict follows the numbers."""
     usual = visible.drawn(draw, 20, 30)
     matrix = {"shape": [draw.integer(20, 60), draw.integer(20, 60)]}
     plain: Mapping[str, Any] = {name: {"inputs": [matrix], "steps": [["mul", "%0", 2.0]]} for name in usual}

@@ -5,8 +5,8 @@ from autograder.exercises.schedules.separate_biases import separated
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.schedule import schedules
 
-OTHER_NAMES = {"dense": "out", "query": "layout"}  # one name is the end of another
-CONTAINERS = {"attention": "dense"}  # a name that a module has which is no linear layer
+OTHER_NAMES = {"dense": "out", "query": "layout"}  # one name is the suffix of another
+CONTAINERS = {"attention": "dense"}  # the name of a module that is not a linear layer
 
 
 ANSWERS = Answers(__name__)

@@ -7,7 +7,7 @@ from autograder.host.exercise import Check, Control, HiddenPart
 
 
 def _unknown(draw: Draw) -> list[list[str]]:
-    """Return names of which some were never looked at, or all."""
+    """Return lists of names in which some or all findings do not exist."""
     return [[*draw.sample(visible.NAMES, 2), f"colour_{draw.integer(1, 99)}"], draw.sample(visible.NAMES, 1)]
 
 

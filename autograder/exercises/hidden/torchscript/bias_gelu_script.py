@@ -35,7 +35,7 @@ def _odd_backwards(draw: Draw) -> list[Case]:
 
 
 def _shapes_in_a_row(draw: Draw) -> list[Case]:
-    """Return the shapes that a graph specialised to the first one would get wrong."""
+    """Return calls with several shapes; a graph specialised to the first shape is wrong for the others."""
     return forwards([(4, 8), (4, 8), (4, 8), (9, 8), (2, 3, 5), (4, 8), (1, 3)])(draw)
 
 

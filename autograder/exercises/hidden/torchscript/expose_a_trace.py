@@ -14,7 +14,7 @@ def _larger(name: str) -> Callable[[Draw], list[Trial]]:
 
 
 def _below(draw: Draw) -> list[Trial]:
-    """Return trials with a limit of one: sums of small matrices are above it at once."""
+    """Return trials with a limit of 1, which sums of small matrices exceed."""
     return [visible.trial(name, 1) for name in ("normalise", "halve")]
 
 

@@ -7,12 +7,12 @@ from autograder.host.exercise import Check, HiddenPart
 
 
 def _nested(draw: Draw) -> list[visible.Body]:
-    """Return branches in loops in graphs of autograd, and the reverse."""
+    """Return branches in loops in autograd graphs, and the reverse nesting."""
     return [visible.body(draw, depth) for depth in (2, 2, 3)]
 
 
 def _deep(draw: Draw) -> list[visible.Body]:
-    """Return one group at the end of each way of nesting."""
+    """Return one group in the innermost level of each kind of nesting."""
     bodies = []
     for order in (("If", "graph", "Loop"), ("graph", "If", "graph"), ("Loop", "Loop", "graph")):
         nodes: visible.Body = (visible.alone(draw), visible.group(draw))
@@ -26,7 +26,7 @@ def _deep(draw: Draw) -> list[visible.Body]:
 
 
 def _none(draw: Draw) -> list[visible.Body]:
-    """Return graphs without a group, a fallback among them, and one with two equal groups."""
+    """Return graphs without a group, including a fallback graph, and one graph with two equal groups."""
     fallback = visible.Node("prim::FallbackGraph", inside=(visible.alone(draw),))
     same = visible.group(draw)
     return [(visible.alone(draw), fallback), (same, visible.alone(draw), same)]

@@ -21,7 +21,7 @@ def _everything(draw: Draw, width: int) -> list[Case]:
 
 
 def _broadcast(draw: Draw, width: int) -> list[Case]:
-    """Return calls with masks of another shape than the value, and of rank 3."""
+    """Return calls with masks whose shape differs from the value's, and with values of rank 3."""
     return [
         Case((draw.normal(2, 3, width), (draw.normal(width) > 0).float()), label="with a mask of rank 1")
         for _ in range(3)

@@ -14,7 +14,7 @@ from autograder.host.kinds.module import Build, ModuleAnswer
 
 
 def _count(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check the number of parameters against the formula, for sizes in which no two terms are alike."""
+    """Check the number of parameters against the formula, for sizes in which all terms differ."""
     for norm_first in (False, True):
         layers, hidden, wide = draw.integer(1, 4), 6 * draw.integer(1, 4), draw.integer(5, 40)
         found = answer.describe(Build((layers, hidden, 3, wide), {"norm_first": norm_first}))
@@ -56,7 +56,7 @@ def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
     for norm_first in (False, True):
         module, state = visible.built(answer, draw, sizes, norm_first=norm_first, dtype=torch.float64)
         hidden, cotangent = (draw.normal(2, 3, 8, dtype=torch.float64) for _ in range(2))
-        names = [n for n in state if not n.endswith("key.bias")]  # whose gradient is rounding alone
+        names = [n for n in state if not n.endswith("key.bias")]  # its gradient is only rounding
         reply = module.call(Case((hidden,)), cotangents=[cotangent], wrt=[0], by=names)
         leaves = [hidden.clone().requires_grad_(), *(state[n].clone().requires_grad_() for n in names)]
         weights = {**state, **dict(zip(names, leaves[1:], strict=True))}

@@ -10,7 +10,7 @@ from autograder.host.kinds.counterexample import Trial, disproves
 
 
 def _many(draw: Draw) -> Sequence[Trial]:
-    """Return questions with more heads than anybody tries by hand, about both mistakes."""
+    """Return questions with many heads about both mistakes."""
     texts = (visible.PROGRAMS, visible.with_back_only(visible.PROGRAMS))
     return [visible.trial(draw.integer(8, 17), text, "more heads") for text in texts]
 

@@ -13,7 +13,7 @@ from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 
 def _padding(answer: CallableAnswer, draw: Draw) -> None:
-    """Check that padding is never selected, and that no random letter is padding or the mask."""
+    """Check that padding is never selected, and that no random replacement is padding or the mask token."""
     for tokens in (visible.text(draw, 200, 40), torch.full((20, 30), visible.PADDING)):
         if bool((tokens == visible.PADDING).all()):
             tokens[:, 0] = draw.integer(0, visible.LETTERS - 1)
@@ -26,7 +26,7 @@ def _padding(answer: CallableAnswer, draw: Draw) -> None:
 
 
 def _seeds(answer: CallableAnswer, draw: Draw) -> None:
-    """Check that the seed decides all: the same seed gives the same batch, another seed another one."""
+    """Check that the same seed gives the same batch, and another seed gives another batch."""
     tokens = visible.text(draw, 40, 50)
     first, second = draw.sample(range(10**6), 2)
     batches = [visible.hide(answer, tokens, seed) for seed in (first, second, first)]
@@ -37,7 +37,7 @@ def _seeds(answer: CallableAnswer, draw: Draw) -> None:
 
 
 def _independent(answer: CallableAnswer, draw: Draw) -> None:
-    """Check that selections of two seeds, of neighbours and of a token's replacement are independent."""
+    """Check that selections with two seeds, of neighbours, and of a token's replacement are independent."""
     tokens = visible.text(draw, 256, 100).clamp(max=visible.LETTERS - 1)
     one, two = (visible.hide(answer, tokens, seed) for seed in draw.sample(range(10**6), 2))
     share, count = visible.SELECTED, tokens.numel()
@@ -52,7 +52,7 @@ def _independent(answer: CallableAnswer, draw: Draw) -> None:
 
 
 def _untrained(answer: CallableAnswer, draw: Draw) -> None:
-    """Check that the loss of an untrained model is near log(vocabulary), and 0 where nothing is asked."""
+    """Check that the loss of an untrained model is near log(vocabulary), and 0 if no token is selected."""
     vocabulary = visible.LETTERS + 2
     tokens = visible.text(draw, 32, 40)
     batch = visible.hide(answer, tokens, draw.integer(0, 10**6))

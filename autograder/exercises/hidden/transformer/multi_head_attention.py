@@ -17,7 +17,7 @@ from autograder.host.kinds.module import ModuleAnswer
 
 
 def _heads(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check one head, heads of a prime size, and as many heads as numbers."""
+    """Check one head, heads of a prime size, and heads of size 1."""
     for hidden_size, heads in ((8, 1), (21, 3), (6, 6), (26, 2)):
         module, state = visible.built(answer, draw, hidden_size, heads)
         formula = attention(state, heads)
@@ -27,7 +27,7 @@ def _heads(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _equivariant(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check that, without positions, tokens in another order give the results in that order."""
+    """Check that, without positions, permuted tokens give the results in the permuted order."""
     module, _ = visible.built(answer, draw, 12, 2, torch.float64)
     hidden = draw.normal(2, 9, 12, dtype=torch.float64)
     order = torch.tensor(draw.sample(range(9), 9))

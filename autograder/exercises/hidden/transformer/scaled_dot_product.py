@@ -31,10 +31,10 @@ def _precisions(draw: Draw) -> Iterator[Case]:
     for dtype in (torch.bfloat16, torch.float64, torch.float32):
         yield Case(inputs(draw, 6, 8, 16, dtype=dtype), label=f"in {str(dtype).removeprefix('torch.')}")
     q, k, v = inputs(draw, 4, 6, 8)
-    v[0, 0, 1, 2] = torch.nan  # reaches one number of every query of its head, and nothing else
+    v[0, 0, 1, 2] = torch.nan  # reaches only one number of every query of its head
     yield Case((q, k, v), label="with a NaN in one value")
-    # One-hot rows: every score is 400 or 0, so that the answer is exact in any order and exp(400) overflows where
-    # nothing is subtracted.
+    # With one-hot rows every score is 400 or 0. So the result is exact for any order of summation, and exp(400)
+    # overflows unless the maximum is subtracted.
     _, _, v = inputs(draw, 6, 6, 16)
     rows = (torch.eye(6, 16) * 40).expand(2, 3, 6, 16)
     yield Case((rows.contiguous(), rows.flip(-2).contiguous(), v), label="with scores of 400")
@@ -101,7 +101,7 @@ ANSWERS = Answers(__name__)
 
 
 def _ending(name: str, marks: float, change: str) -> Control:
-    """Return the reference whose result is changed before it is returned."""
+    """Return the reference with a change of its result before the return."""
     kept = "context = probabilities @ value"
     result = "return (probabilities @ value, probabilities)"
     return ANSWERS.edited(name, marks, (result, f"{kept}\n    {change}\n    return (context, probabilities)"))

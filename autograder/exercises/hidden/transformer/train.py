@@ -21,7 +21,7 @@ def _held_out(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _again(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check that the same seed gives the same weights, and another seed others, which have learned as well."""
+    """Check that the same seed gives the same weights, and another seed gives other weights that are also trained."""
     run = visible.one_run(answer, draw)
     other = (run.seed + draw.integer(1, visible.LARGEST_SEED)) % (visible.LARGEST_SEED + 1)
     same, others = (visible.trained(answer, run.text, seed).parameters for seed in (run.seed, other))
@@ -40,7 +40,7 @@ def _moved(answer: ModuleAnswer, draw: Draw) -> None:
     """Check that every part of the model was trained: no weight that begins at 0 or 1 stays there."""
     run = visible.one_run(answer, draw)
     for name, value in run.state.items():
-        if not name.endswith(("bias", "norm.weight")) or "key.bias" in name:  # whose gradient is rounding alone
+        if not name.endswith(("bias", "norm.weight")) or "key.bias" in name:  # its gradient is only rounding
             continue
         if float((value - float("norm.weight" in name)).abs().max()) < 1e-4:
             raise CheckFailedError(f"`{name}` is as it was before training.")
