@@ -1,16 +1,16 @@
 """Write a backend for `torch.compile`: a target takes operators and compiles parts; this package does the rest.
 
-Read the files in the order of what happens to a graph:
+Read the files in the order in which they process a graph:
 
     support.py          which operators a target takes, and a reason for each that it does not
-    aten.py             from whatever was captured to a graph of few operators (all that is private of PyTorch is here)
+    aten.py             decompose a captured graph into few operators (the only use of private parts of PyTorch)
     condensation.py     merge nodes into groups without ever making a cycle
     parts.py            cut a graph into parts for a target and the rest, and write it with a call for each part
-    target.py           what a target has to offer
+    target.py           the interface of a target
     compiled_part.py    one part, for each kind of inputs that it meets: what was compiled before, whether it pays
-    lowered_graph.py    `lower`: all of it for one graph
-    backend.py          `Backend`: all of it for `torch.compile`, in training too
-    lowering_report.py  what became of a program
+    lowered_graph.py    `lower`: all steps for one graph
+    backend.py          `Backend`: all steps for `torch.compile`, in training too
+    lowering_report.py  a report on lowered graphs
 
 `toy` is a complete target to learn from: a compiler for the machine of `course_lib.machine`.
 """

@@ -1,6 +1,6 @@
-"""Decompose a captured graph into few ATen operators, and hand compilers to `torch.compile`.
+"""Decompose a captured graph into few ATen operators, and pass compilers to `torch.compile`.
 
-This is the one module of the package that uses private parts of PyTorch, which may move.
+This is the one module of the package that uses private parts of PyTorch, which may change.
 """
 
 import functools
@@ -20,8 +20,8 @@ from course_lib.graph import Cost, cost
 
 GraphCompiler = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
-# Operators that are written as several smaller ones before a target is asked. Random numbers are not among them:
-# they would come out different from those of eager PyTorch.
+# Operators that are decomposed into several smaller ones before a target is asked. Random operators are not among
+# them, because their results would differ from those of eager PyTorch.
 DECOMPOSED = """
     addcmul addcdiv native_dropout_backward _softmax _softmax_backward_data _log_softmax
     _log_softmax_backward_data gelu gelu_backward silu silu_backward elu softplus leaky_relu hardtanh native_layer_norm
@@ -35,8 +35,8 @@ DECOMPOSED = """
 def decompose(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.GraphModule:
     """Return a graph of core ATen operators that computes what `gm` computes, with a fake value at each node.
 
-    Nothing is computed. The new graph holds the parameters and buffers of `gm`, not copies, and changes in place
-    become copies into what was changed, at the end. Example inputs are real or fake tensors, or sizes.
+    Nothing is computed. The new graph holds the parameters and buffers of `gm`, not copies, and in-place changes become
+    copies into the changed tensors at the end. Example inputs are real or fake tensors, or sizes.
 
     Raises `BackendError` if the graph cannot run on such inputs.
     """
@@ -78,7 +78,7 @@ def compiled_ahead(
 ) -> Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
     """Return a backend for `torch.compile` that compiles forward and backward graph before the first run.
 
-    AOTAutograd makes the graphs: of ATen operators, functional, with parameters as inputs.
+    AOTAutograd makes the graphs. They are functional graphs of ATen operators with parameters as inputs.
     """
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func as boxed
@@ -90,7 +90,7 @@ def compiled_ahead(
 
 
 def has_symbols(values: Sequence[object]) -> bool:
-    """Tell whether a size among values is a symbol, which stands for any number."""
+    """Return whether a size among values is a symbol, which stands for any number."""
     sizes = [size for value in values for size in (value.shape if isinstance(value, torch.Tensor) else (value,))]
     return any(isinstance(size, torch.SymInt) for size in sizes)
 
@@ -149,7 +149,7 @@ def _add_product(
     product = torch.mm(left, right) if left.dim() == 2 else torch.bmm(left, right)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
-        return product  # whatever the bias holds, infinities and NaN too
+        return product  # the bias is ignored, even if it holds infinities or NaN
     return product + (bias if beta == 1 else bias * beta)
 
 
@@ -187,7 +187,7 @@ def _fake(value: object, mode: FakeTensorMode) -> object:
 
 
 def _with_state(traced: fx.GraphModule, state: Mapping[str, torch.Tensor]) -> fx.GraphModule:
-    """Return a traced graph whose first inputs are attributes again, under a flat name for each."""
+    """Return a traced graph in which the first inputs are attributes again, each with a flat name."""
     inputs = traced.graph.find_nodes(op="placeholder")
     for number, (node, tensor) in enumerate(zip(inputs, state.values(), strict=False)):
         with traced.graph.inserting_before(node):
@@ -196,7 +196,7 @@ def _with_state(traced: fx.GraphModule, state: Mapping[str, torch.Tensor]) -> fx
         read.meta = dict(node.meta)
         node.replace_all_uses_with(read)
         traced.graph.erase_node(node)
-    # A node with effects stays without users too: it draws random numbers in order, or changes a tensor.
+    # Keep nodes with effects even without users: they draw random numbers in order, or change a tensor.
     traced.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output") or not is_pure(node))
     traced.recompile()
     return traced

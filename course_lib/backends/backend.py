@@ -14,19 +14,19 @@ from course_lib.errors import BackendError
 
 
 class Backend:
-    """A backend for `torch.compile` that gives a target what it can compute of each graph, and keeps a report.
+    """A backend for `torch.compile` that compiles the supported parts of each graph for a target, and keeps a report.
 
         backend = Backend(ToyTarget())
         compiled = torch.compile(model, backend=backend)
         compiled(x).sum().backward()
         backend.report()
 
-    AOTAutograd cuts what has gradients into a forward and a backward graph; each is lowered by itself, so training
-    works. When sizes change, `torch.compile` asks for a new graph, first with these sizes, then with symbols in their
-    place; a part of a graph with symbols is compiled when it is called, once for each kind of inputs.
+    AOTAutograd divides a program with gradients into a forward and a backward graph. Each is lowered separately, so
+    training works. When sizes change, `torch.compile` requests a new graph, first with these sizes, then with symbolic
+    sizes. A part of a graph with symbols is compiled when it is called, once for each kind of inputs.
 
     `graphs` are the lowered graphs in the order in which they came, and `names` tells for each whether it is a
-    "forward", a "backward" or an "inference" graph. Nothing is registered anywhere: pass the object itself.
+    "forward", a "backward" or an "inference" graph. The backend is not registered by name: pass the object itself.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ class CompileCache(Generic[Kept]):
         >>> cache.hits, cache.misses
         (1, 1)
 
-    Hand one to several backends and they share it. A part is found again if it has the same graph and inputs of the
-    same kind, so layers of one shape are compiled once.
+    Several backends can share one cache. A part is found again if it has the same graph and inputs of the same kind, so
+    layers of one shape are compiled once.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class CompileCache(Generic[Kept]):
         return self._kept[key]
 
     def clear(self) -> None:
-        """Forget everything, and count from zero."""
+        """Remove all entries, and reset the counts."""
         self._kept.clear()
         self.hits = self.misses = 0
 
@@ -87,7 +87,7 @@ def fingerprint(graph: fx.Graph) -> Key:
             return (type(value).__name__, *map(plain, value))
         if isinstance(value, dict):
             return ("dict", *((key, plain(part)) for key, part in value.items()))
-        return (type(value).__name__, str(value))  # 1, 1.0 and True are equal in Python, and not the same argument
+        return (type(value).__name__, str(value))  # 1, 1.0 and True are equal in Python, but different arguments
 
     return tuple(
         (node.op, str(node.target) if node.op != "placeholder" else "", plain(node.args), plain(node.kwargs))
@@ -113,7 +113,7 @@ class Prices:
 
     launch_us: float = 5.0
     bandwidth_gb_s: float = 1000.0
-    handover_us: float = 2.0  # for leaving eager PyTorch and coming back, once a part
+    handover_us: float = 2.0  # for leaving eager PyTorch and coming back, once per part
 
     def __post_init__(self) -> None:
         for name in ("launch_us", "bandwidth_gb_s", "handover_us"):
@@ -166,7 +166,7 @@ class CompiledPart(nn.Module):
         return tuple(self.eager(*inputs) if isinstance(found, Objection) else found(*inputs))
 
     def _compile(self, inputs: Sequence[object]) -> Compiled:
-        graph = fx.Graph()  # a copy, for its nodes get the shapes of these inputs
+        graph = fx.Graph()  # a copy, because its nodes get the shapes of these inputs
         graph.output(graph.graph_copy(self.eager.graph, {}))
         with outside_of_tracing():
             part = propagate_shapes(fx.GraphModule(self.eager, graph, class_name="Part"), inputs)

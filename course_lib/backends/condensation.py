@@ -14,7 +14,7 @@ Fits = Callable[[Sequence[fx.Node], Sequence[fx.Node]], bool]
 
 
 class Condensation:
-    """The nodes of a graph in groups, at first each in one of its own; the groups always form an acyclic graph.
+    """Groups of a graph's nodes, at first one node each; the groups always form an acyclic graph.
 
         >>> graph = fx.Graph()
         >>> x = graph.placeholder("x")
@@ -55,7 +55,7 @@ class Condensation:
         return sorted(found - {first})
 
     def merge(self, a: fx.Node, b: fx.Node) -> bool:
-        """Make one group of those of `a` and `b`, and return True; return False if that would make a cycle."""
+        """Merge the groups of `a` and `b`, and return True; return False if that would create a cycle."""
         a, b = sorted((self._group[a], self._group[b]))
         if a is b:
             return True
@@ -92,7 +92,7 @@ class Condensation:
                 self._merge_if_fits(first, other, fits)
 
     def merge_alike(self, candidates: Sequence[fx.Node], likeness: Callable[[Sequence[fx.Node]], object]) -> None:
-        """Merge groups of candidates that are alike, whether or not anything connects them."""
+        """Merge groups of candidates with equal `likeness`, whether or not an edge connects them."""
         kinds: dict[object, list[fx.Node]] = {}
         for first in dict.fromkeys(self._group[node] for node in candidates):
             others = kinds.setdefault(likeness(self.members[first]), [])
@@ -128,6 +128,6 @@ class Condensation:
         return self.merge(first, second)
 
     def _path_through_others(self, start: fx.Node, end: fx.Node) -> bool:
-        """Tell whether a path leads from one group to another through a third."""
+        """Return whether a path leads from one group to another through a third."""
         between = (group for group in self.operands_of(end) if group is not start)
         return any(self._ancestors[group] & self._inside[start] for group in between)

@@ -1,4 +1,4 @@
-"""Lower a graph to a target: decompose, ask, partition, compile, price, and leave the rest to eager PyTorch."""
+"""Lower a graph to a target: decompose, partition, compile, compare costs, and leave the rest to eager PyTorch."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from course_lib.graph import cost
 
 @dataclass(frozen=True)
 class Refusal:
-    """An operator that stays with eager PyTorch, and why."""
+    """An operator that eager PyTorch runs, and the reason."""
 
     node: str
     operator: str
@@ -45,7 +45,7 @@ class Lowered:
     graph_module: fx.GraphModule
     parts: tuple[PartOutcome, ...]
     refusals: tuple[Refusal, ...]
-    before: Spent | None  # by the graph as it came, in eager PyTorch; None where sizes are symbols
+    before: Spent | None  # by the original graph in eager PyTorch; None if sizes are symbols
     after: Spent | None  # by target and eager PyTorch together
     target: str = "target"
 
@@ -70,7 +70,7 @@ def lower(
     prices: Prices | None = None,
     cache: CompileCache[Compiled] | None = None,
 ) -> Lowered:
-    """Return a graph in which `target` computes what it can. The graph that is given stays as it is.
+    """Return a graph in which `target` computes the supported parts; the given graph does not change.
 
         >>> from course_lib.backends.toy import ToyTarget
         >>> gm = fx.symbolic_trace(lambda x, y: torch.relu(x + y) * y)
@@ -78,11 +78,10 @@ def lower(
         >>> lowered.before.launches, lowered.after.launches
         (3, 1)
 
-    Example inputs say shapes, strides, types and device; a part that is later called with others is compiled again.
-    What eager PyTorch keeps, and why, is in `refusals` and in the objections of `parts`. By `prices`, a part that is
-    too small to be worth it is left to eager PyTorch, and so is the graph as it came if it would come out slower:
-    operators that were decomposed for the target may cost eager PyTorch more. A `cache` of your own is shared by all
-    that you give it to.
+    Example inputs determine shapes, strides, types and device; a part that is later called with others is compiled
+    again. `refusals` and the objections of `parts` list the operators that eager PyTorch runs, with reasons. By
+    `prices`, a part that is too small is left to eager PyTorch. If the lowered graph is slower, the original graph runs
+    instead, because decomposed operators may cost eager PyTorch more. Several calls can share one `cache`.
 
     Raises `BackendError` if `gm` is no graph module, or cannot run on the example inputs.
     """
@@ -151,7 +150,7 @@ def _check(gm: object, target: object) -> None:
 
 
 def _costs(node: fx.Node) -> bool:
-    """Tell whether a node computes a tensor: views, choices from several results and sizes do not count."""
+    """Return whether a node computes a tensor; views, `getitem` and sizes do not count."""
     value = node.meta.get("val")
     on_sizes = isinstance(value, (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
     chooses = node.target is operator.getitem
@@ -159,7 +158,7 @@ def _costs(node: fx.Node) -> bool:
 
 
 class _Rest(fx.Interpreter):
-    """Run on fake values what eager PyTorch keeps; the values of all other nodes are known."""
+    """Run the eager part of a lowered graph on fake values; the values of all other nodes are known."""
 
     def run_node(self, n: fx.Node) -> Any:
         if n.op in ("placeholder", "get_attr", "call_module"):

@@ -79,7 +79,7 @@ class Report:
 
 
 def report(*graphs: Lowered) -> Report:
-    """Return a report on graphs that `lower` gave, with a name for each: "graph", or "graph_0" and so on."""
+    """Return a report on graphs that `lower` returned, with a name for each: "graph", or "graph_0" and so on."""
     names = ("graph",) if len(graphs) == 1 else tuple(f"graph_{number}" for number in range(len(graphs)))
     found = [part.found_in_cache for graph in graphs for part in graph.parts if part.compiled is not None]
     target = ", ".join(dict.fromkeys(graph.target for graph in graphs)) or "no target"

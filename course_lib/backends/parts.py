@@ -1,7 +1,7 @@
-"""Cut a graph into parts for a target and the rest, and write it with one call for each part.
+"""Cut a graph into parts for a target and the rest, and rebuild it with one call for each part.
 
-PyTorch's own `CapabilityBasedPartitioner` does the same for graphs without effects; it knows no order between two
-random numbers, so what it cuts may draw them the other way round.
+PyTorch's own `CapabilityBasedPartitioner` does the same for graphs without effects; it does not keep the order of
+random operators, so a graph that it divides may draw random numbers in another order.
 """
 
 import operator
@@ -20,7 +20,7 @@ from course_lib.fusion.surgery import lift
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Part:
-    """Nodes of a graph, as a graph of their own: their operands are its inputs, what others need is its output."""
+    """Nodes of a graph, as a separate graph: outside operands are its inputs, results used outside its outputs."""
 
     name: str
     graph_module: fx.GraphModule  # gives a tuple
@@ -30,11 +30,11 @@ class Part:
 
 
 def partition(graph: fx.Graph, supported: Callable[[fx.Node], bool]) -> list[tuple[fx.Node, ...]]:
-    """Return the parts of a graph: supported nodes that hang together, each in exactly one part.
+    """Return the parts of a graph: connected supported nodes, each in exactly one part.
 
-    The parts form no cycle, neither with each other nor with what is left outside. They are as large as that allows
-    along edges: merging two parts that one edge connects would make a cycle. Nodes that have no edge between them
-    are not put together, because that would save no memory traffic. What only consists of views is no part.
+    The parts form no cycle, neither with each other nor with the other nodes. They are as large as possible: merging
+    two parts that an edge connects would create a cycle. Nodes without an edge between them are not merged, because
+    that would save no memory traffic. A group that consists only of views is not a part.
     """
     candidates = [node for node in graph.nodes if supported(node)]
     groups = Condensation(graph, order_of_effects(graph))
@@ -44,7 +44,7 @@ def partition(graph: fx.Graph, supported: Callable[[fx.Node], bool]) -> list[tup
 
 
 def computes(node: fx.Node) -> bool:
-    """Return False for views, which only say something about a tensor that is there already."""
+    """Return False for views, which only describe an existing tensor."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return True
     aliases = [value.alias_info for value in node.target._schema.returns]
@@ -54,8 +54,8 @@ def computes(node: fx.Node) -> bool:
 def order_of_effects(graph: fx.Graph) -> dict[fx.Node, list[fx.Node]]:
     """Return, for each node whose place in the order matters, the nodes that have to run before it.
 
-    Random numbers are drawn in their order. What changes a tensor in place, or may have another effect, stays after
-    everything before it and before everything after it.
+    Random numbers are drawn in graph order. A node that changes a tensor in place, or may have another effect, keeps
+    its order relative to all other nodes.
     """
     after: dict[fx.Node, list[fx.Node]] = {}
     since_barrier: list[fx.Node] = []
@@ -78,15 +78,15 @@ def order_of_effects(graph: fx.Graph) -> dict[fx.Node, list[fx.Node]]:
 
 
 def cut_out(gm: fx.GraphModule, parts: Sequence[Sequence[fx.Node]]) -> tuple[Part, ...]:
-    """Return each of some nodes of `gm`, which is left as it is, as a graph of its own."""
+    """Return each group of nodes of `gm` as a separate graph; `gm` does not change."""
     return tuple(_cut_out(gm, f"part_{number}", nodes) for number, nodes in enumerate(parts))
 
 
 def split(gm: fx.GraphModule, parts: Sequence[Part]) -> fx.GraphModule:
     """Return a graph that calls the parts as modules and computes everything else as `gm` does.
 
-    The result holds the parameters of `gm` and, under the names of the parts, their graph modules, which are there to
-    be replaced. Effects keep their order. Raises `BackendError` if the parts form a cycle.
+    The result holds the parameters of `gm` and, under the names of the parts, their graph modules, which the caller may
+    replace. Effects keep their order. Raises `BackendError` if the parts form a cycle.
     """
     groups = Condensation(gm.graph, order_of_effects(gm.graph))
     owner: dict[fx.Node, Part] = {}

@@ -16,7 +16,7 @@ Condition = Callable[[fx.Node], Objection | None]
 def target_name(node: fx.Node) -> str:
     """Return the operator that a node calls, without the overload: "aten.add" for `torch.ops.aten.add.Tensor`.
 
-    What is no operator of PyTorch's dispatcher has the name that tables give it, such as "torch.relu".
+    Other targets have the name that tables show, such as "torch.relu".
     """
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
@@ -63,7 +63,7 @@ class Support:
 
 
 def dtypes(*allowed: torch.dtype) -> Condition:
-    """Ask that the result and all operands have one of these types."""
+    """Return a condition that the result and all operands have one of these types."""
 
     def condition(node: fx.Node) -> Objection | None:
         for value in (node, *node.all_input_nodes):
@@ -77,7 +77,7 @@ def dtypes(*allowed: torch.dtype) -> Condition:
 
 
 def rank_at_most(limit: int) -> Condition:
-    """Ask that the result and all operands have at most so many dimensions."""
+    """Return a condition that the result and all operands have at most `limit` dimensions."""
 
     def condition(node: fx.Node) -> Objection | None:
         for value in (node, *node.all_input_nodes):
@@ -90,14 +90,14 @@ def rank_at_most(limit: int) -> Condition:
 
 
 def gives_a_tensor(node: fx.Node) -> Objection | None:
-    """Ask that the result is one tensor whose shape is known."""
+    """Require that the result is one tensor of known shape."""
     if tensor_of(node) is None:
         return Objection("result", f"{target_name(node)} gives no single tensor of known shape")
     return None
 
 
 def one_dtype(node: fx.Node) -> Objection | None:
-    """Ask that all tensors which are read have one type, so that nothing is promoted."""
+    """Require that all operands have one type, so that no type is promoted."""
     found = {facts.dtype for value in node.all_input_nodes if (facts := tensor_of(value)) is not None}
     if len(found) > 1:
         listed = " and ".join(sorted(map(_short, found)))
@@ -106,7 +106,7 @@ def one_dtype(node: fx.Node) -> Objection | None:
 
 
 def keeps_dtype(node: fx.Node) -> Objection | None:
-    """Ask that the result has the type of the operands."""
+    """Require that the result has the type of the operands."""
     facts = tensor_of(node)
     for value in node.all_input_nodes:
         given = tensor_of(value)
@@ -117,9 +117,9 @@ def keeps_dtype(node: fx.Node) -> Objection | None:
 
 
 def argument_is(name: str, *allowed: object) -> Condition:
-    """Ask that the argument `name`, which by its schema may be given by position, has one of these values.
+    """Return a condition that the argument `name`, given by name or by position, has one of these values.
 
-    Left out, the argument has the value that the schema says.
+    An omitted argument has the default value of the schema.
     """
 
     def condition(node: fx.Node) -> Objection | None:

@@ -14,7 +14,7 @@ class Executable(ABC):
 
     launches: int = 0  # how many kernels one run launches
     bytes_moved: int = 0  # how much one run reads from memory and writes to it
-    remark: str = ""  # what the report says besides
+    remark: str = ""  # a remark for the report
 
     @abstractmethod
     def __call__(self, *inputs: object) -> Sequence[torch.Tensor]:
@@ -40,7 +40,7 @@ class Target(ABC):
 
     @abstractmethod
     def compile(self, part: fx.GraphModule) -> Executable | Objection:
-        """Return a part as something that runs, or why it cannot be compiled after all, which is then left to eager.
+        """Return the compiled part, or an objection; then eager PyTorch runs the part.
 
         Each node of the part has passed `objection`, and its `meta["val"]` has the sizes of the inputs that the
         executable will be called with. The part gives a tuple.

@@ -1,4 +1,4 @@
-"""From graph to graph: find what can be computed by one operator, prove that it may be, and replace it."""
+"""Passes from graph to graph: find operators that one fused operator can compute, check each match, and replace it."""
 
 from course_lib.fusion.fuse import fuse
 from course_lib.fusion.fusion_pass import FusionPass, GraphPass

@@ -55,13 +55,13 @@ class Call:
 
     node: fx.Node
     operator: Operator
-    arguments: Mapping[str, object]  # all of them, in schema order; what was not written has its default
+    arguments: Mapping[str, object]  # all of them, in schema order; omitted arguments have their defaults
     in_place: bool = False  # whether the result is written into the first operand, or into `out`
     module: nn.Module | None = None  # the module that was called, if it was one
 
     @property
     def exact_module(self) -> bool:
-        """Tell whether no subclass of a known module was called, which might compute something else."""
+        """Return False if the called module is of a subclass of a known class, which might compute something else."""
         return self.module is None or type(self.module) in MODULES
 
     def __getitem__(self, parameter: str) -> object:
@@ -76,8 +76,8 @@ def read_call(node: object) -> Call | None:
         >>> call.operator, dict(call.arguments)
         (add, {'input': x, 'other': y, 'alpha': 1, 'out': None})
 
-    A call that does not fit the operator's parameters is not known either: `torch.add(x, 2, y)` has a meaning of its
-    own in old programs.
+    The result is also None for a call that does not fit the operator's parameters: `torch.add(x, 2, y)` has a different
+    meaning in old programs.
     """
     if not isinstance(node, fx.Node):
         return None
@@ -94,14 +94,14 @@ def read_call(node: object) -> Call | None:
     if arguments is None:
         return None
     complete = _complete(spelling.operator, arguments)
-    if Signature.empty in complete.values():  # the operator needs what this spelling may leave out
+    if Signature.empty in complete.values():  # this spelling may omit an argument that the operator requires
         return None
     in_place = spelling.in_place or bool(complete.get("inplace")) or complete.get("out") is not None
     return Call(node, spelling.operator, complete, in_place)
 
 
 def operator_of(node: object) -> Operator | None:
-    """Return the operator that a node calls, without reading its arguments, which takes longer."""
+    """Return the operator that a node calls; this is faster than `read_call`, because arguments are not read."""
     if not isinstance(node, fx.Node):
         return None
     if node.op == "call_module":

@@ -1,7 +1,7 @@
 """The effects of a node besides its result: in-place changes, random numbers, switches, and others.
 
-A graph shows which nodes read a value, but not what else a node does. A pass that leaves out, moves or merges nodes
-asks here first.
+A graph shows which nodes read a value, but not what else a node does. A pass that erases, moves or merges nodes must
+check these effects first.
 """
 
 import builtins
@@ -47,9 +47,9 @@ _INPLACE_METHODS = frozenset(
 def mutates(node: fx.Node) -> bool:
     """Return whether running `node` may change a tensor that another node holds.
 
-    Recognised are methods and functions whose name ends in an underscore, `+=` and its like, item assignment,
-    `out=`, `inplace=True` in any spelling, operators whose schema says so, and modules set to work in place. A
-    module from outside torch.nn may do anything, so it counts as one that changes its inputs.
+    It recognises methods and functions whose name ends in an underscore, `+=` and similar operators, item assignment,
+    `out=`, `inplace=True` in any spelling, operators with a mutable schema, and modules with `inplace` set. A module
+    from outside torch.nn may do anything, so it counts as one that changes its inputs.
     """
     if node.kwargs.get("out") is not None:
         return True
@@ -73,7 +73,8 @@ def changed_operands(node: fx.Node) -> list[fx.Node]:
 def is_random(node: fx.Node) -> bool:
     """Return whether running `node` may advance the random state.
 
-    A dropout that is written with p=0 or without training draws nothing; one whose module could be switched may.
+    Dropout with a literal p=0 or training=False draws nothing. Dropout of a module may draw, because its mode can
+    change.
     """
     call = read_call(node)
     if call is not None and call.operator.name == "dropout":
@@ -96,8 +97,8 @@ def switches_regime(node: fx.Node) -> bool:
 def is_pure(node: fx.Node) -> bool:
     """Return whether `node` only computes its result from its operands, and has no other effect.
 
-    Not pure are mutations, random numbers, assertions, switches, modules with hooks or from outside torch.nn, and
-    Python functions that are not PyTorch's, such as `print`.
+    These are not pure: mutations, random numbers, assertions, switches, modules with hooks or from outside torch.nn,
+    and Python functions from outside PyTorch, such as `print`.
     """
     if node.op == "get_attr":
         return True
@@ -131,7 +132,7 @@ def between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
 
 
 def _gives_data(node: fx.Node) -> bool:
-    """Return whether the result, where it is known, is data: a call that returns no data has an effect."""
+    """Return False if the result is known and is not data, because a call that returns no data has an effect."""
     return "val" not in node.meta or isinstance(
         node.meta["val"],
         (torch.Tensor, bool, int, float, complex, str, tuple, list, dict, torch.dtype, torch.device, torch.SymInt),
@@ -163,7 +164,7 @@ def _overloads(target: object) -> list[torch._ops.OpOverload]:
 
 
 def _is_known(target: object) -> bool:
-    """Return whether a function is one of PyTorch's or Python's operators, and no function of the user's."""
+    """Return whether a function is an operator of PyTorch or Python, and not a function of the user."""
     if overloads := _overloads(target):
         return not any(overload._schema.is_mutable for overload in overloads)
     if target in (builtins.getattr, math.sqrt):
@@ -201,9 +202,9 @@ def _given(node: fx.Node, parameter: str) -> bool:
 
 @functools.cache
 def _position(function: object, parameter: str) -> int | None:
-    """Return at which position a function takes `parameter`, or None if it takes it by name or not at all."""
+    """Return the position of `parameter` in a function's signature, or None if it is unknown."""
     try:
         names = list(inspect.signature(function).parameters)  # type: ignore[arg-type]  # what is no function raises
-    except (TypeError, ValueError):  # a builtin without a signature; those have no such parameter but by name
+    except (TypeError, ValueError):  # a builtin without a signature takes such a parameter only by name
         return None
     return names.index(parameter) if parameter in names else None

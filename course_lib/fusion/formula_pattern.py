@@ -1,7 +1,8 @@
-"""Find a formula, written as plain PyTorch, in a graph: in any algebraic order, and with its numbers compared.
+"""Find a formula, written as plain PyTorch, in a graph, in any algebraic order, and compare its numbers.
 
-`matching.Pattern` compares each call of a pattern with one call of the graph. This one expands the arithmetic of both
-sides and compares polynomials, so that order and spelling do not matter. Only an `Atom` is compared with a node.
+`matching.Pattern` compares each call of a pattern with one call of the graph. `FormulaPattern` expands the arithmetic
+of both sides and compares polynomials, so that order and spelling do not matter. Only an `Atom` is compared with a
+node.
 """
 
 import itertools
@@ -32,24 +33,24 @@ from course_lib.fusion.polynomial import (
 
 @dataclass(frozen=True)
 class _Fit:
-    """The nodes of the graph that are values of a pattern, as far as they are known."""
+    """The nodes of the graph that are matched with values of a pattern so far."""
 
     values: Mapping[fx.Node, tuple[fx.Node, Atom | None]] = field(default_factory=dict)  # by the pattern's node
     operands: Mapping[str, object] = field(default_factory=dict)
     differences: tuple[Difference, ...] = ()
 
     def with_value(self, value: fx.Node, node: fx.Node, atom: Atom | None = None) -> "_Fit":
-        """Return this fit, in which a node is a value of the pattern, as the atom says."""
+        """Return this fit with a node, read as the atom, for a value of the pattern."""
         return replace(self, values={**self.values, value: (node, atom)})
 
     def with_operand(self, parameter: object, found: object) -> "_Fit":
-        """Return this fit, in which a parameter of the pattern stands for what was found."""
+        """Return this fit with an operand for a parameter of the pattern."""
         assert isinstance(parameter, fx.Node), "a pattern takes dimensions and corrections as parameters"
         fit = replace(self, operands={**self.operands, str(parameter): found})
         return fit.with_value(parameter, found) if isinstance(found, fx.Node) else fit
 
     def in_nodes(self, monomial: Monomial, coefficient: float) -> tuple[Monomial, float]:
-        """Return a term of the pattern as a term of the graph: with nodes in the place of the pattern's values."""
+        """Return a term of the pattern as a term of the graph, with nodes instead of the pattern's values."""
         exponents = {}
         for value, exponent in monomial:
             node, atom = self.values[value]
@@ -76,12 +77,12 @@ class FormulaPattern:
         self._calls = {node: call for node in values if (call := read_call(node)) is not None}
         self._expansion, self._numbers = Expansion(values), numbers
         self._last = list(self._calls)[-1]
-        self.operator = self._calls[self._last].operator.name  # whose calls `matches` looks at
+        self.operator = self._calls[self._last].operator.name  # only calls of this operator can match
 
     def matches(self, node: fx.Node, writers: tuple[fx.Node, ...] = ()) -> Iterator[Match]:
-        """Yield each way in which the pattern fits, with its last call at `node`, which arithmetic may follow.
+        """Yield each match of the pattern whose last call is `node`; arithmetic may follow that call.
 
-        A number that the pattern has not is a difference of the match.
+        A number that differs from the pattern's number is a difference of the match.
         """
         for fit in self._fit_call(self._last, node, _Fit()):
             for result in nodes_after(node):
@@ -90,7 +91,7 @@ class FormulaPattern:
                     yield Match(calls, found.operands, found.differences, writers)
 
     def _fit(self, pattern: object, value: object, fit: _Fit) -> Iterator[_Fit]:
-        """Yield each way in which a value of the graph is the polynomial that the pattern has at a node."""
+        """Yield each fit in which a value of the graph equals the polynomial of a pattern node."""
         wanted = self._expansion.of(pattern)
         values = [one for one in values_of(wanted) if one.name not in self._numbers]
         unknown = [one for one in values if one not in fit.values]
@@ -106,7 +107,7 @@ class FormulaPattern:
             yield from self._compare(wanted, value, fit, unknown)
 
     def _fit_call(self, pattern: fx.Node, node: fx.Node, fit: _Fit) -> Iterator[_Fit]:
-        """Yield each way in which a node of the graph is a call of the pattern, or a sum that it divides by."""
+        """Yield each fit in which a node of the graph is a call of the pattern, or a sum in its divisor."""
         call = self._calls.get(pattern)
         if call is None:
             yield from (found.with_value(pattern, node) for found in self._fit(pattern, node, fit))
@@ -121,7 +122,7 @@ class FormulaPattern:
                 yield from self._fit(call["input"], atom.argument, found)
 
     def _compare(self, wanted: Polynomial, value: object, fit: _Fit, unknown: Sequence[fx.Node]) -> Iterator[_Fit]:
-        """Yield the fit if a value is the wanted polynomial, where unknown parameters are what is left over."""
+        """Yield each fit in which a value equals the wanted polynomial; unknown parameters get the remaining nodes."""
         known = [fit.values[one][0] for one in values_of(wanted) if one in fit.values]
         try:
             polynomial = Expansion(known).of(value)
@@ -164,11 +165,11 @@ def _differences(value: fx.Node, found: Polynomial, wanted: Polynomial) -> Itera
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    """Return how far from its value, relatively, a literal of a formula may be.
+    """Return the largest relative error that a literal of a formula may have.
 
-    Programs write √½ as `0.70710678`. What the literal lacks must be less than what the formula's own roundings do,
-    so that no result can tell. At fp32 that is 4 units of rounding, since each formula rounds at least so often; seven
-    digits are enough. 16-bit types compute with fp32 literals. At fp64 it is 16 units, because some literals are made
-    of others, such as `math.sqrt(2 / math.pi) * 0.044715`.
+    Programs write √½ as `0.70710678`. The error of the literal must be less than the rounding error of the formula
+    itself, so that it does not affect the result. At fp32 the limit is 4 units of rounding, because each formula rounds
+    at least four times; seven digits are enough. 16-bit types compute with fp32 literals. At fp64 the limit is 16
+    units, because some literals are computed from others, such as `math.sqrt(2 / math.pi) * 0.044715`.
     """
     return 16 * torch.finfo(torch.float64).eps if dtype == torch.float64 else 4 * torch.finfo(torch.float32).eps

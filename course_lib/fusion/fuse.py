@@ -25,7 +25,7 @@ from course_lib.graph import Cost, cost, propagate_shapes
 from course_lib.graph.shapes import fake_like
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
-MAX_ROUNDS = 8  # of one pass: what it fused may let it fuse more
+MAX_ROUNDS = 8  # of one pass: its fusions may make further ones possible
 
 
 def fuse(
@@ -42,15 +42,15 @@ def fuse(
         (1, 2, 1)
 
     `program` is a module or function, captured with torch.fx; or a graph module from torch.fx, from `torch.compile`'s
-    backends or from `torch._dynamo.export`; or a `Captured`; or what `torch.export.export` gives. The program is never
-    changed, also when something fails; the graph shares its parameters and modules. `example_inputs` decide shapes
-    and types, and the graph is right for inputs of these. Where an exported program has sizes that are symbols, what
-    depends on them is decided when the graph runs, see `inserted_modules.py`. A backend's graph takes its parameters as
-    inputs too.
+    backends or from `torch._dynamo.export`; or a `Captured`; or the result of `torch.export.export`. The program is
+    never changed, even if an error is raised. The graph shares its parameters and modules. `example_inputs` determine
+    shapes and types, and the graph is correct for inputs of the same shapes and types. If an exported program has
+    symbolic sizes, fusions that depend on them are decided when the graph runs, see `inserted_modules.py`. The graph of
+    a backend takes its parameters as inputs too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
-    run but those that have to be asked for: `normalise`, `qkv_merge`, `sdpa`, and the two that fold a BatchNorm. A
-    lossy pass has to be named as well, and needs `level="lossy"`.
+    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, and the two that fold a BatchNorm. A
+    lossy pass must be requested too, and needs `level="lossy"`.
 
     Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
@@ -100,7 +100,7 @@ def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphMod
 
 
 def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:
-    """Run the passes on our copy in order; return how much each did, and what they leave alone."""
+    """Run the passes on our copy in order; return the number of matches of each pass, and the rejected matches."""
     matches: dict[str, int] = {}
     rejected: list[Rejected] = []
     for one in passes:
@@ -113,7 +113,7 @@ def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, 
 
 
 def _run(one: GraphPass, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-    """Run one pass on our copy until it finds nothing more; return how much it did, and what it leaves alone."""
+    """Run one pass on our copy until it finds no match; return the number of matches, and the rejected ones."""
     total = 0
     rejected: list[Rejected] = []
     for _ in range(MAX_ROUNDS):

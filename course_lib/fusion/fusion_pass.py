@@ -1,4 +1,4 @@
-"""The base classes of all passes: `GraphPass` changes a graph, `FusionPass` fuses what looks like a pattern."""
+"""The base classes of all passes: `GraphPass` changes a graph, `FusionPass` fuses the matches of a pattern."""
 
 import copy
 from abc import abstractmethod
@@ -21,11 +21,11 @@ from course_lib.fusion.surgery import copy_of, erase, excerpt, finish, put_in_pl
 
 
 class GraphPass(PassBase):
-    """A pass from graph to graph: it works on a copy, and gives back a `FusionResult`.
+    """A pass from graph to graph, which works on a copy and returns a `FusionResult`.
 
-    A subclass has a `name` and says in `transform` what it does to the copy. `level` is "exact" if the program still
-    computes the same real function, and "lossy" if it computes another one on purpose. A pass that is worth running
-    only when asked for has `by_default` false.
+    A subclass has a `name` and a method `transform`, which changes the copy. `level` is "exact" if the program still
+    computes the same real function, and "lossy" if it computes another one on purpose. A pass with `by_default` false
+    runs only if requested.
     """
 
     name: ClassVar[str]
@@ -42,21 +42,21 @@ class GraphPass(PassBase):
 
     @abstractmethod
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Change `gm` in place; return how many changes were made, and what was left alone and why."""
+        """Change `gm` in place; return the number of changes, and the rejected matches with their reasons."""
 
 
 class FusionPass(GraphPass):
-    """A pass that replaces what looks like one of its `patterns` by one computation.
+    """A pass that replaces each match of one of its `patterns` by one computation.
 
-    A subclass gives three things, each plain Python:
+    A subclass defines three things in plain Python:
 
-    - `patterns`: functions of PyTorch operators to look for, the largest first. Their parameters stand for anything,
-      and are the names of the match's operands. They match whatever the spelling, see `operators.py`.
-    - `guard(match)`: an `Objection` if the fused computation would not be the same, beyond the rules that hold for
-      all passes, see `guards.py`.
-    - `replacement(match)`: a function of the same parameters, which is what will be computed.
+    - `patterns`: functions of PyTorch operators to look for, the largest first. Their parameters match any value, and
+      are the names of the match's operands. Every spelling matches, see `operators.py`.
+    - `guard(match)`: returns an `Objection` if the fused computation would differ; the rules for all passes are in
+      `guards.py`.
+    - `replacement(match)`: returns a function of the same parameters, which computes the result instead.
 
-    Where the guard objects because a shape is unknown, the pass decides when the match runs, see `inserted_modules.py`,
+    If the guard objects because a shape is unknown, the pass decides when the match runs, see `inserted_modules.py`,
     unless `checks_at_run_time` is false.
     """
 
@@ -69,7 +69,7 @@ class FusionPass(GraphPass):
 
     @abstractmethod
     def replacement(self, match: Match) -> Callable[..., object]:
-        """Return the function that will be computed instead, of the parameters of the pattern."""
+        """Return the function of the pattern's parameters that replaces the match."""
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Fuse each match that may be fused, one by one, because a rewrite may replace an operand of a later match."""
@@ -78,7 +78,7 @@ class FusionPass(GraphPass):
             patterns.setdefault(pattern.operator, []).append(pattern)
         rejected: list[Rejected] = []
         num_matches = 0
-        writers = mutating_nodes(gm.graph)  # a fusion adds none and takes none away
+        writers = mutating_nodes(gm.graph)  # a fusion neither adds nor removes one
         for node in list(gm.graph.nodes):
             refusals: list[tuple[Objection, Match]] = []
             for match in _matches(patterns.get(operator_of(node), ()), node, writers):
@@ -110,7 +110,7 @@ class FusionPass(GraphPass):
         return None, "; ".join(f"not fused: {one.reason}" for one in result.rejected) or "not fused"
 
     def _fuse_under_a_check(self, refusals: list[tuple[Objection, Match]]) -> bool:
-        """Put a `CheckedFusion` in the place of the first match with unknown shapes; return whether that worked."""
+        """Replace the first match with unknown shapes by a `CheckedFusion`; return whether that was possible."""
         objection, match = next((pair for pair in refusals if pair[0].rule == "shape unknown"), (None, None))
         cut = excerpt(match) if match is not None and self.checks_at_run_time else None
         if objection is None or match is None or cut is None:
@@ -129,7 +129,7 @@ class FusionPass(GraphPass):
 
 
 def _read(function: Callable[..., object]) -> Pattern:
-    """Trace a pattern: one of this library once, one of a notebook each time, as its functions may be redefined."""
+    """Trace a pattern; only a pattern of this library is cached, because a notebook may redefine its functions."""
     return _read_once(function) if function.__module__.startswith("course_lib.") else Pattern(function)
 
 

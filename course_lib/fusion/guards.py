@@ -1,4 +1,4 @@
-"""The rules that every fusion keeps, whatever it fuses: each returns why it refuses a match, or None.
+"""The rules for all fusions: each rule returns an objection to a match, or None.
 
 Below them is the cost guard, for passes that may move more bytes than they save.
 """
@@ -24,7 +24,7 @@ def common_objection(match: Match) -> Objection | None:
 
 
 def arguments_are_those_of_the_pattern(match: Match) -> Objection | None:
-    """Refuse an argument, written or left out, that differs from that of the pattern."""
+    """Refuse an argument, given or omitted, that differs from the pattern's argument."""
     if not match.differences:
         return None
     different = match.differences[0]
@@ -34,7 +34,7 @@ def arguments_are_those_of_the_pattern(match: Match) -> Objection | None:
 
 
 def modules_are_plain(match: Match) -> Objection | None:
-    """Refuse a module that may do more than its class says."""
+    """Refuse a module of a subclass or with hooks, which may do more than the known class."""
     for call in match.calls:
         if call.module is None:
             continue
@@ -81,7 +81,7 @@ def nothing_is_switched_between(match: Match) -> Objection | None:
 
 
 def random_numbers_keep_their_order(match: Match) -> Objection | None:
-    """Refuse other random numbers that are drawn between a matched dropout and the place of the fused call."""
+    """Refuse a match if other random numbers are drawn between its dropout and the fused call."""
     drawing = [node for node in match.nodes if is_random(node)]
     if not drawing:
         return None
@@ -93,8 +93,8 @@ def random_numbers_keep_their_order(match: Match) -> Objection | None:
 def operands_do_not_change(match: Match) -> Objection | None:
     """Refuse an operand that changes in place after the match has first read it.
 
-    The fused call stands at the end of the match, so it reads its operands later than the program did. It may also
-    keep them for the backward pass, where the single operators kept something else.
+    The fused call stands at the end of the match, so it reads its operands later than the program did. It may also save
+    them for the backward pass, while the separate operators saved other tensors.
     """
     if not match.writers:
         return None
@@ -119,13 +119,13 @@ COMMON_RULES: tuple[Callable[[Match], Objection | None], ...] = (
 
 
 def cost_on_fakes(function: Callable[[], object], mode: FakeTensorMode) -> Cost:
-    """Return what one call of `function` costs, forward; it works on tensors of `mode`, so nothing is computed."""
+    """Return the forward cost of one call of `function` on fake tensors of `mode`, so nothing is computed."""
     with mode, torch.no_grad():
         return cost(function, ())
 
 
 def objection_to_traffic(before: Cost, after: Cost, why: str) -> Objection | None:
-    """Refuse a fusion that does not move fewer bytes; `why` says in a few words what takes more."""
+    """Refuse a fusion that does not move fewer bytes; `why` names the reason in a few words."""
     if after.bytes_moved < before.bytes_moved:
         return None
     reason = f"fused, {after.bytes_moved:,} bytes would be moved instead of {before.bytes_moved:,}"

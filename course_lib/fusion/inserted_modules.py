@@ -2,9 +2,9 @@
 
 Those with dropout follow `train()` and `eval()` as `nn.Dropout` does.
 
-A pass reads rank, last dimension, dtype and device of its operands in the metadata of the graph. Where they are
-missing, or a size is a symbol, the matched operators become one `CheckedFusion`. When it runs, its operands have
-shapes, so the pass looks at the same operators again. The decision holds for all operands of these shapes and dtypes.
+A pass reads rank, last dimension, dtype and device of its operands in the metadata of the graph. If they are missing,
+or a size is a symbol, the matched operators become one `CheckedFusion`. When it runs, its operands have shapes, so the
+pass checks the same operators again. The decision holds for all operands of these shapes and dtypes.
 """
 
 import threading
@@ -21,9 +21,10 @@ from course_lib.graph.shapes import describe_value, propagate_shapes
 
 
 class Constant(nn.Module):
-    """Give the same tensor in each run; it is no buffer, so `to()` leaves it alone and no checkpoint holds it.
+    """Return the same tensor in each run; it is not a buffer, so `to()` does not change it and no checkpoint holds it.
 
-    The calls that it replaces did the same: `torch.arange(8)` gives int64 on the CPU, wherever the model is.
+    The calls that it replaces did the same: `torch.arange(8)` returns int64 on the CPU, whatever the device of the
+    model.
     """
 
     def __init__(self, value: torch.Tensor) -> None:
@@ -42,7 +43,7 @@ class Constant(nn.Module):
 class BiasDropoutResidualLayerNorm(nn.Module):
     """Call `course_lib::bias_dropout_residual_layer_norm` with the training flag of the module.
 
-    It has no parameters: those stay where the program has them, and are given with each call.
+    It has no parameters: they stay in the program and are passed with each call.
     """
 
     def __init__(self, p: float, eps: float) -> None:
@@ -70,7 +71,7 @@ class BiasDropoutResidualLayerNorm(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention by PyTorch's operator; written out while training with dropout, so that dropout stays the same."""
+    """Attention by PyTorch's operator; in training with dropout by separate operators, so that dropout is the same."""
 
     def __init__(self, scale: float, dropout: float) -> None:
         super().__init__()
@@ -86,7 +87,7 @@ class Attention(nn.Module):
             scores = scores if mask is None else scores + mask
             return torch.matmul(F.dropout(torch.softmax(scores, dim=-1), self.dropout), value)
         result = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=self.scale)
-        return result.contiguous()  # as the product is; the operator keeps the layout of its operands
+        return result.contiguous()  # like the matrix product; the operator keeps the layout of its operands
 
     def extra_repr(self) -> str:
         """Return what `print` shows of the module."""
@@ -96,14 +97,14 @@ class Attention(nn.Module):
 MAX_DECISIONS = 64  # of one fusion: a program whose shapes never repeat must not fill the memory
 Signature = tuple[object, ...]
 Decision = tuple[fx.GraphModule | None, str]
-"""The fused graph, or None where it stays as written, and what a reader is told."""
+"""The fused graph, or None if the operators stay as written, and the decision as text."""
 
 
 class CheckedFusion(nn.Module):
-    """Run `written`, a graph of a few operators, fused where the pass allows it for operands like these.
+    """Run `written`, a graph of a few operators, or its fused form if the pass allows that for the given operands.
 
-    It has no parameters: those stay where the program has them, and are given with each call. `torch.compile` and
-    `torch.export` see the operators as written.
+    It has no parameters: they stay in the program and are passed with each call. `torch.compile` and `torch.export` use
+    the operators as written.
     """
 
     def __init__(
@@ -115,9 +116,10 @@ class CheckedFusion(nn.Module):
         names: Sequence[str],
         reason: str,
     ) -> None:
-        """Take the operators as they are, the pass's decision on a graph with shapes, and what a reader is told.
+        """Take the operators as written, the function that decides for a graph with shapes, and texts for the reader.
 
-        `names` are those of the operators' nodes; `reason` says why the pass could not decide before the program runs.
+        `names` are the names of the operators' nodes. `reason` says why the pass could not decide before the program
+        runs.
         """
         super().__init__()
         self.written = written
@@ -141,7 +143,7 @@ class CheckedFusion(nn.Module):
 
     @property
     def decisions(self) -> Mapping[str, str]:
-        """Return the decisions so far: operands, and "fused" or why not."""
+        """Return the decisions so far: a description of the operands, and "fused" or the reason against it."""
         return {_shown(signature): said for signature, (_, said) in self._decisions.items()}
 
     def extra_repr(self) -> str:
@@ -151,14 +153,14 @@ class CheckedFusion(nn.Module):
         return f"{self.pass_name} of {', '.join(self.names)}; {so_far}"
 
     def _signature(self, operands: Sequence[object]) -> Signature | None:
-        """Return all that a pass may ask about operands; None where that is more than numbers."""
+        """Return the properties that a pass may read; None if an operand is no number and no tensor of known size."""
         described = [_described(value) for value in operands]
         if any(one is None for one in described):
             return None
         return (*described, *(module.training for module in self.written.modules()))
 
     def _decide(self, signature: Signature) -> None:
-        """Ask the pass in a thread of its own, where no mode of the caller counts operators or draws random numbers."""
+        """Run the pass in a new thread, where no mode of the caller counts operators or draws random numbers."""
         thread = threading.Thread(target=self._ask_the_pass, args=(signature,))
         thread.start()
         thread.join()
@@ -169,11 +171,11 @@ class CheckedFusion(nn.Module):
         try:
             graph = propagate_shapes(fx.GraphModule(self.written, self.written.graph), _stand_ins(signature))
             self._decisions[signature] = self.decide(graph)
-        except Exception as error:  # the operators fail on such operands: let them, where the caller sees it
+        except Exception as error:  # the operators fail on such operands; run them as written, to raise the error
             self._decisions[signature] = None, f"not fused: {error}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what copies and files hold: all but the decisions, which a copy makes again."""
+        """Return the state for copies and pickles: everything but the decisions, which a copy makes again."""
         return {**self.__dict__, "_decisions": {}}
 
 
@@ -186,7 +188,7 @@ def _described(value: object) -> tuple[object, ...] | None:
 
 
 def _stand_ins(signature: Signature) -> list[object]:
-    """Return operands without data, as the signature describes them."""
+    """Return fake tensors and plain values that match the signature."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     found: list[object] = []
     for one in signature:

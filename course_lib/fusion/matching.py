@@ -1,7 +1,7 @@
-"""Find a pattern, written as plain PyTorch, in a graph: in any spelling, and in both orders for what commutes.
+"""Find a pattern, written as plain PyTorch, in a graph, in any spelling and with commuting operands in both orders.
 
-Differences in literal arguments (`alpha=2` where the pattern has none) do not end a match. They are recorded, so that
-the guard can name them.
+Differences in literal arguments (`alpha=2` where the pattern has none) do not prevent a match. They are recorded, so
+that the guard can name them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +29,7 @@ class Match:
     """One place in a graph that matches a pattern; literal arguments may differ."""
 
     calls: tuple[Call, ...]  # the last one first; that is where the fused call will stand
-    operands: Mapping[str, object] = field(default_factory=dict)  # parameter of the pattern -> what the graph has there
+    operands: Mapping[str, object] = field(default_factory=dict)  # parameter of the pattern -> value in the graph
     differences: tuple[Difference, ...] = ()
     writers: tuple[fx.Node, ...] = ()  # every node of the graph that changes a tensor in place
 
@@ -76,7 +76,7 @@ class Pattern:
         return call.operator
 
     def matches(self, node: fx.Node, writers: tuple[fx.Node, ...] = ()) -> Iterator[Match]:
-        """Yield each way in which the pattern fits with its last call at `node`: those without differences first."""
+        """Yield each match of the pattern whose last call is `node`; matches with fewer differences come first."""
         found = list(self._unify(self._result, node, Match((), writers=writers)))
         yield from sorted(found, key=lambda match: len(match.differences))
 

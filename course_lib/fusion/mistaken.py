@@ -1,11 +1,11 @@
-"""Three small passes with an option to make a mistake, as a reviewer of passes meets them.
+"""Three small passes, each with an option to make a typical mistake.
 
     >>> gm = torch.fx.symbolic_trace(lambda x: x.add_(1) * 0 + x)
     >>> drop_dead_code(gm).code == gm.code
     True
 
-Each leaves the graph module that it is given alone and returns another. Its options say which mistake it makes; without
-them it makes none, but is more careful than a pass need be. They are here to be proved wrong by a counterexample.
+Each pass returns a new graph module and does not change its argument. An option selects the mistake. Without it, the
+pass is correct, but more careful than necessary. Each mistake can be shown by a counterexample.
 """
 
 import copy
@@ -23,7 +23,7 @@ LAPSES = ("", "bias", "other calls", "other readers")
 
 
 def drop_dead_code(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule:
-    """Erase what no node reads; `overlooks` names an in-place method, such as `neg_`, that it treats as pure."""
+    """Erase nodes without users; `overlooks` names an in-place method, such as `neg_`, that it treats as pure."""
     gm = copy.deepcopy(gm)
 
     def stays(node: fx.Node) -> bool:
@@ -39,9 +39,9 @@ def drop_dead_code(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule
 def share_equal(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule:
     """Compute equal calls once.
 
-    What it may overlook: `keywords` (arguments by name), `numbers` (arguments that are no nodes),
-    `order` (x − y and y − x count as equal), `writes` (an in-place call between two equal ones).
-    Raises `FusionError` for anything else.
+    `overlooks` is empty or one of these: `keywords` (arguments by name), `numbers` (arguments that are not nodes),
+    `order` (x − y and y − x count as equal), `writes` (an in-place call between two equal ones). Raises `FusionError`
+    for anything else.
     """
     _expect(overlooks, OVERSIGHTS, "overlooks")
     gm = copy.deepcopy(gm)
@@ -73,10 +73,10 @@ def _key(node: fx.Node, overlooks: str) -> Hashable:
 
 
 def fold_factor(gm: fx.GraphModule, *, forgets: str = "", above: float = 0.0) -> fx.GraphModule:
-    """Multiply a Linear's weight and bias by the number that its result is multiplied by, if that is above `above`.
+    """Fold a number that multiplies a Linear's result into its weight and bias, if it is larger than `above`.
 
-    What it may forget: the `bias`, `other calls` of the same Linear, `other readers` of the result. Raises
-    `FusionError` for anything else.
+    `forgets` is empty or one of these: `bias`, `other calls` (of the same Linear), `other readers` (of the result).
+    Raises `FusionError` for any other value.
     """
     _expect(forgets, LAPSES, "forgets")
     gm = copy.deepcopy(gm)

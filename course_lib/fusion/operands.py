@@ -14,8 +14,8 @@ from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import Objection
 
-SYMBOLIC = "symbolic"  # key in the metadata of a node that gives a tensor of another shape in each run
-# What torch.fx and torch.export call a tensor that the program makes in each run, such as `torch.tensor(2.0)`.
+SYMBOLIC = "symbolic"  # metadata key of a node whose shape may change in each run
+# Names in torch.fx and torch.export of a tensor that the program makes in each run, such as `torch.tensor(2.0)`.
 _MADE_WHILE_TRACING = re.compile(r"(.*\.)?(_tensor_constant|lifted_tensor_|_lifted_tensor_constant)\d+")
 
 
@@ -30,8 +30,9 @@ class TensorFacts:
 def tensor_facts(node: fx.Node) -> TensorFacts | None:
     """Return shape and dtype of the result of `node`, or None if they are unknown or it is no single tensor.
 
-    All results are known once `course_lib.graph.propagate_shapes` has run, and parameters always. A size that is a
-    symbol is not known: to ask for it would fix it. Nor is a size that was a symbol, see `remember_symbols`.
+    All results are known once `course_lib.graph.propagate_shapes` has run, and parameters always. A symbolic size
+    counts as unknown, because reading it would fix its value. A size that was symbolic before counts as unknown too,
+    see `remember_symbols`.
     """
     if SYMBOLIC in node.meta:
         return None
@@ -46,7 +47,7 @@ def tensor_facts(node: fx.Node) -> TensorFacts | None:
 
 
 def remember_symbols(graph: fx.Graph) -> None:
-    """Mark the nodes with symbols among their sizes, before example inputs put numbers in the place of symbols."""
+    """Mark the nodes with symbolic sizes, before example inputs replace the symbols by numbers."""
     for node in graph.nodes:
         leaves = torch.utils._pytree.tree_leaves(node.meta.get("val"))
         if any(isinstance(size, torch.SymInt) for leaf in leaves for size in (leaf, *getattr(leaf, "shape", ()))):
@@ -54,7 +55,7 @@ def remember_symbols(graph: fx.Graph) -> None:
 
 
 def attribute_of(match: Match, attribute: ModuleAttribute) -> object:
-    """Return what a module of the graph holds now."""
+    """Return the current value of an attribute of a module of the graph."""
     owner = match.anchor.graph.owning_module
     assert owner is not None, "a pass works on the graph of a GraphModule"
     return attrgetter(attribute.path)(owner)
@@ -97,7 +98,7 @@ def is_bias_of(bias: TensorFacts, x: TensorFacts) -> bool:
 
 
 def one_dtype(operands: TensorOperands) -> Objection | None:
-    """Refuse operands of several dtypes, or of no floating-point dtype: no fused operator promotes."""
+    """Refuse operands of several dtypes, or of a dtype that is not floating-point: no fused operator promotes types."""
     dtypes = {name: facts.dtype for name, facts in operands.items()}
     if len(set(dtypes.values())) == 1 and next(iter(dtypes.values())).is_floating_point:
         return None
@@ -128,10 +129,10 @@ def normalises_last_dimension(match: Match) -> Objection | None:
 
 
 def number_of(value: object) -> float | None:
-    """Return the number that an argument is, or None if it is none, or may change.
+    """Return the value of an argument that is a constant number, or None for any other argument.
 
-    A number may be written as such, be a size (`x.shape[-1]`, as far as shapes are known), or be a tensor without
-    dimensions that the program made on the way: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers may change.
+    The number may be a literal, a size (`x.shape[-1]`, if shapes are known), or a tensor without dimensions that the
+    program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant.
     """
     if isinstance(value, fx.Node):
         held = _constant_of(value)
@@ -145,7 +146,7 @@ def number_of(value: object) -> float | None:
 
 
 def _constant_of(node: fx.Node) -> object:
-    """Return the tensor that a node gives in each run, or None."""
+    """Return the constant tensor of a node, or None if its result is not constant."""
     owner = node.graph.owning_module
     if node.op == "call_module" and isinstance(module := module_of(node), Constant):
         return module()

@@ -1,8 +1,8 @@
 """The table of all operators that the passes know, with every spelling of each.
 
-The same sum is written `x + y`, `torch.add(x, y)`, `x.add(y)`, and reads `aten.add.Tensor` in an exported graph. A
-pass never looks at a node's target: it calls `course_lib.fusion.calls.read_call`, which looks into this table. To teach
-the passes another operator or spelling, add it here, and nowhere else.
+The same sum is written `x + y`, `torch.add(x, y)`, `x.add(y)`, and is `aten.add.Tensor` in an exported graph. A pass
+never reads a node's target: it calls `course_lib.fusion.calls.read_call`, which uses this table. To support another
+operator or spelling, add it to this table only.
 """
 
 import ast
@@ -136,7 +136,7 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
      "F.scaled_dot_product_attention F.scaled_dot_product_attention aten.scaled_dot_product_attention.default"),
 )  # fmt: skip
 
-# What other spellings call the same parameter, NumPy's words among them.
+# Other names of the same parameters, including those of NumPy.
 _NAMES = {"self": "input", "train": "training", "axis": "dim", "keepdims": "keepdim"}
 
 
@@ -148,13 +148,13 @@ def operators() -> Mapping[str, Operator]:
 
 @functools.cache
 def function_spellings() -> Mapping[object, Spelling]:
-    """Return the spelling of each function that is one."""
+    """Return the table from functions to spellings."""
     return {_target(name): spelling for name, spelling in _spellings() if not name.startswith("Tensor.")}
 
 
 @functools.cache
 def method_spellings() -> Mapping[str, Spelling]:
-    """Return the spelling of each method of a tensor that is one."""
+    """Return the table from names of tensor methods to spellings."""
     return {name.removeprefix("Tensor."): spelling for name, spelling in _spellings() if name.startswith("Tensor.")}
 
 

@@ -1,10 +1,10 @@
-"""Read nodes as polynomials: sums of products of values, in one form for every order and spelling of a program.
+"""Read nodes as polynomials: sums of products of values, which do not depend on the order and spelling of a program.
 
 `0.5 * x * (1 + e)`, `x * (0.5 + e / 2)` and `(x + x * e) * 0.5` are one polynomial: 0.5 · x + 0.5 · x · e.
 
-A value may be an atom: a function of elements, a root, or a reduction over dimensions. A reduction is an atom if it
-keeps its dimensions, with length 1, or if `unsqueeze` restores them. Other spellings are read as one:
-`x.max(-1, keepdim=True)[0]` is `amax`, `rsqrt` is `sqrt` to the power -1, a sum is n times the mean.
+A value may be an atom: an elementwise function, a root, or a reduction over dimensions. A reduction is an atom if it
+keeps its dimensions, with length 1, or if `unsqueeze` restores them. Different spellings are read as the same atom:
+`x.max(-1, keepdim=True)[0]` is `amax`, `rsqrt` is `sqrt` to the power -1, and a sum is n times the mean.
 """
 
 import functools
@@ -23,12 +23,12 @@ MAX_DEPTH = 16  # of arithmetic below a node; the longest spelling that we know 
 MAX_NODES = 24  # that are visited from a node, for the same reason
 
 Monomial = frozenset[tuple[fx.Node, int]]  # values with their exponents, which may be negative
-Polynomial = Mapping[Monomial, float]  # with the coefficient of each
-ONE: Monomial = frozenset()  # of a number
+Polynomial = Mapping[Monomial, float]  # each monomial with its coefficient
+ONE: Monomial = frozenset()  # the monomial of a plain number
 
 
 class TooLargeError(Exception):
-    """An argument is no polynomial, or a larger one than any formula that we look for."""
+    """An argument is not a polynomial, or its polynomial is larger than any formula that we look for."""
 
 
 class Expansion:
@@ -68,7 +68,7 @@ class Expansion:
 
 
 def values_of(polynomial: Polynomial) -> list[fx.Node]:
-    """Return the values that occur, each once."""
+    """Return the distinct values of a polynomial."""
     return list(dict.fromkeys(value for monomial in polynomial for value, _ in sorted(monomial)))
 
 
@@ -79,7 +79,7 @@ def written(coefficient: float, monomial: Monomial) -> str:
 
 
 def arithmetic_operands(node: fx.Node) -> list[object]:
-    """Return the operands of a sum, product, quotient or power; none of any other node."""
+    """Return the operands of a sum, product, quotient or power; an empty list for any other node."""
     call = read_call(node)
     if call is None or call.operator.name not in _ARITHMETIC:
         return []
@@ -87,7 +87,7 @@ def arithmetic_operands(node: fx.Node) -> list[object]:
 
 
 def nodes_before(value: object) -> list[fx.Node]:
-    """Return the nodes that arithmetic leads to from an argument backward, itself first if it is a node."""
+    """Return the nodes from which arithmetic computes an argument; if the argument is a node, it comes first."""
     reached = [value] if isinstance(value, fx.Node) else []
     for node in reached:  # grows while it is read
         if len(reached) < MAX_NODES:
@@ -141,7 +141,7 @@ def _limited(terms: Polynomial) -> Polynomial:
 
 
 def _reciprocal(value: object, polynomial: Polynomial) -> Polynomial:
-    """Return the reciprocal of a term; that of a sum is the reciprocal of one value, the sum."""
+    """Return the reciprocal of a term; a sum is treated as one value."""
     if len(polynomial) > 1 and isinstance(value, fx.Node):
         polynomial = _variable(value)
     if len(polynomial) != 1 or 0.0 in polynomial.values():
@@ -164,7 +164,7 @@ def _power(call: Call, base: Polynomial, exponent: Polynomial) -> Polynomial:
     return functools.reduce(_multiply, [factor] * int(abs(number)))
 
 
-# The operands of each operator that are polynomials, and what it computes of them.
+# For each operator, the operands that are polynomials, and the function that computes its polynomial from them.
 _PAIR, _THREE = ("input", "other"), ("input", "tensor1", "tensor2")
 _ARITHMETIC: Mapping[str, tuple[tuple[str, ...], Callable[..., Polynomial]]] = {
     "add": (_PAIR, lambda call, a, b: _add(a, b, call["alpha"])),
@@ -247,7 +247,7 @@ def _reductions(call: Call) -> Iterator[Atom]:
 
 
 def _correction(call: Call) -> float | None:
-    """Return what a variance subtracts from the number of elements; None if it is not known."""
+    """Return the number that a variance subtracts from the number of elements, or None if it is unknown."""
     if "unbiased" not in call.arguments:
         return 0.0
     if call["correction"] is not None:
@@ -256,7 +256,7 @@ def _correction(call: Call) -> float | None:
 
 
 def _sizes(dim: object, of: object) -> dict[int, int]:
-    """Return the length of each dimension that is reduced, counted from the front; none if that is not known."""
+    """Return the length of each reduced dimension, counted from the front; empty if the lengths are unknown."""
     facts = tensor_facts(of) if isinstance(of, fx.Node) else None
     if facts is None:
         return {}

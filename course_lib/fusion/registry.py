@@ -51,8 +51,8 @@ LEVELS = ("exact", "lossy")
 def chosen(passes: Iterable[str | GraphPass] | None, level: str) -> list[GraphPass]:
     """Return the passes to run: those that were named, or those that run by default.
 
-    A lossy pass changes what a program computes, so it runs only if it is named and `level` is "lossy".
-    Raises `FusionError` for what cannot be meant.
+    A lossy pass changes what a program computes, so it runs only if it is named and `level` is "lossy". Raises
+    `FusionError` for invalid arguments.
     """
     if level not in LEVELS:
         raise FusionError(f"fuse got level={level!r}; it knows {', '.join(map(repr, LEVELS))}.")

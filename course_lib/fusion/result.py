@@ -17,27 +17,27 @@ from course_lib.graph.nodes import arguments, operator_name
 
 @dataclass(frozen=True)
 class Rejected:
-    """Nodes that look like the pattern of a pass, and why the pass left them alone."""
+    """Nodes that match the pattern of a pass, and the reason why the pass did not change them."""
 
     nodes: tuple[str, ...]  # names, in graph order
     rule: str  # a short name, the same for the same reason
-    reason: str  # a sentence for the person who wonders why this was not fused
+    reason: str  # a sentence that says why the nodes were not fused
     pass_name: str = ""
     source: str = ""  # the line of the program that the nodes came from, where it is known
-    remedy: str = ""  # what would let the nodes fuse
+    remedy: str = ""  # a change that would allow the fusion
 
     def __str__(self) -> str:
         return f"{', '.join(self.nodes)}: {self.reason}"
 
 
 def refusal(pass_name: str, nodes: tuple[str, ...], objection: Objection, node: torch.fx.Node) -> Rejected:
-    """Return the report on a match that a pass refuses; `node` knows the line of the program."""
+    """Return the report on a match that a pass refuses, with the program line of `node`."""
     rule, reason = objection.rule, objection.reason
     return Rejected(nodes, rule, reason, pass_name, _source(node), remedy(rule))
 
 
 def closest_refusal(pass_name: str, refusals: Sequence[tuple[Objection, Match]]) -> list[Rejected]:
-    """Return one report on a place where the pattern fits in several ways, for the match that came closest."""
+    """Return one report on the rejected matches of a place, for the match that came closest to being fused."""
     if not refusals:
         return []
     objection, match = max(refusals, key=lambda pair: closeness(pair[0]))
@@ -55,9 +55,9 @@ def _source(node: torch.fx.Node) -> str:
 
 @dataclass(frozen=True, repr=False)
 class FusionResult:
-    """The graph after one pass or several. The program that was given is as it was.
+    """The graph after one or more passes. The given program is not changed.
 
-    It stands wherever torch.fx expects a `PassResult`.
+    It can be used where torch.fx expects a `PassResult`.
     """
 
     graph_module: torch.fx.GraphModule
@@ -74,13 +74,13 @@ class FusionResult:
 
     @property
     def checked(self) -> Mapping[str, CheckedFusion]:
-        """Return what is fused under a check when the graph runs, because a shape was not known, by names of nodes."""
+        """Return the modules that decide on a fusion when they run, because a shape was unknown, by node name."""
         calls = self.graph_module.graph.find_nodes(op="call_module")
         found = {node.name: self.graph_module.get_submodule(str(node.target)) for node in calls}
         return {name: module for name, module in found.items() if isinstance(module, CheckedFusion)}
 
     def explain(self) -> str:
-        """Return, for every near miss, where it is, why it was left alone, and what would let it fuse.
+        """Return a text on each rejected match: its place, the reason, and a change that would allow the fusion.
 
             >>> from course_lib.fusion import fuse
             >>> x = torch.zeros(2, 3)
@@ -94,8 +94,8 @@ class FusionResult:
               why (alpha): add has alpha=2; only alpha=1 can be fused.
               what would help: Write the factor as a multiplication of its own, or use alpha=1.
 
-        Places that are alike but for the names of their nodes are told once, with a count. Then comes what is fused
-        only when it runs, under a check.
+        Places that differ only in the names of their nodes are listed once, with a count. Fusions that are decided when
+        the graph runs come last.
         """
         return "\n\n".join([self._headline(), *self._near_misses(), *map(_explain_check, self.checked.items())])
 

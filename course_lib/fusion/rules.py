@@ -53,5 +53,5 @@ def remedy(rule: str) -> str:
 
 
 def closeness(objection: Objection) -> int:
-    """Return the place of an objection's rule in the order; a match with a larger one came closer to fusing."""
+    """Return the position of an objection's rule; a match with a larger position came closer to being fused."""
     return list(REMEDIES).index(objection.rule) if objection.rule in REMEDIES else -1

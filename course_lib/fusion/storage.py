@@ -23,14 +23,14 @@ from course_lib.graph.shapes import describe_tensor
 
 
 class Writers(tuple[fx.Node, ...]):
-    """The nodes of a graph that may change a tensor in place, in graph order, and found by the memory they change."""
+    """The nodes of a graph that may change a tensor in place, in graph order, indexed by changed memory."""
 
     attributes: Mapping[object, Sequence[fx.Node]] | None = None  # storage of a held tensor -> nodes that name it
 
     def holders(self, path: str) -> Sequence[fx.Node]:
-        """Return the nodes through which a writer could change what a module holds.
+        """Return the nodes through which a writer could change the module attribute at `path`.
 
-        Nodes that a pass has added since are not among them, as no pass adds a node that changes a tensor.
+        Nodes that a pass added later are not included, because no pass adds a node that changes a tensor.
         """
         if self.attributes is None:
             self.attributes = _attributes(self[0].graph) if self else {}
@@ -59,7 +59,7 @@ def mutations_of(
 ) -> list[fx.Node]:
     """Return the nodes after `after` that may change the memory of one of `tensors`, also through a view.
 
-    A caller that asks often gives `among`, the result of `mutating_nodes`, so that the graph is searched once.
+    A caller with many queries passes `among`, the result of `mutating_nodes`, so that the graph is searched once.
     """
     writers = mutating_nodes(after.graph) if among is None else among
     indexed = writers if isinstance(writers, Writers) else Writers(writers)
@@ -83,7 +83,7 @@ def saves(node: fx.Node, storages: Collection[int]) -> bool:
     """Return whether a node, with gradients recorded, saves a tensor in one of the storages for the backward pass.
 
     If such a tensor is changed in place, autograd refuses the backward pass. The node runs once on fake tensors, which
-    computes nothing. Where that fails, the answer is yes.
+    computes nothing. If that fails, the result is True.
     """
     operands = tree_leaves([operand.meta.get("val") for operand in node.all_input_nodes])
     mode = next((value.fake_mode for value in operands if isinstance(value, FakeTensor)), None)
@@ -119,13 +119,13 @@ def saves(node: fx.Node, storages: Collection[int]) -> bool:
 
 
 def propagate_layouts(values: dict[fx.Node, object]) -> list[fx.Node] | Objection:
-    """Run the readers of values with other strides, and add their results to `values` where they differ too.
+    """Run the readers of values whose strides have changed, and add results that change too to `values`.
 
-    A slice of a larger tensor has other strides than a tensor of its own, and shares its memory. Most operators give
-    the same result; views pass the difference on; a view that needs its elements side by side fails.
+    A slice of a larger tensor has other strides than a tensor of its own, and shares its memory. Most operators return
+    the same result. Views propagate the difference, and a view that needs contiguous elements fails.
 
-    `values` are fake tensors, and the caller has their mode switched on. Returns all nodes that were tried. Refuses if
-    the difference shows: a node fails or gives another number, or the graph returns the value.
+    `values` are fake tensors, and the caller has enabled their mode. Returns all nodes that were run, or an objection
+    if the difference is visible: a node fails or returns another number, or the graph returns the value.
     """
     tried: list[fx.Node] = []
     waiting = {user for node in values for user in node.users if user not in values}
@@ -191,7 +191,7 @@ def _attributes(graph: fx.Graph) -> Mapping[object, Sequence[fx.Node]]:
 
 
 def _held_storage(graph: fx.Graph, path: str) -> object:
-    """Return the storage of what a module holds, which is the same under two names if it is tied; else the name."""
+    """Return the storage of a module's tensor, which tied parameters share; return the path of any other value."""
     value = None if graph.owning_module is None else attrgetter(path)(graph.owning_module)
     return storage_of(value) if isinstance(value, torch.Tensor) else path
 
@@ -202,7 +202,7 @@ def _storage(node: fx.Node) -> int | None:
 
 
 def _is_unchanged(new: object, old: object, values: Mapping[fx.Node, object]) -> bool:
-    """Return whether a result has the strides that it had, in memory of its own."""
+    """Return whether a result has its old strides and shares no memory with `values`."""
     ours, theirs = tree_flatten(new), tree_flatten(old)
     if ours[1] != theirs[1]:
         return False

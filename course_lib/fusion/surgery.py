@@ -1,4 +1,4 @@
-"""Change a copy of a graph: copy it, lift a part out, put a replacement in, describe new nodes, and clean up."""
+"""Change a copy of a graph: copy it, extract a part, insert a replacement, describe new nodes, and clean up."""
 
 import bisect
 import copy
@@ -25,7 +25,7 @@ Lifted = tuple[fx.Graph, dict[Operand, fx.Node]]
 
 
 def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
-    """Return a graph module with a graph of its own, which shares parameters and modules with `gm`."""
+    """Return a graph module with a copy of the graph; it shares parameters and modules with `gm`."""
     if not isinstance(gm, fx.GraphModule):
         raise FusionError(f"A pass got a {type(gm).__name__}; it expects a torch.fx.GraphModule, see capture().")
     copied = fx.GraphModule(gm, copy.deepcopy(gm.graph), class_name=type(gm).__name__)
@@ -100,10 +100,10 @@ def lift(nodes: Iterable[fx.Node], inputs: Mapping[Operand, str], write: Write |
 
 
 def excerpt(match: Match) -> tuple[fx.GraphModule, Sequence[Operand]] | None:
-    """Return the matched operators as they were written, as a graph, with its inputs; None if that is not possible.
+    """Return a graph of the matched operators, and its inputs; None if that is not possible.
 
-    Parameters become inputs too, so that the state dict stays as it is: a module with parameters is written as its
-    operator. That is not possible where the operator has a flag that follows the module, as BatchNorm has.
+    Parameters become inputs too, so that the state dict does not change: a module with parameters is replaced by its
+    operator. That is not possible if the operator has a flag that follows the module, like BatchNorm.
     """
     owner = match.anchor.graph.owning_module
     calls = {call.node: call for call in sorted(match.calls, key=lambda call: call.node)}
@@ -124,7 +124,7 @@ def excerpt(match: Match) -> tuple[fx.GraphModule, Sequence[Operand]] | None:
 
 
 def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operands: Mapping[str, object]) -> fx.Node:
-    """Write the calls of `replacement` before `anchor`, and let its result take the place of `anchor`.
+    """Insert the calls of `replacement` before `anchor`, and replace `anchor` by the result.
 
     `replacement` is plain PyTorch. It runs once, on a proxy for each operand that is a node or belongs to a module, and
     on the literals themselves. The new nodes have the source line of `anchor`.
@@ -138,7 +138,7 @@ def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operand
     assert isinstance(new, fx.Node), "a replacement returns what one of its calls gave"
     added = list(between(before, anchor))
     for node in added:
-        if not node.users and node is not new:  # an operand that the replacement has no use for
+        if not node.users and node is not new:  # an operand that the replacement does not use
             graph.erase_node(node)
         else:
             node.meta.update(
@@ -151,7 +151,7 @@ def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operand
 
 
 def put_module_in_place_of(anchor: fx.Node, name: str, module: torch.nn.Module, operands: Sequence[Operand]) -> fx.Node:
-    """Let a call of `module` take the place of `anchor`; in the graph it is called `name` and the next free number."""
+    """Replace `anchor` by a call of `module`; its name in the graph is `name` with the next free number."""
     owner = anchor.graph.owning_module
     assert owner is not None, "a pass works on the graph of a GraphModule"
     path = _add_module(owner, name, module)
@@ -164,7 +164,7 @@ def put_module_in_place_of(anchor: fx.Node, name: str, module: torch.nn.Module, 
 
 
 def new_constant(gm: fx.GraphModule, node: fx.Node, module: torch.nn.Module) -> fx.Node:
-    """Add a module without inputs, and return a call of it before `node`, whose result it gives."""
+    """Add a module without inputs, and return a call of it before `node`, with the metadata of `node`."""
     path = _add_module(gm, "constant", module)
     with gm.graph.inserting_before(node):
         new = gm.graph.call_module(path)
@@ -215,17 +215,17 @@ def check(gm: fx.GraphModule) -> None:
 
 
 def describe_new_nodes(gm: fx.GraphModule) -> None:
-    """Give each node that has no `val` yet the fake result of its call, where its operands have one.
+    """Set the missing `val` of each node to the fake result of its call, if its operands have one.
 
-    Nothing is computed, and described nodes stay as they are, as it takes a while to describe a whole graph. A node
-    whose fake result cannot be found stays without one; guards then refuse what reads it.
+    Nothing is computed. Nodes with `val` are skipped to save time. A node whose fake result cannot be found has none;
+    guards then refuse matches that read it.
     """
     mode = next(
         (value.fake_mode for node in gm.graph.nodes if isinstance(value := node.meta.get("val"), FakeTensor)), None
     )
     if mode is None:
         return
-    # What a module holds has one stand-in, however many nodes name it.
+    # Each value of a module has one stand-in, even if several nodes refer to it.
     named = [node for node in gm.graph.find_nodes(op="get_attr") if "val" in node.meta]
     stand_ins = {id(attrgetter(str(node.target))(gm)): node.meta["val"] for node in named}
     for node in gm.graph.nodes:
@@ -250,7 +250,7 @@ def _copied(graph: fx.Graph, node: fx.Node, values: Mapping[Operand, fx.Node]) -
 
 
 def _operands(call: Call, inside: Mapping[fx.Node, Call]) -> Iterable[Operand]:
-    """Yield what a call takes from outside of the match."""
+    """Yield the operands of a call from outside the match."""
     yield from (node for node in call.node.all_input_nodes if node not in inside)
     if _has_state(call):
         yield from (value for value in call.arguments.values() if isinstance(value, ModuleAttribute))

@@ -1,6 +1,6 @@
-"""Fused operators: one operator a file, each registered with PyTorch under `torch.ops.course_lib`.
+"""Fused operators: one operator in each file, each registered with PyTorch under `torch.ops.course_lib`.
 
-Importing this package registers the operators; that is the one effect an import has in this library.
+Importing this package registers the operators; no other import in this library has an effect.
 """
 
 from course_lib.kernels.bias_dropout_residual_layer_norm import bias_dropout_residual_layer_norm

@@ -3,8 +3,8 @@
 It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
 The eager body computes what the separate PyTorch operators compute, in the same order, so fusing onto this operator
-never changes a value but the random choice. What a GPU kernel gains are the three intermediates and the mask, which
-need not be written to memory and read again: 2N elements read and N written, against 6N and 4N, and the mask twice.
+changes no value except the random choice. A GPU kernel does not write the three intermediates and the mask to memory
+and read them again: it reads 2N elements and writes N, instead of reading 6N, writing 4N and accessing the mask twice.
 """
 
 import torch
@@ -38,7 +38,8 @@ def bias_dropout_residual_layer_norm(
         tensor([[-1.,  1.]])
 
     `x` and `residual` have shape (..., N); `bias`, `weight` and `layer_norm_bias` have shape (N,); all have one
-    floating-point dtype. Mean and variance are found in float32 at least. Raises `KernelError` for anything else.
+    floating-point dtype. Mean and variance are computed in float32 or higher precision. Raises `KernelError` for
+    anything else.
     """
     return torch.ops.course_lib.bias_dropout_residual_layer_norm.default(
         x, bias, residual, weight, layer_norm_bias, p, training, eps

@@ -1,8 +1,8 @@
 """Define the operator `course_lib::bias_silu`: add a bias over the last dimension, then apply SiLU.
 
-The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto
-this operator never changes a value. What a GPU kernel gains is the intermediate `x + bias`, which need not be
-written to memory and read again: N elements read and N written, against 2N and 2N.
+The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto this operator
+never changes a value. A GPU kernel does not write the intermediate `x + bias` to memory and read it again: it reads N
+elements and writes N, instead of 2N and 2N.
 """
 
 import functools

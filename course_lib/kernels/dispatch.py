@@ -1,7 +1,7 @@
 """Check the operands of a fused operator, and choose its implementation: our kernel on a GPU, or operators of PyTorch.
 
 The choice is made each time an operator runs, so a graph with the operator works on every machine. It depends only on
-the machine, the dtype and the length of a row, so forward and backward pass choose alike.
+the machine, the dtype and the length of a row, so forward and backward pass make the same choice.
 """
 
 import functools
@@ -19,9 +19,9 @@ _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def runs_as_kernel(operator: str, x: torch.Tensor) -> bool:
-    """Tell whether `operator` shall run our Triton kernel on `x`; if not on a GPU, warn once with the reason.
+    """Return whether `operator` runs our Triton kernel on `x`; if it does not on a GPU, warn once with the reason.
 
-    With TRITON_INTERPRET=1 in the environment, tensors on the CPU take the kernel too, one Python step at a time.
+    With TRITON_INTERPRET=1 in the environment, tensors on the CPU use the kernel too, in Triton's interpreter.
     """
     if not x.is_cuda:
         return x.device.type == "cpu" and interpreting() and _obstacle(x) is None
@@ -32,7 +32,7 @@ def runs_as_kernel(operator: str, x: torch.Tensor) -> bool:
 
 
 def interpreting() -> bool:
-    """Tell whether Triton kernels are to be run by Triton's interpreter, which needs no GPU."""
+    """Return whether Triton kernels run in Triton's interpreter, which needs no GPU."""
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
@@ -87,7 +87,7 @@ def check_bias(operator: str, x: torch.Tensor, bias: torch.Tensor) -> None:
 
 
 def sum_to_bias(grad: torch.Tensor) -> torch.Tensor:
-    """Return the gradient of the bias: that of `x + bias`, summed over all dimensions but the last."""
+    """Return the gradient of the bias: the gradient of `x + bias`, summed over all dimensions but the last."""
     return grad.sum(dim=tuple(range(grad.ndim - 1))) if grad.ndim > 1 else grad.clone()
 
 
@@ -95,7 +95,8 @@ def check_rows(operator: str, rows: Mapping[str, torch.Tensor], columns: Mapping
     """Raise `KernelError` unless all `rows` have one shape (..., N), all `columns` shape (N,), and all one dtype.
 
     A fused kernel reads one row of each of `rows` at a time, and beside it all of `columns`. So it supports this one
-    way to broadcast, and one floating-point dtype for all. Its sums are in float32 at least, whatever the dtype.
+    way to broadcast, and one floating-point dtype for all. Its sums use float32 or higher precision, whatever the
+    dtype.
     """
     tensors = {**rows, **columns}
     shape = next(iter(rows.values())).shape

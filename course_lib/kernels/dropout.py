@@ -51,7 +51,7 @@ def dropout_factors(seed: torch.Tensor, p: float, like: torch.Tensor) -> torch.T
 
 
 def threshold(p: float) -> int:
-    """Return the number below which a random word of 32 bits lies with probability `p`."""
+    """Return the threshold that a random word of 32 bits is below with probability `p`."""
     return min(round(p * 2**32), _WORD)
 
 
@@ -92,8 +92,8 @@ class DropoutOperator:
 
     name: str
     tensors: tuple[str, ...]
-    # Without a seed; the gradient of x is then an empty tensor, because the outputs of an operator may not share
-    # memory, and a copy would cost time.
+    # This holds without a seed. The gradient of x is then an empty tensor, because the outputs of an operator may
+    # not share memory, and a copy would cost time.
     x_has_the_gradient_of_residual: bool = False
 
     def check(self, *tensors: torch.Tensor) -> None:
@@ -106,7 +106,8 @@ class DropoutOperator:
         """Define the operator that draws the seed; register derivative and rules of the seeded one.
 
         `backward` and `gradients` take the gradient of the result and all that `seeded` takes, and return the gradients
-        of the tensors: one as an operator without a derivative, the other by operators of PyTorch that have one.
+        of the tensors: `backward` is an operator without a derivative, and `gradients` uses differentiable operators of
+        PyTorch.
         """
         self._define(seeded)
         seeded.register_fake(self._fake)

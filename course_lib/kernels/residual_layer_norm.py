@@ -1,9 +1,9 @@
 """Define the operator `course_lib::residual_layer_norm`: add a residual, then normalise each row.
 
-The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto this
-operator never changes a value. What a GPU kernel gains is the sum, which need not be written to memory and read again:
-2N elements read and N written, against 3N and 2N. The backward pass adds the two inputs again, and finds mean and
-variance again, rather than read them from memory.
+The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto this operator
+never changes a value. A GPU kernel does not write the sum to memory and read it again: it reads 2N elements and writes
+N, instead of 3N and 2N. The backward pass computes the sum, the mean and the variance again instead of reading them
+from memory.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def residual_layer_norm_backward(
     bias: torch.Tensor,
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the gradients of the sum, of `weight` and of `bias`; that of the sum is that of both its operands."""
+    """Return the gradients of the sum, of `weight` and of `bias`; both operands have the gradient of the sum."""
     if runs_as_kernel("residual_layer_norm", x):
         from course_lib.kernels.triton.residual_norm import ResidualNorm, norm_gradients
 

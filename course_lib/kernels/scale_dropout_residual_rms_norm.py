@@ -2,8 +2,8 @@
 
 It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
-The eager body computes what the separate PyTorch operators compute, in the same order, so using this operator never
-changes a value but the random choice. What a GPU kernel gains are the intermediates and the mask.
+The eager body computes what the separate PyTorch operators compute, in the same order, so using this operator changes
+no value except the random choice. A GPU kernel does not write the intermediates and the mask to memory.
 """
 
 import torch
@@ -30,8 +30,8 @@ def scale_dropout_residual_rms_norm(
         >>> scale_dropout_residual_rms_norm(torch.tensor([[2.0, 2.0]]), ones, torch.zeros(1, 2), ones, 0.0, eps=0.0)
         tensor([[1., 1.]])
 
-    `x` and `residual` have shape (..., N), `scale` and `weight` have shape (N,); all have one floating-point dtype.
-    The mean of the squares is found in float32 at least. Raises `KernelError` for anything else.
+    `x` and `residual` have shape (..., N), `scale` and `weight` have shape (N,); all have one floating-point dtype. The
+    mean of the squares is computed in float32 or higher precision. Raises `KernelError` for anything else.
     """
     return torch.ops.course_lib.scale_dropout_residual_rms_norm.default(x, scale, residual, weight, p, training, eps)
 
@@ -98,8 +98,8 @@ def rms_norm_gradients(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the gradients of `rms_norm(rows)` with respect to rows and weight.
 
-    With r = 1/√(mean(rows²) + eps) and n = rows·r, the output is n·weight. A change of rows changes n directly, by r,
-    and through r, which takes away the part of the gradient that points along n.
+    With r = 1/√(mean(rows²) + eps) and n = rows·r, the output is n·weight. The rows change n directly, by the factor r,
+    and through r. The change through r removes the part of the gradient along n.
     """
     dtype = torch.promote_types(rows.dtype, torch.float32)
     wide = rows.to(dtype)

@@ -15,9 +15,9 @@ import torch
 def register_autocast(operator: str, rows: Sequence[int], *, normalises: bool) -> None:
     """Give the operator `course_lib::<operator>` its rules for autocast on the CPU and on CUDA.
 
-    `rows` are the positions of the arguments that decide the dtype of the result by promotion: on CUDA, an operator
-    that `normalises` gives float32 (or float64) whatever it is given, because autocast lists layer_norm and rms_norm
-    among the operators that need it.
+    `rows` are the positions of the arguments whose promoted dtype is the dtype of the result. On CUDA, an operator that
+    `normalises` returns float32 (or float64) for all inputs, because autocast lists layer_norm and rms_norm among the
+    operators that need it.
     """
     for device_type, key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
         least = torch.float32 if normalises and device_type == "cuda" else None
@@ -52,9 +52,9 @@ def _promote(dtypes: Sequence[torch.dtype]) -> torch.dtype:
 def register_vmap(operator: Any, rows: Sequence[int] = ()) -> None:
     """Give a custom operator its rule for `torch.vmap`.
 
-    `rows` are the positions of its arguments of shape (..., N). Where only these are mapped over, one call does it all,
-    since any number of dimensions may stand before the last. Otherwise (a bias or a seed for each element, or a
-    gradient for each, as in the backward operators, which name no `rows`) there is one call for each element.
+    `rows` are the positions of its arguments of shape (..., N). If only these are mapped, one call computes all
+    elements, because any number of dimensions may precede the last. Otherwise there is one call for each element: for a
+    bias or a seed for each element, and for the backward operators, which have no `rows`.
     """
 
     def rule(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
@@ -91,8 +91,9 @@ def register_bias_operator(
 ) -> None:
     """Register all rules of an operator of x and a bias, whose result has the shape of x.
 
-    `check` takes what the operator takes. `backward` and `gradients` take the gradient before that, and return the
-    gradients of x and bias: one as an operator without a derivative, the other by operators of PyTorch that have one.
+    `check` takes the arguments of the operator. `backward` and `gradients` take the gradient before that, and return
+    the gradients of x and bias: `backward` is an operator without a derivative, and `gradients` uses differentiable
+    operators of PyTorch.
     """
 
     def fake(x: torch.Tensor, bias: torch.Tensor, *options: Any) -> torch.Tensor:

@@ -1,8 +1,8 @@
-"""A toy machine to compile for: a few registers, instructions one can read, and a count of everything that costs.
+"""A toy machine to compile for: a few registers, readable instructions, and counts of all costs.
 
-Read the files in this order: `programs.py` (buffers, walks through them, the instruction set, kernels, programs, and
-what they cost), `machine.py` (the interpreter and its arithmetic). Nothing here knows of
-graphs; the compiler is `course_lib.backends.toy`.
+Read the files in this order: `programs.py` (buffers, accesses, the instruction set, kernels, programs, and their
+costs), `machine.py` (the interpreter and its arithmetic). This package does not use graphs; the compiler is
+`course_lib.backends.toy`.
 """
 
 from course_lib.machine.machine import Machine

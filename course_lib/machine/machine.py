@@ -18,8 +18,8 @@ class Machine:
         8
 
     Rows do not depend on each other, so the interpreter executes an instruction for all rows at once, as one PyTorch
-    operation. What it counts is what a machine would do that works row by row. `counts` is the sum over all runs
-    since the machine was made, or since `reset`. Tensors may lie on any device; not yet run on CUDA.
+    operation. It counts the operations of a machine that works row by row. `counts` is the sum over all runs since the
+    machine was made, or since `reset`. Tensors may lie on any device; not yet run on CUDA.
     """
 
     def __init__(self, registers: int = 8) -> None:
@@ -37,8 +37,8 @@ class Machine:
     def run(self, program: Program, arguments: Sequence[object]) -> tuple[torch.Tensor, ...]:
         """Execute a program and return its outputs; `arguments` are as `program.inputs`.
 
-        Raises `BackendError` if the arguments do not fit the program, if it uses a register that the machine does not
-        have, or if it reads what was never written.
+        Raises `BackendError` if the arguments do not fit the program, or if the program uses a register that the
+        machine does not have, or reads a register or slot that was never written.
         """
         memory = self._memory(program, arguments)
         with torch.no_grad():

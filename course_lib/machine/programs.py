@@ -35,8 +35,8 @@ class Access:
         >>> str(Access("x", shape=(4, 3), strides=(1, 4)))
         'x[4×3 by 1,4]'
 
-    So one buffer can be read as it is, transposed, in part, or (with a stride of 0) the same element many times,
-    and no view of a tensor costs an instruction. Offset and strides count elements.
+    So a buffer can be read as it is, transposed, in part, or repeatedly (with a stride of 0), and views of a tensor
+    need no instructions. Offset and strides count elements.
     """
 
     buffer: str
@@ -191,10 +191,10 @@ class Counts:
 
 
 def counts_of(instruction: Instruction, buffers: Mapping[str, Buffer]) -> Counts:
-    """Return what one instruction costs when it has been executed for all rows of its kernel.
+    """Return the cost of one instruction, executed for all rows of its kernel.
 
-    A walk that meets an element many times reads it from memory once. Scratch memory is counted in spills and
-    reloads, and not in bytes. Writing register 5 means that at least six registers were in use.
+    An access that repeats an element reads it from memory once. Scratch memory is counted in spills and reloads, and
+    not in bytes. Writing register 5 means that at least six registers were in use.
     """
     moved = sum(access.distinct_elements * buffers[access.buffer].dtype.itemsize for access in instruction.memory)
     stores = instruction.name == "store"

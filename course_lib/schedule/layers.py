@@ -1,8 +1,8 @@
 """Modules that a schedule puts into a model: fused operators, checkpoints, linear layers in two operators, functions.
 
-Fused operators are a small graph to compile, or a kernel. They hold no parameters: those stay where the model has them,
-and are given with each call. They hold the dropout modules whose training flag they read, so that `train()` and
-`eval()` reach those as before.
+Fused operators are a small graph to compile, or a kernel. They hold no parameters: the parameters stay in the model and
+are passed with each call. They hold the dropout modules whose training flag they read, so that `train()` and `eval()`
+still set these flags.
 """
 
 import copy
@@ -49,14 +49,14 @@ class Flag:
 
 
 class FusedGraph(nn.Module):
-    """A few operators as a graph of their own, run by a compiler."""
+    """A few operators as a separate graph, which a compiler compiles and runs."""
 
     def __init__(self, body: fx.GraphModule, compiler: str, switches: Mapping[str, nn.Module]) -> None:
         """Take a graph whose last inputs are the training flags of `switches`, in this order."""
         super().__init__()
         self.body, self.compiler, self.switches = body, compiler, nn.ModuleDict(switches)
-        self._compiled: list[Callable[..., Any]] = []  # in a list, because what is compiled belongs to no state
-        if compiler == "torchscript":  # what it refuses is better known now than at the first call
+        self._compiled: list[Callable[..., Any]] = []  # in a list, so that nn.Module does not register it
+        if compiler == "torchscript":  # so that it raises errors now, not at the first call
             self._compile()
 
     def forward(self, *operands: torch.Tensor) -> Any:
@@ -70,7 +70,7 @@ class FusedGraph(nn.Module):
         return self._compiled[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_compiled": []}  # what is loaded compiles for itself
+        return {**self.__dict__, "_compiled": []}  # a loaded module compiles again
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FusedGraph":
         copied = FusedGraph.__new__(FusedGraph)
@@ -115,7 +115,7 @@ class FusedKernel(nn.Module):
 
 
 def _is_stateless(body: nn.Module) -> bool:
-    """Tell whether a module has nothing that a copy of it would have for itself."""
+    """Return whether a module has no sub-modules, parameters or buffers, so that copies can share it."""
     return not any(True for _ in (*body.children(), *body.parameters(), *body.buffers()))
 
 
@@ -129,7 +129,7 @@ def check_arity(kernel: Callable[..., Any], parameters: Sequence[str]) -> None:
     """Raise `ScheduleError` if a function cannot take the pattern's operands one by one."""
     try:
         signature = inspect.signature(kernel)
-    except (TypeError, ValueError):  # a builtin without a signature; the first call will tell
+    except (TypeError, ValueError):  # a builtin without a signature cannot be checked before its first call
         return
     try:
         signature.bind(*parameters)
@@ -143,8 +143,8 @@ def check_arity(kernel: Callable[..., Any], parameters: Sequence[str]) -> None:
 class Checkpointed(nn.Module):
     """Run a module, save only its inputs, and compute the rest again in the backward pass.
 
-    Names in the state dict stay as they were: the tables of parameters, buffers and sub-modules are the module's own.
-    Dropout drops the same elements when it is computed again.
+    Names in the state dict stay as they were: the tables of parameters, buffers and sub-modules are shared with the
+    module. Dropout drops the same elements when it is computed again.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -178,9 +178,9 @@ class Checkpointed(nn.Module):
 
 
 class SeparateBiasLinear(nn.Linear):
-    """Multiply first and add the bias in an operator of its own, which later operators can be fused with.
+    """Multiply first and add the bias in a separate operator, which can be fused with later operators.
 
-    torch.fx traces into it, where it keeps `torch.nn.Linear` as one node.
+    torch.fx traces into this module, but keeps `torch.nn.Linear` as one node.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002  # as in torch.nn.Linear
@@ -189,7 +189,7 @@ class SeparateBiasLinear(nn.Linear):
 
 
 def separate_bias(path: str, linear: nn.Module) -> SeparateBiasLinear:
-    """Return a layer that computes the same, and holds the very Parameters of `linear`; raise `ScheduleError`."""
+    """Return a layer that computes the same with the same Parameter objects; raise `ScheduleError` if not possible."""
     if type(linear) is not nn.Linear:
         raise ScheduleError(
             f"decompose got {path or 'the model'}, a {type(linear).__name__}; it expects a torch.nn.Linear, "
@@ -207,7 +207,7 @@ def separate_bias(path: str, linear: nn.Module) -> SeparateBiasLinear:
 
 
 class FunctionModule(nn.Module):
-    """A function in the place of a module without parameters."""
+    """A module that calls a function and replaces a module without parameters."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Find patterns in the graph of a module: plain PyTorch functions, in which a regular expression may stand for modules.
 
-Operators are compared as the fusion passes compare them: by what they compute, whatever the spelling, and either way
-round for what commutes. Functions that the table of operators does not list match only themselves, with the same
+Operators are compared as the fusion passes compare them: by what they compute, in any spelling, and with commuting
+operands in both orders. Functions that the table of operators does not list match only themselves, with the same
 arguments. Rules say which of the places where a pattern fits may be replaced.
 """
 
@@ -104,7 +104,7 @@ class ModulePattern(Pattern):
 
 
 def read(node: object) -> Call | None:
-    """Return the call that a node makes: of an operator that the table lists, or of one that equals only itself."""
+    """Return the call of a node: of an operator in the table, or of a new operator that matches only itself."""
     if not isinstance(node, fx.Node) or not node.op.startswith("call"):
         return None
     known = read_call(node)
@@ -126,7 +126,7 @@ def _unlisted(kind: str, target: object, positional: int, keywords: tuple[str, .
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PatternMatch(Match):
-    """One place in the graph of a sub-module where a pattern of `find` fits."""
+    """One match of a pattern of `find` in the graph of a sub-module."""
 
     path: str  # of the sub-module
     pattern: ModulePattern
@@ -139,7 +139,7 @@ class PatternMatch(Match):
 
 @dataclass(frozen=True, repr=False)
 class Matches:
-    """All matches of a pattern in graph order, and the places that look like it and were left alone."""
+    """All matches of a pattern in graph order, and the rejected matches."""
 
     found: tuple[PatternMatch, ...]
     rejected: tuple[Rejected, ...] = ()
@@ -189,7 +189,7 @@ def placed(match: Match, path: str, pattern: ModulePattern) -> PatternMatch:
 
 
 def objection_to(match: Match) -> Objection | None:
-    """Return the first reason why the matched nodes may not be taken out as one, or None."""
+    """Return the first objection to replacing the matched nodes by one call, or None."""
     return next((found for rule in _RULES if (found := rule(match)) is not None), None)
 
 
@@ -204,7 +204,7 @@ def named_modules_have_no_hooks(match: Match) -> Objection | None:
 def no_operator_writes_in_place(match: Match) -> Objection | None:
     """Refuse a matched operator that writes into a tensor that others may read.
 
-    A module that stays one node is taken to leave its inputs alone; `verify` shows whether it does.
+    A module that stays one node is assumed not to change its inputs; `verify` checks that.
     """
     for call in match.calls:
         if call.in_place or (_is_known(call.node) and mutates(call.node)):

@@ -68,7 +68,7 @@ def prepare_module(match: PatternMatch, module: nn.Module) -> Prepared:
 def put_in_place(
     graph_module: fx.GraphModule, match: PatternMatch, prepared: Prepared, name: str, moved: dict[fx.Node, fx.Node]
 ) -> str:
-    """Let the prepared module take the place of the matched nodes, and return its name in the graph.
+    """Replace the matched nodes by a call of the prepared module, and return its name in the graph.
 
     `moved` maps the result of each earlier match to the call that replaced it; this match is added.
     """
@@ -81,7 +81,7 @@ def put_in_place(
 
 
 def current(match: object, path: str, graph_module: fx.GraphModule) -> PatternMatch:
-    """Return `match` with the operands it has now; raise `ScheduleError` unless it still stands in this graph."""
+    """Return `match` with its current operands; raise `ScheduleError` if it is no longer in this graph."""
     if not isinstance(match, PatternMatch):
         raise ScheduleError(
             f"{path or 'the model'} got {match!r} as a match; it expects what find returns, or one of its elements."
@@ -98,7 +98,7 @@ def current(match: object, path: str, graph_module: fx.GraphModule) -> PatternMa
 
 
 def check_name(name: object) -> None:
-    """Raise `ScheduleError` for what cannot name a sub-module."""
+    """Raise `ScheduleError` if `name` is not a valid name of a sub-module."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ScheduleError(f"fuse got name={name!r}; it expects a Python name, such as 'fused'.")
 
@@ -139,7 +139,7 @@ def _refuse_unread_parameters(match: PatternMatch, kernel: str) -> None:
 
 @dataclass(frozen=True)
 class OperatorGraph:
-    """Hold operators as a graph, and what to call it with."""
+    """Hold a graph of operators, and the operands for its call."""
 
     graph_module: fx.GraphModule
     operands: list[Operand]
@@ -148,7 +148,7 @@ class OperatorGraph:
 
 
 def operators_of(nodes: Sequence[fx.Node]) -> OperatorGraph:
-    """Return the computation of `nodes`, which stay as they are; its result is that of the last one."""
+    """Return a graph that computes `nodes` and returns the result of the last one; `nodes` do not change."""
     operands = _operands(nodes)
     switches: dict[str, nn.Module] = {}
     flags: dict[Operand, str] = {

@@ -1,4 +1,4 @@
-"""`Schedule`: the optimisations of a model, written beside the model instead of in it."""
+"""`Schedule`: the optimisations of a model, written separately from the model."""
 
 import copy
 import itertools
@@ -77,8 +77,8 @@ class _Model:
 class Schedule:
     """A model, or a part of it, with methods that change how the result is computed, but not the result.
 
-    Make one with `create_schedule`. Each method returns the schedule it was called on, and either does all it says or
-    raises `ScheduleError` and leaves everything as it was.
+    Create one with `create_schedule`. Each method returns the schedule on which it was called. If a method raises
+    `ScheduleError`, nothing has changed.
     """
 
     def __init__(self, model: _Model, path: str = "") -> None:
@@ -86,7 +86,7 @@ class Schedule:
         self.path = path  # of this part, "" for the whole model
 
     def __getitem__(self, path: str) -> "Schedule":
-        """Return the part at a path such as "bert.encoder.layer.0", counted from this part, which is at ""."""
+        """Return the part at a path such as "bert.encoder.layer.0", relative to this part, whose path is ""."""
         full = ".".join(filter(None, (self.path, str(path))))
         walked: nn.Module = self._model.root
         for number, name in enumerate(full.split(".") if full else ()):
@@ -112,11 +112,11 @@ class Schedule:
 
     @property
     def history(self) -> History:
-        """Return what was done so far, by this part and all others of the same model."""
+        """Return the steps so far, of this part and all others of the same model."""
         return History(tuple(self._model.steps))
 
     def decompose(self) -> "Schedule":
-        """Let this linear layer add its bias in an operator of its own, which later operators can be fused with.
+        """Let this linear layer add its bias in a separate operator, which can be fused with later operators.
 
         The layer holds the same Parameters, under the same names. Decompose before you trace.
         """
@@ -139,8 +139,8 @@ class Schedule:
         part stays one node. `leaf_modules` names further parts to keep whole, by path from here, by class, or by the
         name of a class. A part that was traced before is traced again.
 
-        A graph has no branches: an argument that may be left out, such as a mask, is traced as one that is given. The
-        history names those; where the program asks whether it is None, keep that part whole.
+        A graph has no branches: an optional argument, such as a mask, is traced as a given argument. The history lists
+        these arguments. If the program checks whether one is None, keep that part whole.
         """
         graph_module = trace_module(self.path, self.mod, flatten, leaf_modules)
         self._put(graph_module)
@@ -149,7 +149,7 @@ class Schedule:
         return self._log("trace", f"{calls} calls" + (f", taking {', '.join(optional)} as given" if optional else ""))
 
     def find(self, pattern: Callable[..., object]) -> Matches:
-        """Return the places in this part's graph where `pattern`, a plain PyTorch function, stands.
+        """Return the matches of `pattern`, a plain PyTorch function, in this part's graph.
 
             >>> schedule = create_schedule(nn.Sequential(nn.Linear(2, 2), nn.GELU()))
             >>> schedule["0"].decompose()
@@ -158,10 +158,9 @@ class Schedule:
             1 found, 0 left alone
               <lambda> at the model: add, gelu
 
-        The function's parameters stand for anything. A function and the torch.nn module that computes the same are
-        equal, and so are both orders of a sum; `call_module(regex, x)` stands for a module by name. Places that look
-        like the pattern but may not be taken out, for instance because an intermediate value has other users, are in
-        `rejected`, with the reason.
+        The function's parameters match any value. A function and the torch.nn module that computes the same are equal,
+        and so are both orders of a sum; `call_module(regex, x)` stands for a module by name. Matches that may not be
+        replaced, for instance because an intermediate value has other users, are in `rejected`, with the reason.
         """
         if not callable(pattern) or isinstance(pattern, nn.Module):
             raise ScheduleError(
@@ -173,12 +172,12 @@ class Schedule:
     def fuse(
         self, match: PatternMatch | Matches, *, compiler: Compiler = "inductor", name: str = "fused"
     ) -> "Schedule":
-        """Let one call compute what the matched nodes compute, each match by itself.
+        """Replace the nodes of each match by one call.
 
-        `compiler` is "inductor", "torchscript", "eager" (the operators as they are, in a module of their own), or a
-        function, such as an operator of `course_lib.kernels`, that takes the operands of the pattern in its order.
-        Where both orders of a sum fit, the operands are those of the order that the pattern is written in.
-        Parameters stay where they are in the state dict; dropout follows `train()` and `eval()` as before.
+        `compiler` is "inductor", "torchscript", "eager" (the original operators in a separate module), or a function,
+        such as an operator of `course_lib.kernels`, that takes the operands of the pattern in its order. If both orders
+        of a sum match, the operands follow the order in the pattern. Parameters stay where they are in the state dict;
+        dropout follows `train()` and `eval()` as before.
         """
         check_name(name)
         matches, graph_module = self._current("fuse", match)
@@ -197,11 +196,10 @@ class Schedule:
         *,
         name: str = "replaced",
     ) -> "Schedule":
-        """Put a module or a function in the place of this part, or of what was matched in its graph.
+        """Replace this part, or the matches in its graph, by a module or a function.
 
-        It is called with what the part was called with, or with the operands of the pattern in its order. A module
-        keeps its parameters, goes into the part's mode, and stands in one place only; the history tells how names in
-        the state dict changed.
+        It gets the arguments of the part, or the operands of the pattern in its order. A module keeps its parameters,
+        takes the part's mode, and can replace only one match. The history records changes of names in the state dict.
         """
         if not isinstance(new, nn.Module) and not callable(new):
             raise ScheduleError(f"replace got {new!r}; it expects a module or a function.")
@@ -301,7 +299,7 @@ def create_schedule(model: nn.Module) -> Schedule:
         3. fuse the model: add, _1 → fused_0, by eager
         >>> model = schedule.build()
 
-    The schedule works on a copy of the model's structure that has the very same Parameters and buffers, so both train
+    The schedule works on a copy of the model's structure that has the same Parameter and buffer objects, so both train
     together and one state dict fits both. Raises `ScheduleError` if the structure cannot be copied.
     """
     if not isinstance(model, nn.Module):

@@ -12,13 +12,13 @@ from course_lib.graph.hooks import has_hooks
 from course_lib.schedule.layers import Checkpointed, FusedGraph, FusedKernel
 
 Leaf = str | type[nn.Module]
-_OPAQUE = (FusedGraph, FusedKernel, Checkpointed)  # what a schedule made stays one node
+_OPAQUE = (FusedGraph, FusedKernel, Checkpointed)  # modules that a schedule made stay one node
 
 
 def trace_module(path: str, module: nn.Module, flatten: bool, leaf_modules: Sequence[Leaf]) -> fx.GraphModule:
-    """Return `module` as a graph that shares its parameters and sub-modules; raise `ScheduleError`.
+    """Return `module` as a graph that shares its parameters and sub-modules; raise `ScheduleError` if not possible.
 
-    Activations of transformers become those of torch.nn that compute the same, so that patterns know them.
+    Activations of transformers are replaced by equivalent ones of torch.nn, so that patterns match them.
     """
     if isinstance(leaf_modules, (str, type)):
         raise ScheduleError(
@@ -46,7 +46,7 @@ def trace_module(path: str, module: nn.Module, flatten: bool, leaf_modules: Sequ
 
 
 def _leaves(path: str, module: nn.Module, given: Sequence[Leaf]) -> list[Leaf]:
-    """Return classes and paths: a string names either, a class by its bare name."""
+    """Return the leaves as classes and paths; a string is a path or the name of a class."""
     paths = {name for name, _ in module.named_modules() if name}
     classes = {type(part).__name__: type(part) for part in module.modules()}
     found: list[Leaf] = []
@@ -64,9 +64,9 @@ def _leaves(path: str, module: nn.Module, given: Sequence[Leaf]) -> list[Leaf]:
 
 
 def _twin(module: nn.Module) -> nn.Module | None:
-    """Return the activation of torch.nn that computes what one of transformers does, or None.
+    """Return the torch.nn activation that is equivalent to an activation of transformers, or None.
 
-    transformers is not imported: its classes are known by name, and by the function that they hold.
+    transformers is not imported: its classes are recognised by name, and by the function that they hold.
     """
     if not type(module).__module__.startswith("transformers.") or type(module).__name__ != "GELUActivation":
         return None
@@ -74,7 +74,7 @@ def _twin(module: nn.Module) -> nn.Module | None:
 
 
 def _refuse_lost_hooks(path: str, module: nn.Module, graph_module: fx.GraphModule) -> None:
-    """Raise if a module with hooks was traced into: only a module that is called as one keeps them."""
+    """Raise if a module with hooks was traced into: only a module that stays one node keeps them."""
     called = tuple(str(node.target) for node in graph_module.graph.find_nodes(op="call_module"))
     for name, part in module.named_modules():
         inside = any(name == leaf or name.startswith(f"{leaf}.") for leaf in called)
@@ -86,7 +86,7 @@ def _refuse_lost_hooks(path: str, module: nn.Module, graph_module: fx.GraphModul
 
 
 def _keep_the_rest(graph_module: fx.GraphModule, module: nn.Module) -> None:
-    """Keep the unused parameters and plain attributes of the module, which others may read."""
+    """Keep the unused parameters and plain attributes of the module, which other code may read."""
     keep_state(graph_module, module)
     for name, part in module.named_modules():  # each part may be in a mode of its own
         if _has(graph_module, name):

@@ -25,20 +25,20 @@ def verify(
     dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
     seed: int = 0,
 ) -> Report:
-    """Run copies of the original and of the scheduled model on copies of `inputs`, and compare what they give.
+    """Run copies of the original and of the scheduled model on copies of `inputs`, and compare the results.
 
         >>> from course_lib.schedule import create_schedule
         >>> schedule = create_schedule(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
         >>> verify(schedule.trace(), (torch.ones(1, 2),)).passed
         True
 
-    In each mode and at each precision: outputs, what happened to inputs and buffers, and the gradients of all inputs
-    and parameters, by the rule of `course_lib.verify.error_rule`. Both models start from the same random state, so
-    their dropouts drop the same elements, also in code that Inductor or TorchScript made. Where a kernel draws its
-    masks in another way, the original uses the same masks. Finally, the names in the state dict must be the same, and
-    the scheduled model must compute the same after it has loaded other values.
+    In each mode and at each precision, it compares outputs, changes of inputs and buffers, and the gradients of all
+    inputs and parameters, by the rule of `course_lib.verify.error_rule`. Both models start from the same random state,
+    so their dropouts drop the same elements, also in code that Inductor or TorchScript made. If a kernel draws its
+    masks in another way, the original uses the masks of the kernel. Finally, the names in the state dict must be the
+    same, and the scheduled model must compute the same after it has loaded other values.
 
-    Raises `ScheduleError` for arguments that cannot be meant, or where the original itself fails on the inputs.
+    Raises `ScheduleError` for invalid arguments, or if the original itself fails on the inputs.
     """
     _require_arguments(schedule, inputs, modes, dtypes)
     reference, candidate = schedule.original, schedule.build()
@@ -82,7 +82,7 @@ class _Run:
         return findings
 
     def state_findings(self) -> list[Finding]:
-        """Compare the state dicts, and what both models compute after they have loaded other values."""
+        """Compare the state dicts, and the results of both models after they have loaded other values."""
 
         def compare_loaded(changed: nn.Module, loaded: nn.Module) -> list[Finding]:
             found = replace(self, reference=changed, candidate=loaded, gradients=False).findings()

@@ -1,6 +1,6 @@
 """Give two programs the same dropout masks, though they draw them in different ways.
 
-A fused operator draws its mask from a seed of its own, so for the same `torch.manual_seed` it drops other elements than
+A fused operator computes its mask from its own seed, so for the same `torch.manual_seed` it drops other elements than
 `torch.nn.functional.dropout`. To compare the two, the candidate runs first, and its masks are recorded. Then the
 reference runs, and each of its dropouts uses the next recorded mask.
 """

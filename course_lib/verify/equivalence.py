@@ -1,4 +1,4 @@
-"""`verify`: compare two programs by everything that could tell them apart, with a `Finding` for each comparison."""
+"""`verify`: compare two programs by everything that could differ, with a `Finding` for each comparison."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class Report:
 def compare(
     seen: Observation, eager: Observation, truth: Observation, where: str, *, layouts: bool = True
 ) -> list[Finding]:
-    """Return the differences between what a candidate did, and what its reference did at this precision and in fp64.
+    """Return the comparisons of a candidate's run with runs of its reference at this precision and in fp64.
 
     Without `layouts`, strides and shared memory of the results may differ.
     """
@@ -138,19 +138,19 @@ def verify(
     dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
     seed: int = 0,
 ) -> Report:
-    """Run both programs on copies of `inputs` and compare all that they give and do.
+    """Run both programs on copies of `inputs` and compare their results and effects.
 
         >>> verify(torch.nn.ReLU(), torch.nn.GELU(), (torch.randn(3),), modes=("eval",)).passed
         False
 
-    In each mode and at each precision: the structure of the result, types, shapes, strides, which outputs share memory
-    with which inputs or parameters, values, what happened to inputs and buffers, and the gradients of all inputs and
-    parameters. Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is compared with
-    the same masks on both sides, see `dropout_masks.py`. For two modules, the state dict must have the same entries,
-    and a candidate that loads the reference's must compute the same.
+    In each mode and at each precision, it compares the structure of the result, types, shapes, strides and values. It
+    also compares memory that outputs share with inputs or parameters, changes of inputs and buffers, and the gradients
+    of all inputs and parameters. Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is
+    compared with the same masks on both sides, see `dropout_masks.py`. For two modules, the state dict must have the
+    same entries, and a candidate that loads the reference's must compute the same.
 
-    Neither program is changed: modules are copied first. `modes` are "eval" and "train"; where the reference itself
-    fails, the candidate has to fail as well.
+    Neither program is changed: modules are copied first. `modes` are "eval" and "train"; if the reference itself fails,
+    the candidate must fail too.
     """
     findings: list[Finding] = []
     for mode in modes:
@@ -212,7 +212,7 @@ def compare_state(
     compare_runs: Callable[[nn.Module, nn.Module], Sequence[Finding]],
     seed: int,
 ) -> list[Finding]:
-    """Compare the entries of two state dicts, and what is computed after both have loaded other values."""
+    """Compare the entries of two state dicts, and the results after both have loaded other values."""
     entries = [
         {name: tuple(getattr(value, "shape", ())) for name, value in model.state_dict().items()}
         for model in (candidate, reference)

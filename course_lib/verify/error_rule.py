@@ -2,7 +2,7 @@
 
 A tensor passes when its largest error against an fp64 reference is at most twice the largest error of eager PyTorch at
 that precision, plus some units of rounding at the reference's largest magnitude. So a sum in another order passes, and
-one precision lower fails. Infinities and NaN have to stand exactly where the reference has them.
+a result of lower precision fails. Infinities and NaN must be exactly where the reference has them.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ import torch
 
 EAGER_FACTOR = 2.0
 ROUNDINGS = {torch.float64: 1024.0, torch.float32: 16.0, torch.bfloat16: 4.0, torch.float16: 4.0}
-"""Units of rounding allowed beside eager's error. One precision lower is 2^29 units away at float64 and 2^13 at
-float32, so the room there is wide; at float64 it also stands for eager's own error, which fp64 cannot show."""
+"""Units of rounding allowed in addition to eager's error. The next lower precision is 2^29 units away at float64 and
+2^13 at float32, so these limits are wide. At float64 the limit also covers eager's own error, which an fp64 reference
+cannot show."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Deviation:
 
     @property
     def within_bound(self) -> bool:
-        """Tell whether the tensor is as exact as the rule asks."""
+        """Return whether the tensor is as exact as the rule requires."""
         return self.error <= self.bound
 
     def __str__(self) -> str:
@@ -39,8 +40,8 @@ def deviation(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor, *,
         >>> deviation(one.float() * (1 + 1e-3), one, one.float()).within_bound
         False
 
-    All have one shape. Tensors of integers and booleans have to be equal. `magnitude` is that of the numbers which were
-    added up, where it is known to be larger than the result: a gradient may be zero but for rounding.
+    All have one shape. Tensors of integers and booleans have to be equal. `magnitude` is the magnitude of the summed
+    numbers, if it is known to be larger than the result: a gradient may consist of rounding errors only.
     """
     if not actual.dtype.is_floating_point:
         return Deviation(float(not torch.equal(actual, eager)), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Run a program once, and record everything that could tell it apart from another program."""
+"""Run a program once, and record everything that could differ from another program."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ Program = nn.Module | Callable[..., object]
 
 @dataclass(frozen=True)
 class Observation:
-    """Everything that one run gave and did; tensors are detached copies, which later runs do not change."""
+    """The results and effects of one run; tensors are detached copies, which later runs do not change."""
 
     outputs: tuple[object, ...]
     structure: TreeSpec
@@ -28,7 +28,7 @@ class Observation:
 
 
 def prepared(program: Program, dtype: torch.dtype, mode: str) -> Program:
-    """Return a copy of a module at another precision and in a mode; a function is returned as it is."""
+    """Return a copy of a module with the given dtype and mode; a function is returned unchanged."""
     if not isinstance(program, nn.Module):
         return program
     return copy.deepcopy(program).to(dtype).train(mode == "train")
@@ -40,7 +40,7 @@ def at_precision(inputs: Sequence[object], dtype: torch.dtype) -> list[object]:
 
 
 def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed: int) -> Observation:
-    """Run `program` on copies of `inputs`, backward as well if `gradients`, and return what happened."""
+    """Run `program` on copies of `inputs`, with a backward pass if `gradients`, and return the observation."""
     leaves = [_leaf(value, gradients) for value in inputs]
     given = [value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value) for value in leaves]
     parameters = dict(program.named_parameters()) if isinstance(program, nn.Module) else {}

@@ -1,8 +1,8 @@
 """A compiler for the toy machine of `course_lib.machine`: from a part of a graph to a program.
 
-Read the files in the order of what happens: `instruction_set.py` (what is taken, and by which instruction), `views.py`
-(views are put where they cost nothing), `kernel_groups.py` (which operators share a launch), `registers.py` (values get
-registers), and `toy_target.py` (instructions are written, and the program runs).
+Read the files in the order of compilation: `instruction_set.py` (the supported operators and their instructions),
+`views.py` (views are moved to where they cost nothing), `kernel_groups.py` (which operators share a launch),
+`registers.py` (values get registers), and `toy_target.py` (instructions are written, and the program runs).
 """
 
 from course_lib.backends.toy.instruction_set import SUPPORT, Kind, kind_of

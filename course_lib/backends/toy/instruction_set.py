@@ -1,6 +1,6 @@
 """The ATen operators that the toy machine takes, and their instructions: elementwise, reductions, matrix products.
 
-Views are no instructions at all: they only change how later instructions walk through memory.
+Views need no instructions: they only change how later instructions access memory.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ VIEWS = (
 
 
 def condition_reads_a_mask(node: fx.Node) -> Objection | None:
-    """Ask that `where` chooses by a boolean between operands of the result's type, and at most one number."""
+    """Require that `where` has a boolean mask, and operands of the result's type with at most one number."""
     mask, *choices = node.args
     facts, result = (tensor_of(mask) if isinstance(mask, fx.Node) else None), tensor_of(node)
     if facts is None or facts.dtype != torch.bool:
@@ -87,7 +87,7 @@ def stays_on_device(node: fx.Node) -> Objection | None:
 
 
 def fills_with_a_number(node: fx.Node) -> Objection | None:
-    """Ask that a constant is one number that is known now."""
+    """Require that a constant is one number that is known at compile time."""
     value = _filling(node)
     if isinstance(value, (bool, int, float)):
         return None
@@ -95,7 +95,7 @@ def fills_with_a_number(node: fx.Node) -> Objection | None:
 
 
 def reads_a_tensor(node: fx.Node) -> Objection | None:
-    """Ask that operands are tensors and plain numbers, the first a tensor unless the instruction takes it as well."""
+    """Require tensors and plain numbers as operands; the first is a tensor unless the instruction takes numbers."""
     name = target_name(node)
     operands = node.args[: 2 if name in (*BINARY, *COMPARISONS) else 1]
     tensors = [isinstance(value, fx.Node) and tensor_of(value) is not None for value in operands]

@@ -1,8 +1,8 @@
 """Group the operators of a part into kernels: those of one group share a launch.
 
-Operators share one if they work on the same space and no cycle arises. A view between two of them keeps them apart,
-for the second would have to read a value in another shape than it has in its register. A kernel holds at most one
-matrix product, which comes first, and all its reductions run over the same dimensions, the columns.
+Operators share a launch if they work on the same index space and this creates no cycle. Operators with a view between
+them do not share a launch, because the second needs another shape than the value has in its register. A kernel holds at
+most one matrix product, which comes first, and all its reductions run over the same dimensions, the columns.
 """
 
 import math
@@ -17,7 +17,7 @@ from course_lib.machine import Access, Buffer
 
 
 class Values:
-    """Tell for each node of a part what stands for it; the part has shapes, and its inputs begin at offset 0."""
+    """Give source, access and buffer of each node of a part with shapes, whose inputs begin at offset 0."""
 
     def __init__(self, graph: fx.Graph) -> None:
         self.inputs: list[fx.Node] = graph.find_nodes(op="placeholder")
@@ -26,7 +26,7 @@ class Values:
         self._is_computed = set(self.computed)
 
     def source(self, node: fx.Node) -> fx.Node:
-        """Return the node in whose memory a value lies: an input, or what was computed."""
+        """Return the node whose memory a value uses: an input or a computed node."""
         while node.op == "call_function" and node not in self._is_computed:
             node = node.all_input_nodes[0]
         return node
@@ -36,12 +36,12 @@ class Values:
         return node in self._is_computed
 
     def access(self, node: fx.Node) -> Access:
-        """Return how to walk through memory to meet the value of a node."""
+        """Return the access to the memory that holds the value of a node."""
         value = node.meta["val"]
         return Access(self.source(node).name, tuple(value.shape), tuple(value.stride()), int(value.storage_offset()))
 
     def buffer(self, node: fx.Node) -> Buffer:
-        """Return the memory of an input, or that of a computed value if it is to lie in memory."""
+        """Return the buffer of an input, or of a computed value that is stored in memory."""
         value = node.meta["val"]
         return Buffer(node.name, tuple(value.shape), tuple(value.stride()), value.dtype)
 
@@ -58,7 +58,7 @@ class Work:
     matmuls: int = 0
 
     def joined(self, other: "Work") -> "Work | None":
-        """Return what both work on together, or None if that is no space of one kernel.
+        """Return the work of both in one kernel, or None if they cannot share a space.
 
         Elementwise work on a shape that broadcasts to the space is repeated for every element.
         """
@@ -79,7 +79,7 @@ def work_of(node: fx.Node) -> Work:
 
 
 def group_into_kernels(graph: fx.Graph, values: Values) -> list[tuple[Work, list[fx.Node]]]:
-    """Return the kernels of a part in the order in which to launch them: what each works on, and its nodes."""
+    """Return the kernels of a part in launch order, each as its work and its nodes."""
     groups = Condensation(graph)
     candidates = [node for node in values.computed if kind_of(node) is not Kind.CONSTANT]
 
@@ -88,7 +88,7 @@ def group_into_kernels(graph: fx.Graph, values: Values) -> list[tuple[Work, list
 
     groups.merge_neighbours(candidates, fits)
     groups.merge_siblings(candidates, fits)
-    # One launch for work of one kind, even if it has nothing in common; two products are never of one kind.
+    # Groups with equal work share a launch even without common values; two products are never merged.
     groups.merge_alike(candidates, lambda nodes: (work := _work(nodes), nodes[0] if work and work.matmuls else None))
     wanted = set(values.computed)
     kernels = []

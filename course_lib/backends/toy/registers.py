@@ -1,7 +1,7 @@
-"""Give each value of a kernel one of a few registers, and let values wait in scratch memory where there is none left.
+"""Give each value of a kernel one of a few registers, and spill values to scratch memory if none is free.
 
-A linear scan: the instructions are visited once, in order. When no register is free, the value that is needed last
-gives up its own (the choice of Belady, 1966); it is written to scratch memory at most once, for a value never changes.
+This is a linear scan: the instructions are visited once, in order. If no register is free, the value with the latest
+next use is spilled (Belady, 1966). It is written to scratch memory at most once, because a value never changes.
 """
 
 import dataclasses
@@ -14,9 +14,9 @@ NEVER = 1 << 60
 
 
 def allocate(instructions: Sequence[Instruction], registers: int) -> tuple[Instruction, ...]:
-    """Return the same computation with no more than so many registers.
+    """Return the same computation with at most `registers` registers.
 
-    In the instructions given, each result has a register of its own, as if there were no end of them.
+    In the given instructions, each result has its own register, and their number is not limited.
 
         >>> from course_lib.machine import Access
         >>> load = [Instruction("load", Register(n), memory=(Access(name, (8,), (1,)),)) for n, name in enumerate("ab")]
@@ -65,7 +65,7 @@ class _Scan:
         return tuple(self._written)
 
     def _take(self, needed: set[Register]) -> int:
-        """Return a free register; if there is none, spill the value that is read last of those not needed now."""
+        """Return a free register; if there is none, spill the value with the latest next use that is not needed now."""
         if self._free:
             return self._free.pop()
         others = [value for value in self._home if value not in needed]

@@ -1,6 +1,6 @@
 """The toy machine as a target: write the program of a part, and run it.
 
-Each value is loaded, or computed, just before it is needed first.
+Each value is loaded, or computed, just before its first use.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from course_lib.machine import Access, Instruction, Kernel, Machine, Operand, Pr
 
 
 class ToyTarget(Target):
-    """Compile for a toy machine, on which everything then runs: read `machine.counts` after a run.
+    """Compile for a toy machine and run programs on it; `machine.counts` has the counts after a run.
 
     >>> ToyTarget(Machine(registers=4)).name
     'toy machine, 4 registers'
@@ -88,7 +88,7 @@ def write_program(part: fx.GraphModule, registers: int) -> Program:
 
 
 def _values_for_memory(values: Values, grouped: Sequence[tuple[Work, list[fx.Node]]]) -> set[fx.Node]:
-    """Return the computed values that have to lie in memory, because a node outside their kernel reads them."""
+    """Return the computed values that must be stored in memory, because a node outside their kernel reads them."""
     kernel = {node: number for number, (_, nodes) in enumerate(grouped) for node in nodes}
     stored = {values.source(node) for node in values.outputs}
     for node in values.computed:
@@ -173,7 +173,7 @@ class _Emission:
 
 
 def _broadcast(access: Access, rank: int) -> Access:
-    """Return the same walk with so many dimensions; those of size 1 are repeated where they meet others."""
+    """Return the same access with `rank` dimensions; dimensions of size 1 are repeated."""
     missing = (1,) * (rank - len(access.shape))
     strides = (0 if size == 1 else stride for size, stride in zip(access.shape, access.strides, strict=True))
     return Access(access.buffer, (*missing, *access.shape), (*(0 for _ in missing), *strides), access.offset)

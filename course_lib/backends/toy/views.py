@@ -1,9 +1,9 @@
-"""Put views where they cost nothing: before the operators that they would keep apart.
+"""Move views to where they cost nothing: before the operators that they would separate.
 
 A linear layer on (batch, sequence, width) arrives as a matrix product on (batch · sequence, width) and a view of its
-result. What follows works on the shape after the view, so it could not share a launch with the product. But to split
-the first dimension of a result is the same as to split it of the operands, and a view of what lies in memory is only
-another way of walking through it. The same holds for a view that adds a dimension of size 1.
+result. Later operators work on the shape after the view, so they could not share a launch with the product. But
+splitting the first dimension of the operands also splits it in the result, and a view of a tensor in memory is only
+another access to it. The same holds for a view that adds a dimension of size 1.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ def with_cheap_views(part: fx.GraphModule) -> fx.GraphModule:
 
 
 def without_renames(part: fx.GraphModule) -> fx.GraphModule:
-    """Return the same graph without views that together give their operand, as `detach` does alone."""
+    """Return the same graph without sequences of views that return their operand, such as a single `detach`."""
     graph = _copy(part)
     for node in graph.nodes:
         if _is(node, *VIEWS):
@@ -38,10 +38,10 @@ def without_renames(part: fx.GraphModule) -> fx.GraphModule:
 
 
 def with_kept_dimensions(part: fx.GraphModule) -> fx.GraphModule:
-    """Return a graph in which reductions keep what they reduce as dimensions of size 1, and a view drops these.
+    """Return a graph in which reductions keep reduced dimensions with size 1, and a view removes them.
 
-    In a register they stay anyway. Where the next view brings them back, as in normalisations of channels, neither
-    view is left in the end.
+    A register keeps them anyway. If the next view restores them, as in normalisations of channels, both views are
+    removed in the end.
     """
     graph = _copy(part)
     for node in list(graph.nodes):
@@ -55,7 +55,7 @@ def with_kept_dimensions(part: fx.GraphModule) -> fx.GraphModule:
 
 
 def with_early_views(part: fx.GraphModule) -> fx.GraphModule:
-    """Return a graph that computes the same, in which some views come as early as they can.
+    """Return a graph that computes the same, in which some views come as early as possible.
 
     A view that splits the first dimension, or adds one of size 1, moves before an elementwise operator whose result
     no other node reads; one that splits the first dimension also moves before a matrix product.
@@ -145,7 +145,7 @@ class _Split:
     sizes: Shape
 
     def __call__(self, operand: object, rank: int) -> object:
-        """Return an operand of an elementwise operator, whose result has so many dimensions, as it has to be before."""
+        """Return the split operand of an elementwise operator whose result has `rank` dimensions."""
         shape = _shape(operand)
         if shape is None or len(shape) < rank or shape[0] == 1:
             return operand  # repeated along the first dimension, and so along those that it becomes
@@ -175,7 +175,7 @@ class _Unsqueeze:
 
 
 def _shape(operand: object) -> Shape | None:
-    """Return the shape of an operand that has to change with its operator: of a tensor that is no constant."""
+    """Return the shape of an operand that must change with its operator; None if it is a constant or no tensor."""
     if not isinstance(operand, fx.Node) or not isinstance(operand.meta["val"], torch.Tensor):
         return None
     is_constant = operand.op == "call_function" and kind_of(operand) is Kind.CONSTANT

@@ -1,1 +1,1 @@
-"""The passes, one a file; `course_lib.fusion.registry` lists them in the order in which they run."""
+"""The passes, one in each file; `course_lib.fusion.registry` lists them in the order in which they run."""

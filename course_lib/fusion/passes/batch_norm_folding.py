@@ -3,13 +3,15 @@
 In evaluation mode BatchNorm maps y to (y − mean) / √(variance + eps) · scale + shift, with fixed numbers for each
 channel. That is y · factor + offset, with factor = scale / √(variance + eps) and offset = shift − mean · factor.
 
-- After a layer y = W x + b it is the layer with the weight W · factor, by rows, and the bias b · factor + offset.
-- Before a layer z = W y + b it is the layer with the weight W · factor, by columns, and the bias W · offset + b.
+- A layer y = W x + b before BatchNorm becomes a layer with the weight W · factor, by rows, and the bias b · factor +
+  offset.
+- A layer z = W y + b after BatchNorm becomes a layer with the weight W · factor, by columns, and the bias W · offset +
+  b.
 
 The folded weights are computed from the two modules' own parameters each time the graph runs, so that old checkpoints
-load, gradients reach every parameter, and a layer that is called elsewhere too stays as it is. That takes a few small
-launches, which read the weights twice or three times, and saves reading and writing the activations once: it pays where
-those are larger, and is refused where they are not.
+load, gradients reach every parameter, and other calls of the same layer do not change. This costs a few small launches,
+which read the weights two or three times, and saves one read and one write of the activations. The pass refuses a
+folding that does not move fewer bytes.
 """
 
 from collections.abc import Callable
@@ -34,14 +36,14 @@ _TENSORS = ("x", "weight", "bias", "mean", "variance", "scale", "shift")
 class BatchNormFolding(FusionPass):
     """A pass that folds a BatchNorm into a layer; a subclass names the layer and gives the patterns.
 
-    It runs only when named: its graph evaluates for good, whatever `train()` says. The patterns call the operands `x`,
-    `weight`, `bias`, `mean`, `variance`, `scale`, `shift`, `training`, `momentum` and `eps`.
+    It runs only if requested by name, because its graph stays in evaluation mode after `train()`. The patterns call the
+    operands `x`, `weight`, `bias`, `mean`, `variance`, `scale`, `shift`, `training`, `momentum` and `eps`.
     """
 
     by_default = False
     layer: ClassVar[Callable[..., Tensor]]
-    arguments: ClassVar[tuple[str, ...]] = ()  # operands that the layer takes beside those
-    dimensions: ClassVar[int]  # of what BatchNorm normalises, with the channels second, and of the layer's weight
+    arguments: ClassVar[tuple[str, ...]] = ()  # further operands that the layer takes
+    dimensions: ClassVar[int]  # of the input of BatchNorm, with the channels second, and of the layer's weight
 
     def guard(self, match: Match) -> Objection | None:
         """Refuse a BatchNorm that trains or lacks statistics, weight or bias, and a folding that moves more bytes."""

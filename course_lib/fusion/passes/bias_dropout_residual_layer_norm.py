@@ -1,7 +1,7 @@
-"""Fuse what follows each half of a Transformer layer: bias, dropout, residual sum and LayerNorm.
+"""Fuse the operators after each half of a Transformer layer: bias, dropout, residual sum and LayerNorm.
 
-For the same seed, the fused operator drops other elements than PyTorch's dropout: it draws its mask from a seed of its
-own, so that the mask need not be kept. Rate and scale stay, and the gradient uses the same mask.
+For the same seed, the fused operator drops other elements than PyTorch's dropout: it computes its mask from its own
+seed instead of saving the mask. Rate and scale are the same, and the gradient uses the same mask.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Fuse `gelu(x + bias)` onto the operator `course_lib::bias_gelu`.
 
-A pass has three parts, in this order below. The *pattern* is found in the many ways people spell it. The *guard* proves
-for each match that the fused operator gives the same result, or says why it cannot. The *replacement* is written into a
-copy of the graph.
+A pass has three parts, in this order below. The *pattern* matches every spelling of the computation. The *guard* checks
+for each match that the fused operator gives the same result, or returns an objection. The *replacement* is written into
+a copy of the graph.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,8 @@ def fuse_bias_gelu(gm: fx.GraphModule) -> FusionResult:
     """Return a copy of `gm` in which each `gelu(x + bias)` that may be fused is one call of `bias_gelu`.
 
     Shapes decide which operand is the bias, so run `course_lib.graph.propagate_shapes` first, or let
-    `course_lib.fusion.fuse` do both; where they are not known, they decide when the graph runs. The copy shares
-    parameters and modules with `gm`, which is left as it was. Raises `FusionError` if `gm` is no graph module.
+    `course_lib.fusion.fuse` do both. If shapes are unknown, the decision is made when the graph runs. The copy shares
+    parameters and modules with `gm`, which is not changed. Raises `FusionError` if `gm` is no graph module.
     """
     return BiasGelu().call(gm)
 
@@ -44,7 +44,7 @@ class BiasGelu(FusionPass):
     def guard(self, match: Match) -> Objection | None:
         """Refuse a sum in which no operand is a bias of the other's dtype, and a formula that is not known.
 
-        A sum is the same either way round, so the pattern is tried with both orders, and shapes decide.
+        Addition commutes, so the pattern is tried with both orders of operands, and shapes decide.
         """
         if match["approximate"] not in ("none", "tanh"):
             reason = f"{match.anchor} takes its formula from {match['approximate']!r}, unknown until it runs"

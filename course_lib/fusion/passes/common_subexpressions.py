@@ -1,9 +1,9 @@
-"""Compute once what the program computes twice.
+"""Compute a repeated expression only once.
 
-Two nodes are the same if they call the same thing with the same arguments, nested ones and those by name included;
-`1`, `1.0` and `True` are different. They stay two where something lies between that makes them differ: a tensor that
-changes in place, a switch such as autocast. Random numbers are drawn as often as the program draws them. And a result
-that is changed in place, or returned beside its twin, stays a tensor of its own.
+Two nodes are equal if they call the same target with the same arguments, including nested and keyword arguments; `1`,
+`1.0` and `True` are different. Equal nodes are not merged if an operand changes in place, or a switch such as autocast
+is called, between them. Random numbers are drawn as often as the program draws them. A result that is changed in place,
+or is returned together with its equal, stays a separate tensor.
 """
 
 from collections.abc import Hashable, Sequence
@@ -20,12 +20,12 @@ from course_lib.fusion.surgery import erase
 
 
 class CommonSubexpressions(GraphPass):
-    """Let the users of a repeated node use the first one."""
+    """Replace repeated nodes by the first equal node."""
 
     name = "common_subexpressions"
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Let each repeated node's users use the first one; count the nodes that went."""
+        """Replace each repeated node by the first equal one; count the erased nodes."""
         returned = gm.graph.output_node().all_input_nodes
         fixed = _Fixed(mutating_nodes(gm.graph), [node for node in gm.graph.nodes if switches_regime(node)], returned)
         first: dict[Hashable, fx.Node] = {}
@@ -57,9 +57,9 @@ class _Fixed:
 
 
 def _objection(earlier: fx.Node, node: fx.Node, fixed: _Fixed) -> Objection | None:
-    """Return why two equal nodes must stay two, or None."""
+    """Return why two equal nodes must not be merged, or None."""
     if node.op == "get_attr":
-        return None  # both name one object, whatever happens to it
+        return None  # both nodes refer to the same object
     switch = next((other for other in fixed.switches if earlier < other < node), None)
     if switch is not None:
         return Objection("regime", f"{switch} changes how {node} is computed")
@@ -76,14 +76,14 @@ def _objection(earlier: fx.Node, node: fx.Node, fixed: _Fixed) -> Objection | No
 
 @dataclass(frozen=True)
 class _Literal:
-    """A literal that equals another only if it is of the same type and the same text: 0.0 is not -0.0."""
+    """A literal that equals another only if both have the same type and the same text; 0.0 and -0.0 differ."""
 
     kind: type
     shown: str
 
 
 def _key(node: fx.Node) -> Hashable | None:
-    """Return what two nodes share if they compute the same, or None if no other node can be the same."""
+    """Return a key that is equal for nodes with the same computation, or None if no other node can be equal."""
     if node.op not in ("get_attr", "call_function", "call_method", "call_module"):
         return None
     if node.op != "get_attr" and not is_repeatable(node):
@@ -107,5 +107,5 @@ def _structure(value: object) -> Hashable:
         return ("slice", _structure(value.start), _structure(value.stop), _structure(value.step))
     if isinstance(value, (bool, int, float, complex, str)) or value is None:
         return _Literal(type(value), repr(value))
-    hash(value)  # raises TypeError for what cannot be compared
+    hash(value)  # raises TypeError if the value is not hashable
     return (type(value), value)

@@ -1,7 +1,7 @@
-"""Compute while transforming what does not depend on any input: `math.sqrt(64)`, `torch.ones(4, 4).tril()`.
+"""Compute during the pass the values that do not depend on any input: `math.sqrt(64)`, `torch.ones(4, 4).tril()`.
 
-Parameters and buffers are no constants: a checkpoint may change them, and gradients flow into them. A result that is
-changed in place, or that the graph returns, is left alone too: each run must give a new tensor.
+Parameters and buffers are not constants: a checkpoint may change them, and gradients flow into them. A result that is
+changed in place, or that the graph returns, is not folded: each run must return a new tensor.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ class ConstantFolding(GraphPass):
     name = "constant_folding"
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Replace each constant that something else uses; count them."""
+        """Replace each constant that other nodes use; count them."""
         constant: set[fx.Node] = set()
         for node in gm.graph.nodes:
             if _is_constant(node) and constant.issuperset(node.all_input_nodes):
@@ -77,7 +77,7 @@ def _fold(gm: fx.GraphModule, node: fx.Node) -> None:
 
 
 def _value(node: fx.Node, known: dict[fx.Node, Any]) -> Any:
-    """Compute a node that depends on nothing but literals."""
+    """Compute the value of a node that depends only on literals."""
     if node not in known:
         args: Any = fx.map_arg(node.args, lambda given: _value(given, known))
         kwargs: Any = fx.map_arg(node.kwargs, lambda given: _value(given, known))

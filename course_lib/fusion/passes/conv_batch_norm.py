@@ -16,7 +16,7 @@ _PATTERNS: tuple[Any, ...] = (
 
 
 class ConvBatchNorm(BatchNormFolding):
-    """Fold a BatchNorm into a convolution. It runs only when named: its graph ignores `train()`."""
+    """Fold a BatchNorm into a convolution. It runs only if requested by name: its graph ignores `train()`."""
 
     name = "conv_batch_norm"
     patterns: ClassVar = _PATTERNS

@@ -20,7 +20,7 @@ class DeadCode(GraphPass):
     name = "dead_code"
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Erase from the end, so that what only dead nodes used is dead when it is reached; count the nodes."""
+        """Erase in reverse order, so that operands of erased nodes are checked afterwards; count the nodes."""
         erased = 0
         for node in reversed(list(gm.graph.nodes)):
             if not node.users and node.op not in ("placeholder", "output") and is_pure(node):

@@ -1,10 +1,10 @@
-"""Put one operator in the place of a formula that is written out by hand: GELU, SiLU, softmax, LayerNorm.
+"""Replace a formula that is written out by hand by one operator: GELU, SiLU, softmax, LayerNorm.
 
 `x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))` becomes `F.gelu(x)`, whatever the order and the spelling: a pattern is
 compared as a polynomial, see `polynomial.py`. This pass runs before the fusions, which look for the operators.
 
-The operator is the same real function, and the program is left alone where its numbers are off, or where it overflows
-and the operator does not. What an infinite input gives is up to the operator: GELU of infinity is NaN on some CPUs.
+The operator is the same real function. The program is not changed if its literals are inexact, or if it overflows and
+the operator does not. For infinite inputs, the operator determines the result: GELU of infinity is NaN on some CPUs.
 """
 
 import functools
@@ -35,7 +35,7 @@ _SLOPE = math.sqrt(2 / math.pi)
 
 
 def _exponentials(x: Tensor, dims: Dims) -> Tensor:
-    """Write softmax without the maximum: the same real function, but exp overflows from 89 on (at fp32)."""
+    """Compute softmax without subtracting the maximum: the same real function, but exp overflows from 89 (at fp32)."""
     e = torch.exp(x)
     return e / torch.sum(e, dims, keepdim=True)
 
@@ -48,7 +48,7 @@ def _centred(x: Tensor, dims: Dims) -> Tensor:
     return x - torch.mean(x, dims, keepdim=True)
 
 
-# The mean of the squares less the square of the mean is no pattern: it cancels out where the mean is large.
+# The mean of squares minus the square of the mean is not a pattern: it loses precision if the mean is large.
 def _by_squares(x: Tensor, dims: Dims, eps: float) -> Tensor:
     variance = torch.mean(_centred(x, dims) ** 2, dims, keepdim=True)
     return _centred(x, dims) / torch.sqrt(variance + eps)
@@ -82,7 +82,7 @@ _LAYER_NORMS: tuple[Callable[..., Tensor], ...] = (
 
 
 def _float16_objection(match: Match) -> Objection | None:
-    """Object to powers of float16 values: they overflow from 256 on, where the operator, in float32, does not."""
+    """Object to powers of float16 values: they overflow from 256, but the operator, which uses float32, does not."""
     facts = tensor_facts(match.node("x"))
     if facts is None or facts.dtype != torch.float16:
         return None
@@ -168,7 +168,7 @@ def _normalized_shape(match: Match) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Formula:
-    """What stands for an operator: functions to look for, what is computed instead, and what else must hold."""
+    """The formulas of one operator: the patterns, the replacement, and the guard."""
 
     operator: str
     patterns: tuple[Callable[..., Tensor], ...]
@@ -195,7 +195,7 @@ FORMULAS = (
 
 
 class Formulas(GraphPass):
-    """The pass `formulas`."""
+    """Replace formulas by operators of PyTorch."""
 
     name = "formulas"
 
@@ -233,7 +233,7 @@ def _matches(node: fx.Node, writers: tuple[fx.Node, ...]) -> Iterator[tuple[Form
 
 
 def _objection(formula: Formula, match: Match) -> Objection | None:
-    """Return the first reason why a match must be left alone: its numbers, the formula's guard, then the rest."""
+    """Return the first objection to a match: from its numbers, the formula's guard, and then the other rules."""
     if match.differences:
         differing = " and ".join(f"{one.found} where it has {one.expected}" for one in match.differences)
         return Objection("literal", f"{match.anchor} looks like {formula.operator}, but has {differing}")
@@ -242,7 +242,7 @@ def _objection(formula: Formula, match: Match) -> Objection | None:
 
 
 def _objection_to_autocast(result: fx.Node) -> Objection | None:
-    """Object within autocast, which converts the operands of some operators, and not those of the formula."""
+    """Object within autocast, which converts the operands of the operator but not those of the formula."""
     begins, ends = (
         [node for node in result.graph.find_nodes(op="call_function", target=function) if node < result]
         for function in (torch.amp.autocast_mode._enter_autocast, torch.amp.autocast_mode._exit_autocast)

@@ -1,4 +1,4 @@
-"""Lossy, on request: put ReLU in the place of GELU. The model computes something else, and has to be trained again."""
+"""Lossy, on request: replace GELU by ReLU. The model computes another function and must be trained again."""
 
 from collections.abc import Callable
 from typing import ClassVar

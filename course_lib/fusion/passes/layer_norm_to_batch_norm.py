@@ -1,17 +1,16 @@
-"""Lossy, on request: put BatchNorm in the place of LayerNorm. The model computes something else, and has to be trained
-again.
+"""Lossy, on request: replace LayerNorm by BatchNorm. The model computes another function and must be trained again.
 
-LayerNorm normalises each row by the row's own mean and variance; BatchNorm each column by those that it saw while it
-trained. So while evaluating BatchNorm needs no sums, and what it computes can be folded into a linear layer beside it
-by `linear_batch_norm`. The price: results depend on the statistics, while training on the rest of the batch, padding
-included, and a batch of one row cannot be trained on.
+LayerNorm normalises each row by the mean and variance of that row. BatchNorm normalises each column by statistics from
+training. So in evaluation BatchNorm needs no sums, and `linear_batch_norm` can fold it into a linear layer before or
+after it. The disadvantage is that results depend on the statistics. In training they depend on the rest of the batch,
+including padding, and a batch of one row is not possible.
 
     batches = [(tokens,) for tokens in loader]
     fuse(model.eval(), batches[0], (LayerNormToBatchNorm(calibration=batches), "linear_batch_norm"), level="lossy")
 
 Weight and bias are LayerNorm's own parameters. The BatchNorm takes LayerNorm's place in the module tree, so a
-checkpoint has the old names and three more: the statistics. An old checkpoint lacks them; load it with `strict=False`,
-and calibrate or train again.
+checkpoint has the old names and three new ones for the statistics. An old checkpoint lacks them; load it with
+`strict=False`, and calibrate or train again.
 """
 
 import copy
@@ -33,7 +32,7 @@ from course_lib.fusion.surgery import finish
 
 
 class LayerNormToBatchNorm(FusionPass):
-    """Put a BatchNorm in the place of each LayerNorm module that normalises the last dimension.
+    """Replace each LayerNorm module that normalises the last dimension by a BatchNorm.
 
     `calibration` are inputs of the program, one sequence a batch, from which each BatchNorm gets its statistics. A
     model in evaluation mode needs them; one in training mode may do without, and finds them while it trains.
@@ -59,7 +58,7 @@ class LayerNormToBatchNorm(FusionPass):
         self._made: list[str] = []
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Replace each LayerNorm that may be replaced, then measure statistics if there is something to measure on."""
+        """Replace each LayerNorm that may be replaced, then compute statistics if there are calibration inputs."""
         self._made = []
         num_matches, rejected = super().transform(gm)
         if num_matches and self._calibration:
@@ -68,7 +67,7 @@ class LayerNormToBatchNorm(FusionPass):
         return num_matches, rejected
 
     def guard(self, match: Match) -> Objection | None:
-        """Refuse all but a module of one call over the last of several dimensions, for which statistics are known."""
+        """Refuse all but a module that is called once, normalises only the last dimension and can get statistics."""
         norm, anchor = match.calls[0].module, match.anchor
         if norm is None:
             reason = f"{anchor} is no call of nn.LayerNorm, and statistics need a module that keeps them"
@@ -111,7 +110,7 @@ class LayerNormToBatchNorm(FusionPass):
 
 
 def _call(path: str, rows: fx.Proxy, like: torch.Tensor) -> fx.Proxy:
-    """Call the BatchNorm, and write its result into the metadata: a run of it would count as a batch."""
+    """Call the BatchNorm, and set the metadata of its result, because running it would count as a batch."""
     node = rows.node.graph.call_module(path, (rows.node,))
     node.meta["val"] = like
     return fx.Proxy(node, rows.tracer)
@@ -135,7 +134,7 @@ def calibrate(gm: fx.GraphModule, paths: Sequence[str], batches: Sequence[Sequen
     """Set running mean and variance of the BatchNorms at `paths` to those of all rows that reach them.
 
     A copy of the graph runs in evaluation mode. The BatchNorms are set in the order in which they run, so that each
-    sees the results of the earlier ones with their statistics. Afterwards the rows leave each BatchNorm with mean 0 and
+    gets results of the earlier ones with their new statistics. Afterwards the output of each BatchNorm has mean 0 and
     variance 1, before weight and bias. The variance is the biased one. Raises `FusionError` if the graph cannot run on
     the inputs.
     """
@@ -167,7 +166,7 @@ class _Reached(Exception):  # noqa: N818  # no error: it ends the run before the
 
 
 class _Until(fx.Interpreter):
-    """Run a graph up to the call of a module, and raise what reaches it."""
+    """Run a graph up to the call of a module, and raise `_Reached` with the input of the module."""
 
     def __init__(self, gm: fx.GraphModule, path: str) -> None:
         super().__init__(gm)
@@ -180,7 +179,7 @@ class _Until(fx.Interpreter):
 
 
 def _reaching(gm: fx.GraphModule, path: str, inputs: Sequence[object]) -> torch.Tensor:
-    """Return the rows, (rows, channels), that reach a module on these inputs."""
+    """Return the input of a module, of shape (rows, channels), for these inputs of the graph."""
     runner = _Until(gm, path)
     runner.extra_traceback = False  # it would print where the run ended
     try:

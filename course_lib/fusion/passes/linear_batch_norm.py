@@ -1,7 +1,7 @@
 """Fold a BatchNorm in evaluation mode into the linear layer before or after it; see `batch_norm_folding.py`.
 
 Before a layer, the BatchNorm may also work on the rows of a tensor of more dimensions, as `layer_norm_to_batch_norm`
-writes it: flattened into rows, normalised, and brought back to the shape.
+writes it: the tensor is flattened into rows, normalised, and reshaped back.
 """
 
 from typing import Any, ClassVar
@@ -37,7 +37,7 @@ class LinearBatchNorm(BatchNormFolding):
     dimensions = 2
 
     def guard(self, match: Match) -> Objection | None:
-        """Refuse what the base class refuses, and rows that do not come back to the shape that they were made of."""
+        """Refuse what the base class refuses, and rows that are not reshaped back to the original shape."""
         return super().guard(match) or _objection_to_rows(match)
 
 

@@ -49,7 +49,7 @@ class MatmulScale(FusionPass):
         return one_dtype(operands)
 
     def replacement(self, match: Match) -> Callable[..., object]:
-        """Return the product of a scaled factor, the smaller one, and the other."""
+        """Return the matrix product with its smaller factor scaled."""
         operands = tensor_operands(match, "a", "b")
         assert not isinstance(operands, Objection), "the guard has seen the shapes"
         first = _size(operands, "a") <= _size(operands, "b")

@@ -3,8 +3,8 @@
 `x.add(y)`, `torch.add(x, y)` and `aten.add.Tensor(x, y)` become `x + y`; `nn.GELU()` becomes `F.gelu`; a number comes
 after a tensor, where the order does not matter. Our own passes do not need this: they read all spellings.
 
-Left as they are: operators in place, modules with parameters, hooks or a training flag, subclasses of modules,
-and arithmetic without tensors. Two tensors are never exchanged: the strides of a sum follow its first operand.
+The pass does not rewrite in-place operators, modules with parameters, hooks or a training flag, subclasses of modules,
+or arithmetic without tensors. Two tensors are never exchanged: the strides of a sum follow its first operand.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Normalise(GraphPass):
 
 
 def _may_be_rewritten(call: Call) -> bool:
-    """Return whether the call has a free choice of spelling."""
+    """Return whether the call may be written in another spelling."""
     if call.in_place or not isinstance(call.node.meta.get("val"), torch.Tensor):
         return False
     if call.module is not None:
@@ -47,7 +47,7 @@ def _may_be_rewritten(call: Call) -> bool:
 
 
 def _rewrite(call: Call) -> bool:
-    """Put the one spelling in the place of this call; return whether it was spelt in another way."""
+    """Rewrite this call in the standard spelling; return whether that changed it."""
     target, args, kwargs = one_spelling(call)
     node = call.node
     if (node.op, node.target, node.args, node.kwargs) == ("call_function", target, args, kwargs):
@@ -61,7 +61,7 @@ def _rewrite(call: Call) -> bool:
 
 
 def one_spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...], dict[str, object]]:
-    """Return function, arguments by position and arguments by name: the required ones, and those that differ."""
+    """Return the function, the required arguments, and by name the other arguments that are not defaults."""
     parameters = call.operator.signature.parameters
     required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
     given = {name: call[name] for name in parameters if name not in required and _differs(call, name)}
@@ -74,6 +74,6 @@ def one_spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...],
 def _differs(call: Call, name: str) -> bool:
     default = call.operator.signature.parameters[name].default
     value = call[name]
-    if name == "alpha":  # 1 and 1.0 both mean: plain
+    if name == "alpha":  # 1 and 1.0 both mean no factor
         return isinstance(value, bool) or value != default
     return type(value) is not type(default) or value != default

@@ -1,11 +1,11 @@
-"""Write `h.add_(b)`, `F.relu(h, inplace=True)` and similar calls as `h + b` and `F.relu(h)`, where that is the same.
+"""Write `h.add_(b)`, `F.relu(h, inplace=True)` and similar calls as `h + b` and `F.relu(h)`, if the result is the same.
 
-A fusion leaves alone what is written in place, since others may read it. This pass proves that no other node does: the
-memory is neither that of an input, parameter or constant, nor read through another view afterwards. Then nodes that
-read the old tensor afterwards can read a new one. An input that the program changes stays changed.
+A fusion does not change in-place calls, because other nodes may read the memory. This pass checks that none does: the
+memory belongs to no input, parameter or constant, and is not read through another view afterwards. Then later readers
+of the old tensor can read a new one. In-place changes of an input are kept.
 
-A tensor that was saved for the backward pass is left alone too: as written, the program cannot be trained. The price of
-this pass is that the old value lives until the new one is computed.
+An in-place change of a tensor that was saved for the backward pass is kept too: as written, the program cannot be
+trained. The cost of this pass is that the old tensor stays in memory until the new one is computed.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ from course_lib.fusion.surgery import erase, new_module
 from course_lib.graph.hooks import has_hooks
 from course_lib.graph.memory import storage_of
 
-# Calls that give their input itself, or a new tensor, depending on layout, type or mode.
+# Calls that return their input itself, or a new tensor, depending on layout, type or mode.
 _MAY_GIVE_THEIR_INPUT = frozenset(
     """
     contiguous reshape reshape_as flatten ravel to type type_as float double half bfloat16 cpu cuda dropout
@@ -42,7 +42,7 @@ class OutOfPlace(GraphPass):
     name = "out_of_place"
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Rewrite each call in place whose effect no other node sees; count them."""
+        """Rewrite each in-place call whose change no other node reads; count them."""
         rewritten = 0
         rejected: list[Rejected] = []
         memories: _Memories | None = None
@@ -64,7 +64,7 @@ class OutOfPlace(GraphPass):
 
 
 def _writes_its_operand(call: Call) -> bool:
-    """Return whether a call changes a tensor; `i += 1` on numbers does not, and `out=` names a third one."""
+    """Return whether a call changes its operand, a tensor; `i += 1` on numbers and calls with `out=` do not."""
     return (
         call.in_place and call.arguments.get("out") is None and not isinstance(call.node.meta.get("val"), (int, float))
     )
@@ -107,7 +107,7 @@ def _objection_to_backward(changing: fx.Node, sharing: list[fx.Node]) -> Objecti
 
 
 def _makes_its_result(node: fx.Node) -> bool:
-    """Return whether the result of a node is its own, or its operand's: no input, parameter or hidden tensor."""
+    """Return whether a node returns a new tensor or its operand, not an input, parameter or hidden tensor."""
     if node.op in ("placeholder", "get_attr", "output"):
         return False
     if node.op == "call_module":
@@ -145,7 +145,7 @@ class _Memories:
         return self._members.get(self._group.get(node, 0), [])
 
     def replaced(self, old: fx.Node, new: fx.Node, made: torch.Tensor) -> None:
-        """Note that `new`, in memory of its own, replaces `old`; later nodes that shared that memory share the new."""
+        """Record that `new`, in new memory, replaces `old`; later nodes that shared the old memory share the new."""
         members, group = self.sharing(old), storage_of(made)
         self._members[self._group[old]] = [node for node in members if node < old]
         self._members[group] = [new, *(node for node in members if old < node)]
@@ -163,13 +163,13 @@ def _may_give_its_input(node: fx.Node) -> bool:
 
 
 def _functional(call: Call) -> Call:
-    """Return the same call with a result of its own."""
+    """Return the same call, but with a new tensor as its result."""
     arguments = {name: False if name == "inplace" else value for name, value in call.arguments.items()}
     return replace(call, arguments=arguments, in_place=False)
 
 
 def _functional_result(call: Call) -> FakeTensor | Objection:
-    """Return the fake result of the functional call, or an objection if its type, shape or strides are others."""
+    """Return the fake result of the functional call, or an objection if its type, shape or strides differ."""
     now = call.node.meta.get("val")
     if not isinstance(now, FakeTensor):
         return Objection("shape unknown", f"the shape of {call.node} is not known")
@@ -193,7 +193,7 @@ def _functional_result(call: Call) -> FakeTensor | Objection:
 
 
 def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: "_Memories") -> None:
-    """Put the functional call in the place of this one; nodes that read the changed tensor later read the new one."""
+    """Replace this call by the functional call; later readers of the changed tensor read the new one."""
     node, target = call.node, call["input"]
     assert isinstance(target, fx.Node), "the objections have seen a node"
     with node.graph.inserting_before(node):

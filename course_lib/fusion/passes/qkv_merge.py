@@ -3,15 +3,15 @@
     weight = torch.cat([query.weight, key.weight, value.weight])
     query, key, value = torch.split(F.linear(x, weight, bias), sizes, dim=-1)
 
-The parameters stay those of the program, and are put side by side each time the graph runs. So old checkpoints load
-and are written as before, and an optimiser goes on updating what the graph uses, whether it was made from the program's
-parameters or from the graph's: they are the same objects. Copies, `.to()`, pickles and tied or frozen parameters need
-no care either. The price is reading and writing the weights once more, which pays where the input has more rows than
-the merged weight: the pass counts, and refuses to move more bytes. Launches: a product, a concatenation of the weights,
-and one of the biases, instead of a product each.
+The graph uses the parameters of the program and concatenates them each time it runs. So checkpoints are loaded and
+saved as before. An optimiser for the parameters of the program or of the graph updates both, because they are the same
+objects. Copies, `.to()`, pickles and tied or frozen parameters work too. The weights are read and written once more.
+This saves traffic if the input has more rows than the merged weight, and the pass refuses to move more bytes. The
+launches are one product, one concatenation of the weights and one of the biases, instead of one product for each
+projection.
 
-It computes the same real function. It runs only when named, because the merged weight is kept from forward to backward,
-and because two projections with biases take a launch more.
+It computes the same real function. It runs only if requested by name, because the merged weight is saved for the
+backward pass, and because two projections with biases need one more launch.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ from course_lib.fusion.storage import (
 from course_lib.fusion.surgery import erase
 
 Tensor = torch.Tensor
-_MERGED = "qkv_merge"  # where the metadata of a product tells what kind of projections it was made of
+_MERGED = "qkv_merge"  # metadata key of a merged product, whose value is the kind of its projections
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Kind:
     """The properties that projections must share to be merged."""
 
     bias: bool  # whether there is one
-    gradients: tuple[bool, ...]  # whether one is asked for, of weight and bias
+    gradients: tuple[bool, ...]  # whether weight and bias require gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class _Projection:
     call: Call
     kind: _Kind
     rows: int  # of its weight: how many columns of the product are its result
-    merged: bool = False  # whether it is what this pass has made
+    merged: bool = False  # whether this pass made it
 
 
 class QkvMerge(GraphPass):
@@ -102,7 +102,7 @@ class QkvMerge(GraphPass):
 
 
 def _siblings(gm: fx.GraphModule) -> list[list[fx.Node]]:
-    """Return the linear layers that read the same value, where there are several."""
+    """Return the groups of two or more linear layers that read the same value."""
     groups: dict[object, list[fx.Node]] = {}
     for node in gm.graph.nodes:
         call = _linear(node)
@@ -126,7 +126,7 @@ def _by_kind(projections: Sequence[_Projection]) -> list[list[_Projection]]:
 
 
 def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
-    """Return how a projection differs from all others, if there are any."""
+    """Return an objection that says how a projection differs from another, or None if it is the only one."""
     other = next((other for other in others if other is not one), None)
     if other is None:
         return None
@@ -137,7 +137,7 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
 
 
 def _projection(call: Call, writers: Writers) -> _Projection | Objection:
-    """Return a linear layer as a candidate, or why it is none; its siblings do not matter."""
+    """Return a linear layer as a candidate, or an objection; other layers are not considered."""
     node, match = call.node, Match((call,), dict(call.arguments), writers=writers)
     if _MERGED in node.meta:
         return _Projection(call, node.meta[_MERGED], 0, merged=True)
@@ -206,7 +206,7 @@ def _objection_to_tensors(match: Match, tensors: Sequence[Tensor | None]) -> Obj
 
 
 def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
-    """Write one product in the place of a group, or return why not and leave the graph as it was."""
+    """Replace a group by one product, or return an objection and do not change the graph."""
     calls = [one.call for one in group]
     operands = {f"{name} {number}": call[name] for number, call in enumerate(calls) for name in ("weight", "bias")}
     match = Match(tuple(reversed(calls)), {"x": calls[0]["input"], **operands}, writers=writers)
@@ -243,7 +243,7 @@ def _objection_to_changes(match: Match, writers: Writers) -> Objection | None:
 
 
 def _write(calls: Sequence[Call], sizes: Sequence[int]) -> tuple[list[fx.Node], list[fx.Node]]:
-    """Write the product before the first call; return all new nodes, and those that give the parts."""
+    """Write the product before the first call; return all new nodes, and the nodes of the parts."""
     first = calls[0].node
     graph, known = first.graph, set(first.graph.nodes)
     tracer = fx.proxy.GraphAppendingTracer(graph)

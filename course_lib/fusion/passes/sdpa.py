@@ -1,11 +1,11 @@
-"""On request: fuse attention that is written out onto `torch.nn.functional.scaled_dot_product_attention`.
+"""On request: fuse the separate operators of attention onto `torch.nn.functional.scaled_dot_product_attention`.
 
 softmax(query · keyᵀ / √d + mask) · value writes queries × keys numbers to memory several times; the operator does not.
-It is the same real function, but not the same about NaN: where a NaN, or a row whose every score is masked by -inf,
-gives NaN in the program, PyTorch's operator may give 0. So this pass runs only when it is named, and takes a mask only
-if you promise that no row is masked as a whole: `Sdpa(every_row_sees_something=True)`.
+It is the same real function, but NaN is treated differently. If an input is NaN, or all scores of a row are masked by
+-inf, the program returns NaN and PyTorch's operator may return 0. So this pass runs only if requested by name, and
+accepts a mask only if you promise that no row is masked completely: `Sdpa(every_row_sees_something=True)`.
 
-Dropout of the probabilities is computed as it was written while training; evaluation uses the operator.
+In training, attention with dropout of the probabilities uses the separate operators; evaluation uses the fused one.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def _patterns(scores: Scores) -> tuple[Callable[..., Tensor], ...]:
 
 
 class Sdpa(FusionPass):
-    """Fuse written-out attention onto PyTorch's operator; runs only when named."""
+    """Fuse separate operators of attention onto PyTorch's operator; runs only if requested by name."""
 
     name = "sdpa"
     by_default = False
@@ -83,7 +83,7 @@ class Sdpa(FusionPass):
         return _objection_to_literals(match) or self._objection_to_mask(match, operands) or one_dtype(operands)
 
     def replacement(self, match: Match) -> Callable[..., object]:
-        """Return a module that computes attention as written while training with dropout, else by the operator."""
+        """Return a module that uses separate operators in training with dropout, else PyTorch's operator."""
         owner, training = match.anchor.graph.owning_module, match.operands.get("on", False)
         assert owner is not None, "a pass works on the graph of a GraphModule"
         now = attribute_of(match, training) if isinstance(training, ModuleAttribute) else training

@@ -1,8 +1,9 @@
 """Forward and backward kernels of `activation(x + bias)`. Not yet run on CUDA; tested in Triton's interpreter.
 
-A program takes whole rows. Forward, it reads x and writes the result. Backward, it reads the gradient and x, adds x and
-bias again instead of reading their sum, writes the gradient of x, and adds up in registers what its rows give to the
-bias; one small sum at the end adds up what all programs found. Arithmetic is in float32, whatever the dtype.
+A program processes whole rows. In the forward pass it reads x and writes the result. In the backward pass it reads the
+gradient and x, adds x and bias again instead of reading their sum, and writes the gradient of x. It sums the bias
+gradients of its rows in registers. One small sum at the end adds the partial sums of all programs. Arithmetic is in
+float32, whatever the dtype.
 """
 
 import torch
@@ -70,7 +71,7 @@ def activation_gradients_into(
     bias: torch.Tensor,
     activation: str,
 ) -> None:
-    """Write the gradient of a matrix x into `grad_x`, and partial sums of the bias into `partial`, a row a program.
+    """Write the gradient of a matrix x into `grad_x`, and partial sums of the bias into `partial`, one row per program.
 
     Both are contiguous.
     """

@@ -1,9 +1,9 @@
 """Define forward and backward kernels of the operators that add to a residual and normalise rows.
 
-They are one kernel each way, in variants that Triton compiles apart: what is done to x first (nothing, add a bias,
-multiply by a scale), whether dropout follows, and whether LayerNorm or RMSNorm comes last. A program takes whole rows.
-Backward, it computes the rows and their statistics again instead of reading them, and adds up in registers what its
-rows give to the vectors; small sums at the end add up what all programs found. Arithmetic and statistics are in
+There is one forward and one backward kernel. Triton compiles variants of them for the operation on x (none, add a bias,
+multiply by a scale), with or without dropout, and with LayerNorm or RMSNorm. A program processes whole rows. In the
+backward pass it computes the rows and their statistics again instead of reading them, and sums the vector gradients of
+its rows in registers. Small sums at the end add the partial sums of all programs. Arithmetic and statistics are in
 float32, whatever the dtype. Not yet run on CUDA; tested in Triton's interpreter.
 """
 
@@ -25,8 +25,8 @@ from course_lib.kernels.triton.tiles import (
 )
 
 _ROUNDS = tl.constexpr(ROUNDS)
-# Backward, what Triton compiles for sm_90 takes 64 registers with four elements a thread and 118 with eight: with four,
-# twice as many warps can wait for memory at a time.
+# Compiled for sm_90, the backward kernel takes 64 registers with four elements per thread, and 118 with eight.
+# With four, twice as many warps can wait for memory at the same time.
 _BACKWARD_PER_THREAD, _REGISTERS_PER_ELEMENT = 4, 16
 
 
@@ -127,7 +127,7 @@ def norm_gradients_into(
     grad: torch.Tensor,
     call: ResidualNorm,
 ) -> None:
-    """Write the gradients of the rows, and into `partial`, (3, programs, columns), those of vector, weight and bias.
+    """Write the gradients of the rows, and partial sums for the vectors to `partial`, (3, programs, columns).
 
     All three are contiguous.
     """
