@@ -55,8 +55,9 @@ def test_cuda_that_comes_into_use_inside_does_not_end_a_range_that_never_began(n
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason=skips.NO_GPU)
 def test_without_cuda_nothing_is_asked_of_nvtx():
-    with pytest.raises(RuntimeError):
-        torch.cuda.nvtx.range_push("what annotate must not do here")
+    if torch.version.cuda is None:  # a build with CUDA has the functions, which then do nothing
+        with pytest.raises(RuntimeError):
+            torch.cuda.nvtx.range_push("what annotate must not do here")
     with annotate("range"):
         pass
 

@@ -18,7 +18,7 @@ def test_this_machine_is_described_and_written_as_json():
 
     assert seen.cores >= 1
     assert seen.threads == torch.get_num_threads()
-    assert seen.torch == torch.__version__
+    assert torch.__version__ in (seen.torch, f"{seen.torch}+cu{(torch.version.cuda or '').replace('.', '')}")
     assert "torch threads" in str(seen)
     json.dumps(seen.to_json())
 
