@@ -103,7 +103,10 @@ class UploadCollector(FileNameCollectorPlugin):
         self._seen: set[tuple[str, str]] = set()
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """Return student and notebook of one file, or None, with a warning in the log, if the file is left out."""
+        """Read off a file's path whose submission it is: return the ids of the student and of the notebook.
+
+        If the file is to be left out, log a warning and return None.
+        """
         parts = Path(submitted_file).parts
         last, two = parts[-1], "/".join(parts[-2:])
         if parts[-2] == EXTRACTED:

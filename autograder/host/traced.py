@@ -82,7 +82,10 @@ class Traced:
         return self._run([t.clone() if not t.requires_grad else t * 1 for t in inputs])
 
     def _run(self, inputs: Sequence[torch.Tensor]) -> Any:
-        """Call the program on `inputs` without copying them, but copy its state, since it may write to its buffers."""
+        """Call the program on `inputs`, which are not copied, and on a copy of its parameters and buffers.
+
+        The program may write to its buffers, so the originals must not be used. The copy is in fp64 if an input is.
+        """
         in_fp64 = any(i.dtype is torch.float64 for i in inputs)
         state = {
             name: held.detach().to(torch.float64 if in_fp64 and held.is_floating_point() else held.dtype, copy=True)

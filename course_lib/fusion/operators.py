@@ -28,7 +28,7 @@ _ROOTS: Mapping[str, object] = {
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator, independent of its spelling."""
+    """One operator, whichever way a program writes it: `x + y` and `torch.add(x, y)` are the same operator."""
 
     name: str
     signature: Signature  # parameters in schema order, with their defaults

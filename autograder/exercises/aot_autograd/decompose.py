@@ -87,7 +87,10 @@ ORIGINALS = {
 def wanted(
     name: str, sizes: Iterable[tuple[int, int]], dtype: torch.dtype = torch.float32, shift: float = 0.0
 ) -> list[Captured]:
-    """Return the capture of one function for each size (rows, width), since tracing by dispatch fixes sizes."""
+    """Return, for each size (rows, width), what to capture from the function `name` and how to check its graph.
+
+    Tracing by dispatch fixes the sizes in the graph, so each size needs its own capture.
+    """
     original = ORIGINALS[name]
 
     def made(draw: Draw, rows: int, width: int) -> tuple[Tensor, ...]:

@@ -34,7 +34,9 @@ LARGEST_SEED = 10**6
 
 @dataclass(frozen=True)
 class Text:
-    """An artificial language: each row uses one of four random alphabets, so that no answer can know it.
+    """Random text in an artificial language, to train on and to test with: each row uses one of four alphabets.
+
+    The alphabets are drawn at random for each grading, so an answer cannot contain what it should learn.
 
     The frequency of letters does not help to predict a hidden letter, but the letters around it almost determine it.
     """

@@ -67,10 +67,10 @@ class ModuleAnswer:
         return _description(result)
 
     def built(self, build: Build, state: Mapping[str, torch.Tensor], *, training: bool = False) -> "BuiltModule":
-        """Return the module with the host's `state`; ready-made checks can call it too.
+        """Return an object that calls the student's module with the weights in `state`, as if it were a function.
 
-        It is built again for each call, in the precision of the state. If the state does not fit, the check that calls
-        the module fails.
+        Checks that are written for functions can use it too. The worker builds the module again for each call, in the
+        precision of the state. If the state does not fit, the check that calls the module fails.
         """
         return BuiltModule(self.student, build, state, training)
 

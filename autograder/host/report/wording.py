@@ -172,7 +172,10 @@ def speed_asked(speed: SpeedRecord) -> str:
 
 
 def speed_places(speed: SpeedRecord) -> dict[str, float]:
-    """Return the marks' places on a line from 0 to 1, which ends a little beyond the largest mark."""
+    """Return where to draw each speed ratio on a scale, from 0 for its left end to 1 for its right end.
+
+    The scale ends at most 5 % beyond twice the ideal ratio. Larger ratios are drawn at its end.
+    """
     marks = {
         "same": 1.0,
         "passing": speed.passing,

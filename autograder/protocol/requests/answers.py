@@ -223,10 +223,13 @@ class CollectedGraphs:
 
 @dataclass(frozen=True)
 class Collect(Request[CollectedGraphs]):
-    """Let the answer collect the graphs of a program of the host during some calls.
+    (
+        """Ask the answer to run a function of the host on each of `calls`, and to collect the graphs that this gives.
 
-    `program` is the source text that defines the function `name`.
+    The host sends the function as source text: `program` is the text, and `name` is the function defined in it.
     """
+        ""
+    )
 
     member: str
     program: str

@@ -117,7 +117,7 @@ def _first_decides(work: Work) -> tuple[bool, int]:
 
 
 def _repeats_to(shape: Shape, space: Shape) -> bool:
-    """Tell whether a shape broadcasts to exactly this space."""
+    """Tell whether a tensor of this shape can be expanded to the shape `space`, as by `Tensor.expand`."""
     aligned = space[len(space) - len(shape) :] if len(shape) <= len(space) else ()
     return len(aligned) == len(shape) and all(size in (1, full) for size, full in zip(shape, aligned, strict=True))
 

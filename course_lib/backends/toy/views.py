@@ -22,7 +22,10 @@ KEEPING = {"aten.sum": aten.sum.dim_IntList, "aten.amax": aten.amax.default, "at
 
 
 def with_cheap_views(part: fx.GraphModule) -> fx.GraphModule:
-    """Return a graph that computes the same as `part`, which has shapes, with views where they cost nothing."""
+    """Return a copy of `part` with the same results, in which views stand where they cost nothing if possible.
+
+    The tensor shapes must be known: each node of `part` needs its `meta["val"]`.
+    """
     return without_renames(with_early_views(with_kept_dimensions(without_renames(part))))
 
 

@@ -26,7 +26,10 @@ class ConstantFolding(GraphPass):
     name = "constant_folding"
 
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
-        """Replace each constant that other nodes use; count them."""
+        """Replace computed constants by stored tensors or numbers, if a node that is not constant uses them.
+
+        Return how many were replaced, and why the others were not.
+        """
         constant: set[fx.Node] = set()
         for node in gm.graph.nodes:
             if _is_constant(node) and constant.issuperset(node.all_input_nodes):

@@ -212,7 +212,10 @@ def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: "_Memor
 
 
 def _describe_views(new: fx.Node, old: fx.Node) -> None:
-    """Let fake results that shared the memory of `old` share the memory of `new`."""
+    """Correct the fake tensors (`meta["val"]`) of the views of `new`, after `new` has replaced `old` in the graph.
+
+    Those that shared memory with the fake tensor of `old` must share memory with that of `new`.
+    """
     memory = storage_of(old.meta["val"])
     for user in sorted(new.users):
         now = user.meta.get("val")

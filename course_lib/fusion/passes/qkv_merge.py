@@ -230,7 +230,10 @@ def _merge(group: Sequence[_Projection], writers: Writers) -> Objection | None:
 
 
 def _objection_to_changes(match: Match, writers: Writers) -> Objection | None:
-    """Refuse an input or parameter that changes in place after the first projection, where all will be read."""
+    """Return why the projections cannot be merged because of in-place changes, or None if they can.
+
+    The merged product stands at the first projection and reads all operands there, so none may change after it.
+    """
     first = match.nodes[0]
     for value in match.operands.values():
         holders: list[fx.Node] = [value] if isinstance(value, fx.Node) else []
