@@ -64,7 +64,7 @@ class GraphAnswer:
         return replace(reply, cost=result.body.cost)
 
     def _hold(self, artifact: Artifact, training: bool | None) -> None:
-        """Load the graph into the clean worker, unless it is already there and unchanged.""" ""
+        """Load the graph into the clean worker, unless it is already there and unchanged."""
         versions = [t._version for t in artifact.tensors.values()]
         held, self._held = self._held, None
         if (

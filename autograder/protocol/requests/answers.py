@@ -223,13 +223,10 @@ class CollectedGraphs:
 
 @dataclass(frozen=True)
 class Collect(Request[CollectedGraphs]):
-    (
-        """Ask the answer to run a function of the host on each of `calls`, and to collect the graphs that this gives.
+    """Ask the answer to run a function of the host on each of `calls`, and to collect the graphs that this gives.
 
     The host sends the function as source text: `program` is the text, and `name` is the function defined in it.
     """
-        ""
-    )
 
     member: str
     program: str

@@ -51,7 +51,7 @@ class Resources:
     give_back: Callable[[], None] = field(default=lambda: None)
 
     def release(self) -> None:
-        """Remove the worker's control group and private folder, free its user id, and call `give_back`.""" ""
+        """Remove the worker's control group and private folder, free its user id, and call `give_back`."""
         if self.group:
             self.group.remove()
         if self.user:
