@@ -117,8 +117,9 @@ class _Filter:
 def program(*, countable_memory_only: bool, without_namespaces: bool = False, same_user: bool = False) -> bytes:
     """Return the BPF program for a worker.
 
-    `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` refuses access to
-    resources that namespaces would separate. `same_user` refuses calls that act on this user's files and processes.
+    `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` also refuses sockets,
+    System V IPC, message queues and inotify, which a worker without namespaces shares with the whole machine.
+    `same_user` also refuses calls that act on this user's files and processes.
     """
     rules = _Filter()
     for name in (*DENIED, *(UNCOUNTED_MEMORY if countable_memory_only else ())):
