@@ -1,6 +1,6 @@
 """Check one answer from a notebook: run the visible checks in the same sandbox as grading, and show a report.
 
-The grader runs only the set-up cell and the answer cell of the notebook. Practice sends the same text, the whole cell
+The grader runs only imports of the set-up cell and the answer cell. Practice sends the same text, the whole cell
 that defines the answer. So it detects an answer that works only because of another cell.
 """
 
