@@ -78,7 +78,7 @@ def main() -> int:
         )
         for each, (one, one_s), (two, two_s) in zip(exercises, alone, beside, strict=True)
     ]
-    print(Table(("reference solution", "alone", "s", "beside", "s"), rows))
+    print(Table(("reference solution", "alone", "s", "beside", "s"), tuple(rows)))
     print(f"level {sandbox.level}: {'; '.join(sandbox.notes)}")
     return int(any(two.points != one.points for (one, _), (two, _) in zip(alone, beside, strict=True)))
 
