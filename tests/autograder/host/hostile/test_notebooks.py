@@ -14,13 +14,13 @@ from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import grade_course
 from autograder.classroom.nbgrader.release import release
 from autograder.exercises.quality.controls import controls
+from tests.autograder.classroom.pages.page_scan import loaded_or_run
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
 
 NAME, ANSWER = "04_fx_capture", "04_read_a_graph"
 NOTEBOOKS = attacks("notebook")
 HONEST = next(c.answer for c in controls(ANSWER) if c.name == "reference")
-MARKUP = ("<script>alert", "<img src=x", "javascript:alert")
 MAX_NOTEBOOK_BYTES, MAX_PAGE_CHARACTERS = 2 << 20, 4 << 20  # of what an instructor opens
 
 
@@ -46,12 +46,12 @@ def hand_in(course: Course, student: str, content: bytes) -> None:
 
 
 def faults_of_what_is_opened(course: Course, student: str) -> list[str]:
-    """What an instructor opens that is too large, and what stands there of a student's markup."""
+    """What an instructor opens that is too large, and what a page loads or runs."""
     notebook = course.autograded / student / NAME / f"{NAME}.ipynb"
     page = (course.feedback / student / NAME / f"{NAME}.html").read_text()
     large = (notebook.stat().st_size > MAX_NOTEBOOK_BYTES, len(page) > MAX_PAGE_CHARACTERS)
     names = [name for name, is_large in zip(("large notebook", "large page"), large, strict=True) if is_large]
-    return [*names, *(markup for markup in MARKUP if markup in page)]
+    return [*names, *loaded_or_run(page)]
 
 
 @pytest.fixture
