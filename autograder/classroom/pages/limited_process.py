@@ -90,8 +90,14 @@ def _serve(connection: Connection, function: Callable[..., str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)
     used_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used_bytes + MORE_MEMORY_BYTES,) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    wanted = {resource.RLIMIT_AS: used_bytes + MORE_MEMORY_BYTES, resource.RLIMIT_CORE: 0}
+    wanted[resource.RLIMIT_CPU] = (
+        resource.RLIM_INFINITY
+    )  # the parent's own limit is for what it does, not for all calls
+    for limit, soft in wanted.items():
+        hard = resource.getrlimit(limit)[1]
+        above = hard != resource.RLIM_INFINITY and not 0 <= soft <= hard
+        resource.setrlimit(limit, (hard if above else soft, hard))
     with suppress(EOFError, OSError):
         while connection.poll(IDLE_S):
             arguments, cpu_s = json.loads(connection.recv_bytes())

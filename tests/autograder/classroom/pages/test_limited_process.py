@@ -1,6 +1,7 @@
-"""A function that takes too much time or memory, fails, or ends its process gives no result, and harms no later call."""
+"""A function that takes too much time or memory, fails, or ends its process gives no result and harms no later call."""
 
 import os
+import resource
 import signal
 import time
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ def obey(order: str) -> str:
         return "x" * (4 << 30)
     if order == "files":
         return " ".join(path.name for path in Path("/proc/self/fd").iterdir())
+    if order == "limits":
+        return str(resource.getrlimit(resource.RLIMIT_CPU)[0])
     return order.upper()
 
 
@@ -63,6 +66,20 @@ def test_a_process_that_was_killed_is_replaced(process: LimitedProcess) -> None:
     os.waitpid(process._process, 0)
 
     assert process.call({"order": "bob"}, cpu_s=0.2)[0] == "BOB"
+
+
+def test_limits_of_the_parent_are_no_limits_of_all_calls_together() -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (20, 30))
+            resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[0], 200 << 30))
+            limits, _ = LimitedProcess(obey).call({"order": "limits"}, cpu_s=1.0)
+            os._exit(0 if limits == "30" else 1)
+        finally:
+            os._exit(2)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_fork_of_the_parent_has_a_process_of_its_own(process: LimitedProcess) -> None:
