@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 POLICY = "Content-Security-Policy"
 LINKS = re.compile(r"(https?://|mailto:|#)", re.IGNORECASE)
@@ -56,3 +57,11 @@ def policy(page: str) -> str:
     reader = _Reader("")
     reader.feed(page)
     return reader.policy
+
+
+def pages_that_load_or_run(folder: Path) -> dict[str, list[str]]:
+    """Return what each page below `folder` loads or runs, of the pages that do; there has to be a page."""
+    pages = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
+    assert pages
+    without_policy = {name: ["no policy"] for name, page in pages.items() if "default-src 'none'" not in policy(page)}
+    return without_policy | {name: found for name, page in pages.items() if (found := loaded_or_run(page))}

@@ -73,7 +73,7 @@ def test_limits_of_the_parent_are_no_limits_of_all_calls_together() -> None:
     if child == 0:
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (20, 30))
-            resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[0], 200 << 30))
+            resource.setrlimit(resource.RLIMIT_AS, (200 << 30, 200 << 30))
             limits, _ = LimitedProcess(obey).call({"order": "limits"}, cpu_s=1.0)
             os._exit(0 if limits == "30" else 1)
         finally:

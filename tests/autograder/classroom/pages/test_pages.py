@@ -146,3 +146,17 @@ def test_of_many_long_cells_only_a_sum_is_shown() -> None:
 
     assert sum(len(cell.source) for cell in cells) < 250_000
     assert "more characters are not shown here" in cells[-1].source
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<script>1</script>", "<script src=a.js></script>", "<img src=a.png>", "<img src=//e/x>",
+        "<b onclick=f()>x</b>",
+        "<style>a {background: url(x.png)}</style>", "<style>@import 'x'</style>", "<b style='background:url(x)'>y</b>",
+        "<link href=a.css>", "<a href=javascript:f()>x</a>", "<iframe></iframe>", "<svg><use xlink:href=x></use></svg>",
+        "<form action=x></form>", "<object data=x></object>",
+    ],
+)  # fmt: skip
+def test_the_scan_sees_what_a_page_loads_or_runs(part: str) -> None:
+    assert loaded_or_run(f"<html><body>{part}</body></html>") != []

@@ -14,7 +14,7 @@ from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import grade_course
 from autograder.classroom.nbgrader.release import release
 from autograder.exercises.quality.controls import controls
-from tests.autograder.classroom.pages.page_scan import loaded_or_run
+from tests.autograder.classroom.pages.page_scan import loaded_or_run, pages_that_load_or_run
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
 
@@ -85,5 +85,6 @@ def test_hostile_notebooks_get_nothing_change_nobodys_mark_and_open_small_and_wi
     opened_with = {attack.path.stem: faults_of_what_is_opened(course, attack.path.stem) for attack in NOTEBOOKS}
 
     assert result.failures == ()
+    assert pages_that_load_or_run(tmp_path) == {}
     assert marks == {attack.path.stem: attack.most for attack in NOTEBOOKS} | {"a_honest": 6.0, "z_honest": 6.0}
     assert {student: faults for student, faults in opened_with.items() if faults} == {}
