@@ -35,6 +35,7 @@ c.Exchange.timezone = "UTC"
 c.NbGraderAPI.timezone = "UTC"
 
 hooks.install(c)  # all classes of ours that nbgrader uses, each with its reason
+c.SanitizeHTML.enabled = True
 c.GradeOutsideKernel.journal = str(WORK / "journal.jsonl")
 c.GradeOutsideKernel.seed_file = str(WORK / "secret_seed")
 c.GradeOutsideKernel.quarantine = str(WORK / "aside")

@@ -68,11 +68,12 @@ HOOKS = (
         (
             "nbgrader.preprocessors.ClearOutput",
             f"{OURS}.nbgrader.repair.RepairMetadata",
+            "nbconvert.preprocessors.sanitize.SanitizeHTML",
             "nbgrader.preprocessors.OverwriteKernelspec",
             "nbgrader.preprocessors.OverwriteCells",
             "nbgrader.preprocessors.CheckCellMetadata",
         ),
-        "metadata is repaired instead of believed; texts stay as they are, and each page that shows them cleans them",
+        "metadata is repaired instead of believed; HTML is escaped before our own report is added, which would be too",
     ),
     Hook(
         "Autograde.autograde_preprocessors",

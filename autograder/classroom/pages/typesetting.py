@@ -67,7 +67,12 @@ def typeset(
     """Return `text` of the kind "markdown" or "code" as HTML that is safe in any page; it may take any time."""
     if kind == "code":
         return _CLEANER.clean(Highlight2HTML()(text, language, {"magics_language": magics} if magics else None))
-    return _CLEANER.clean(MarkdownWithMath(renderer=_Renderer(pictures or {})).render(text))
+    return _CLEANER.clean(MarkdownWithMath(renderer=_Renderer(pictures or {})).render(_as_written(text)))
+
+
+def _as_written(text: str) -> str:
+    """Return Markdown with the characters that nbgrader's steps escaped, which code and formulas would show escaped."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 class _Renderer(IPythonRenderer):

@@ -10,6 +10,7 @@ from typing import Any
 import nbgrader
 import pytest
 from nbconvert.exporters import HTMLExporter
+from nbconvert.preprocessors.sanitize import SanitizeHTML
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
@@ -83,6 +84,16 @@ def test_nothing_of_a_students_runs_or_is_loaded(exporter: Any) -> None:
     assert loaded_or_run(page, "/lab") == loaded_or_run(plain, "/lab")
     assert "<math" in page
     assert "$$" not in page
+
+
+def test_what_nbgraders_steps_escape_is_shown_as_it_was_written() -> None:
+    sanitised = SanitizeHTML(enabled=True).preprocess(notebook(new_markdown_cell("$a < b$ `x & <b>` List<int>")), {})[0]
+    page = shown(feedback(), sanitised)
+
+    assert "<mo>&lt;</mo>" in page
+    assert "&lt;b&gt;" in page
+    assert "&amp;lt;" not in page
+    assert "x &amp; &lt;b" in page
 
 
 def test_feedback_loads_and_runs_nothing_at_all() -> None:
