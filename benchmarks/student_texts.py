@@ -11,6 +11,7 @@ Exit status 1 if something raised another exception than a refusal, or took long
 
 import argparse
 import base64
+import functools
 import json
 import random
 import sys
@@ -173,7 +174,7 @@ def try_notebook(findings: Findings, content: bytes, *, page: bool) -> None:
     if submission is None:
         return
     for text in submission.answers.values():
-        findings.timed("is_unanswered", text, lambda text=text: is_unanswered(text, "f"))
+        findings.timed("is_unanswered", text, functools.partial(is_unanswered, text, "f"))
     made: Any = findings.timed("rebuilt", content, lambda: rebuilt(submission.notebook))
     if made is None:
         return

@@ -130,9 +130,10 @@ class _Rebuilding:
         found: dict[str, dict[str, str]] = {}
         for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
             for kind in PICTURE_TYPES:
-                data = kinds.get(kind) if isinstance(kinds, dict) else None
-                fits = isinstance(data, str) and len(data) <= self._pictures and _BASE_64.fullmatch(data)
-                if fits and len(name) <= NAME_CHARACTERS and name.isprintable():
+                data: object = kinds.get(kind) if isinstance(kinds, dict) else None
+                if not isinstance(data, str) or len(data) > self._pictures or not _BASE_64.fullmatch(data):
+                    continue
+                if len(name) <= NAME_CHARACTERS and name.isprintable():
                     self._pictures -= len(data)
                     found.setdefault(name, {})[kind] = data.replace("\n", "")
         return found
