@@ -27,12 +27,12 @@ from nbgrader.exchange.default import ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 from traitlets import Bool
 
+from autograder.classroom.nbgrader.hooks import FILTERS
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
 from autograder.classroom.pages import filters
 
 TEMPLATES = Path(filters.__file__).parent / "templates"
-FILTERS = ("markdown2html", "highlight_code", "clean_html")
 _LOADED = re.compile(r"@font-face\s*\{[^}]*\}|@import[^;]*;|url\((?!['\"]?data:)[^)]*\)|/\*# sourceMappingURL[^*]*\*/")
 
 

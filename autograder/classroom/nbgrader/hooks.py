@@ -16,6 +16,7 @@ from nbgrader import api
 from sqlalchemy import Engine, create_engine
 
 OURS = "autograder.classroom"
+FILTERS = ("markdown2html", "highlight_code", "clean_html", "strip_files_prefix")  # of nbconvert's templates
 MOST_DATABASES = 4  # databases whose engines are cached; a process usually grades one course
 
 
@@ -93,7 +94,7 @@ HOOKS = (
     ),
     Hook(
         "HTMLExporter.filters",
-        {name: f"{OURS}.pages.filters.{name}" for name in ("markdown2html", "highlight_code", "clean_html")},
+        {name: f"{OURS}.pages.filters.{name}" for name in FILTERS},
         "Formgrader shows what students wrote: nbconvert keeps links that run a script, and may take any time",
     ),
     Hook(
