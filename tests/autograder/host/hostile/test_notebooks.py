@@ -13,6 +13,7 @@ from autograder.classroom.batch import LocalEngine
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import grade_course
 from autograder.classroom.nbgrader.release import release
+from autograder.classroom.pages import filters
 from autograder.exercises.quality.controls import controls
 from tests.autograder.classroom.pages.page_scan import loaded_or_run, pages_that_load_or_run
 from tests.autograder.host.hostile.catalogue import Attack, attacks
@@ -59,6 +60,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_gradebooks: No
     """A class of every hostile notebook, with an honest one before and one behind them."""
     monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setattr(filters, "PAGE_CPU_S", 1.0)  # one of the notebooks uses up whatever it is
     course = open_course()
     release(course, [NAME])
     released = without_its_text((course.release / NAME / f"{NAME}.ipynb").read_text())
