@@ -93,6 +93,8 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record practice_checks
 	@echo "==> The attack suite"
 	@$(PYTHON) -m benchmarks.record attack_suite
+	@echo "==> Generated sources and notebooks"
+	@$(PYTHON) -m benchmarks.record student_texts
 	@echo "==> Quality of the exercises: standard controls, and mutants of the reference solutions"
 	@$(PYTHON) -m autograder quality
 	@echo "==> Right answers, with many seeds each"

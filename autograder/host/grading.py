@@ -9,6 +9,7 @@ from autograder.host.judge import judge, not_found
 from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import Sandbox
 from autograder.host.setup_imports import used_setup
+from autograder.host.source_text import UnreadableSourceError, parsed
 
 STUB_CHARACTERS = 20_000
 
@@ -54,23 +55,24 @@ def is_unanswered(text: str, entry_point: str) -> bool:
 
     The text is parsed, never run. A text too long for a stub is not even parsed, because that could take all memory.
     """
-    if len(text) > STUB_CHARACTERS:
-        return False
     try:
-        statements = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        statements = parsed(text, most=STUB_CHARACTERS).body
+    except UnreadableSourceError:
         return False
     entries = [s for s in statements if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == entry_point]
     return _is_stub(entries[-1]) if entries else all(_is_stub(s) for s in statements)
 
 
+_CALL_OF_SUPER = ast.dump(ast.parse("super().__init__()", mode="eval").body)
+
+
 def _is_stub(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return all(_is_stub(s) for s in statement.body)
-    if isinstance(statement, ast.Expr) and ast.unparse(statement) == "super().__init__()":
-        return True
+        return all(_is_stub(s) for s in statement.body)  # Python allows a hundred levels of blocks
     if isinstance(statement, ast.Raise):
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
         return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
-    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return is_text or isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass)
+    if isinstance(statement, ast.Expr):
+        value = statement.value
+        return isinstance(value, ast.Constant) or (isinstance(value, ast.Call) and ast.dump(value) == _CALL_OF_SUPER)
+    return isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass)

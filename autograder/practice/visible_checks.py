@@ -21,6 +21,7 @@ from autograder.host.grading import grade_exercise, new_seed, untouched
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.host.source_text import UnreadableSourceError, parsed
 from autograder.practice.answer_cell import current_shell, inputs_of, stale_notes, watch
 from autograder.practice.errors import NoSourceError, NotForGradingError, NotGradableError, UnknownExerciseError
 from autograder.practice.history import remember
@@ -176,10 +177,10 @@ def cell_source(answer: object) -> str:
 def require_gradable(text: str) -> None:
     """Raise `NotGradableError` for a cell with % or ! commands, or with a call of `check` or `hint`."""
     try:
-        calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-        called = {function.id for function in calls if isinstance(function, ast.Name)}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        calls = [node.func for node in ast.walk(parsed(text)) if isinstance(node, ast.Call)]
+    except UnreadableSourceError:
         return  # the report names the line
+    called = {function.id for function in calls if isinstance(function, ast.Name)}
     if MAGIC in called:
         raise NotGradableError(
             "The answer's cell holds a command of the notebook (a line with % or !), which the grader does not know. "

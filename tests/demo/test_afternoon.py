@@ -14,6 +14,7 @@ from autograder.exercises import find, of_assignment
 from demo import __main__ as command
 from demo import afternoon
 from demo.generated import OF_SIXTY, SMALLEST, TooSmallError, generated_class
+from tests.autograder.classroom.pages.page_scan import pages_that_load_or_run
 from tests.autograder.host.forked_command import fork_command
 
 ROOT = Path(__file__).parents[2]
@@ -79,3 +80,4 @@ def test_a_small_class_has_its_afternoon(tmp_path, monkeypatch, capsys):
         0.0,
     )
     assert "absent_01" in (tmp_path / "work" / "report" / "report.txt").read_text()
+    assert pages_that_load_or_run(tmp_path) == {}

@@ -11,6 +11,7 @@ from autograder.exercises import find, of_assignment
 from demo import __main__ as command
 from demo.outcome import _faults
 from tests.architecture.source_tree import ROOT
+from tests.autograder.classroom.pages.page_scan import pages_that_load_or_run
 from tests.autograder.host.forked_command import fork_command
 
 ANSWER = "# %% answer 04_read_a_graph = {marks}\ndef read_graph(rows):\n    return {{}}\n"
@@ -95,6 +96,7 @@ def test_a_killed_demonstration_goes_on_a_finished_one_starts_afresh_and_a_wrong
     assert len(wrong) == 2
     assert all("too_proud" in line for line in wrong)
     assert (tmp_path / "report" / "index.html").exists()
+    assert pages_that_load_or_run(tmp_path) == {}
 
 
 def test_a_page_without_an_exercise_is_named() -> None:

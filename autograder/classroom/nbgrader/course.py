@@ -16,7 +16,7 @@ from autograder.classroom.status import CommandError, UsageError
 
 CONFIG = "nbgrader_config.py"
 _FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite without being asked
-_ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
+_ERROR = re.compile(r"^[^\S\n]*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
 class NbgraderError(CommandError):

@@ -1,8 +1,8 @@
 """Make a feedback page from a graded notebook, and release it through nbgrader's exchange.
 
-The pages are nbgrader's, but work that is the same for all students is done once. nbgrader creates an exporter for
-every hand-in. Each exporter would compile all templates of a page, and highlight code that is in every notebook.
-nbconvert would also parse and rewrite each page to add alternative text to pictures. Most pages do not need this.
+The pages are nbgrader's, but they run no script and load nothing: formulas are MathML, and what a student wrote is
+typeset by `autograder.classroom.pages`. Work that is the same for all students is done once. nbgrader creates an
+exporter for every hand-in, and each would compile all templates of a page.
 
 nbgrader stops releasing at the first feedback without the two files that it writes beside a hand-in. These files are
 missing if a student handed in another way, or nothing. Here such students are logged, and the others get their
@@ -13,27 +13,27 @@ the notebook, the page is also released under that name.
 import functools
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment
+from jinja2 import BytecodeCache, ChoiceLoader, Environment, FileSystemLoader
 from jinja2.bccache import Bucket
+from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter, TemplateExporter
-from nbconvert.filters.highlight import Highlight2HTML
-from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from nbgrader.exchange.default import ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 from traitlets import Bool
 
+from autograder.classroom.nbgrader.hooks import FILTERS
 from autograder.classroom.nbgrader.quarantine import SECRET, TIMESTAMP
 from autograder.classroom.notes import other_names
+from autograder.classroom.pages import filters
 
-MOST_CELLS = 256  # cells whose highlighted code is cached; a notebook has fewer
-_PICTURE = re.compile(r"<img\b[^>]*", re.IGNORECASE)
-_TEXT = re.compile(r"\salt\s*=", re.IGNORECASE)
+TEMPLATES = Path(filters.__file__).parent / "templates"
+_LOADED = re.compile(r"@font-face\s*\{[^}]*\}|@import[^;]*;|url\((?!['\"]?data:)[^)]*\)|/\*# sourceMappingURL[^*]*\*/")
 
 
 class CompiledTemplates(BytecodeCache):
@@ -60,46 +60,44 @@ class CompiledTemplates(BytecodeCache):
 _COMPILED = CompiledTemplates()
 
 
-class KeptColours(Highlight2HTML):
-    """Highlight code as nbconvert does, but only once for a cell that many notebooks contain."""
-
-    def __call__(self, source: str, language: str | None = None, metadata: Mapping[str, Any] | None = None) -> str:
-        """Return the cell's code as HTML."""
-        if self.extra_formatter_options:
-            return str(super().__call__(source, language, metadata))
-        return _coloured(source, language or self.pygments_lexer, (metadata or {}).get("magics_language"))
-
-
-@functools.lru_cache(MOST_CELLS)
-def _coloured(source: str, language: str, magics_language: str | None) -> str:
-    return str(Highlight2HTML()(source, language, {"magics_language": magics_language} if magics_language else None))
+@functools.cache
+def _loading_nothing(style: str) -> str:
+    """Return a style sheet without what a browser would load for it."""
+    return _LOADED.sub("", style)
 
 
 class FeedbackExporter(HTMLExporter):
-    """Export pages as nbconvert does; only the first exporter of a process compiles the templates."""
+    """Export pages that run no script and load nothing; only the first exporter of a process compiles the templates."""
 
     optimistic_validation = Bool(True).tag(config=True)  # check the notebook's format once, after all steps
 
     def _create_environment(self) -> Environment:
         environment: Environment = super()._create_environment()
         environment.bytecode_cache = _COMPILED
+        environment.loader = ChoiceLoader([FileSystemLoader(TEMPLATES), environment.loader])
         return environment
+
+    def default_filters(self) -> Iterator[tuple[str, Any]]:
+        """Yield nbconvert's filters, and ours in place of those that read what a student wrote."""
+        yield from super().default_filters()
+        for name in FILTERS:
+            yield name, getattr(filters, name)
+
+    def _init_resources(self, resources: dict[str, Any] | None) -> dict[str, Any]:
+        found: dict[str, Any] = super()._init_resources(resources)
+        include = found["include_css"]
+        found["include_css"] = lambda name: Markup(_loading_nothing(include(name)))  # nbgrader's own
+        return found
 
     def from_notebook_node(
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **others: Any
     ) -> tuple[str, dict[str, Any]]:
-        """Return the page; nbconvert makes it only if a picture has no alternative text."""
-        found = self._init_resources(resources)
-        language = nb.metadata.get("language_info", {})
-        lexer = language.get("pygments_lexer", language.get("name"))
-        self.register_filter("highlight_code", KeptColours(pygments_lexer=lexer, parent=self))
-        widgets = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=found)
-        self.register_filter("filter_data_type", widgets)
-        page, found = TemplateExporter.from_notebook_node(self, nb, found, **others)
-        if all(_TEXT.search(picture) for picture in _PICTURE.findall(page)):
-            return page, found
-        whole: tuple[str, dict[str, Any]] = super().from_notebook_node(nb, resources, **others)
-        return whole
+        """Return the page; nbconvert would parse and write it anew to describe pictures, which ours are already."""
+        made: tuple[str, dict[str, Any]] = TemplateExporter.from_notebook_node(
+            self, nb, self._init_resources(resources), **others
+        )
+        page, found = made
+        return page.replace("<html>", '<html lang="en">', 1), found
 
 
 class ReleaseToEach(ExchangeReleaseFeedback):

@@ -6,15 +6,17 @@ file imports neither torch nor the grader.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nbgrader import api
 from sqlalchemy import Engine, create_engine
 
 OURS = "autograder.classroom"
+FILTERS = ("markdown2html", "highlight_code", "clean_html", "strip_files_prefix")  # of nbconvert's templates
 MOST_DATABASES = 4  # databases whose engines are cached; a process usually grades one course
 
 
@@ -23,13 +25,22 @@ class Hook:
     """One setting of nbgrader that names our code, alone or in a list with nbgrader's own steps."""
 
     setting: str  # as in nbgrader_config.py: the class and its trait
-    value: str | tuple[str, ...]
+    value: str | tuple[str, ...] | Mapping[str, str]
     why: str
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the dotted names of the setting."""
+        if isinstance(self.value, Mapping):
+            return tuple(self.value.values())
         return (self.value,) if isinstance(self.value, str) else self.value
+
+    @property
+    def configured(self) -> str | list[str] | dict[str, str]:
+        """Return the value as a configuration holds it."""
+        if isinstance(self.value, Mapping):
+            return dict(self.value)
+        return self.value if isinstance(self.value, str) else list(self.value)
 
 
 HOOKS = (
@@ -79,7 +90,12 @@ HOOKS = (
     Hook(
         "GenerateFeedback.exporter_class",
         f"{OURS}.nbgrader.feedback.FeedbackExporter",
-        "nbconvert compiles all templates of a page and colours all code again for each student",
+        "nbconvert's pages run scripts from elsewhere, and it compiles all templates of a page again for each student",
+    ),
+    Hook(
+        "HTMLExporter.filters",
+        {name: f"{OURS}.pages.filters.{name}" for name in FILTERS},
+        "Formgrader shows what students wrote: nbconvert keeps links that run a script, and may take any time",
     ),
     Hook(
         "ExportApp.plugin_class",
@@ -113,7 +129,10 @@ def install(config: Any) -> None:
     """Apply all settings in `HOOKS` to nbgrader's configuration."""
     for hook in HOOKS:
         part, trait = hook.setting.split(".")
-        config[part][trait] = hook.value if isinstance(hook.value, str) else list(hook.value)
+        config[part][trait] = hook.configured
+    # Formgrader's page loads MathJax from elsewhere, so ours extends it; feedback has its own exporter
+    config.HTMLExporter.template_file = str(Path(__file__).parents[1] / "pages/templates/manual_view.html.j2")
+    config.FeedbackExporter.template_file = "index.html.j2"
 
 
 @contextmanager

@@ -1,16 +1,17 @@
 """Make a well-formed notebook from any submitted file, with the metadata of the released notebook.
 
 nbgrader reads notebooks through an exporter, from the command line and from Formgrader. This exporter never raises for
-a bad file. It keeps the type, the text and nbgrader's metadata of each cell, and removes the rest: outputs,
-attachments, ids, and all that the notebook format does not define. A file that cannot be read is replaced by the
-released notebook with the reason at the top, so that the student is in gradebook, CSV and report. The file itself is
-not changed.
+a bad file. It keeps the type, the text, the attached pictures and nbgrader's metadata of each cell, within limits, and
+removes the rest: outputs, ids, and all that the notebook format does not define. A file that cannot be read is replaced
+by the released notebook with the reason at the top, so that the student is in gradebook, CSV and report. The file
+itself is not changed.
 
 JupyterLab copies a cell's metadata when the cell is copied or split, and one such notebook would stop nbgrader's whole
 batch. Metadata edited by hand could cause more harm. So only the id of the exercise that a cell answers is used. The
 rest is written again from the gradebook, and each difference is noted.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +28,18 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
 from autograder.classroom.hand_in import HandedIn, read_hand_in
+from autograder.classroom.pages.typesetting import PICTURE_TYPES
 
 NOTES_KEY = "autograder_notes"  # in the resources that nbconvert hands from the exporter to the preprocessors
 NOTEBOOK_KEY = "autograder"  # in the metadata of the notebook in autograded/
-CELL_CHARACTERS = 20_000  # the rest of a cell is cut off; rendering feedback with longer cells takes too long
+CELL_CHARACTERS = 20_000  # the rest of a cell is cut off
+NOTEBOOK_CHARACTERS = 200_000  # in all cells; the longest lesson has 42,000
+PICTURE_CHARACTERS = 3_000_000  # in all pictures, in base 64: what an instructor or a student opens stays small
+NAME_CHARACTERS = 200
 SCHEMA_VERSION = 3
 _EMPTY: dict[str, dict[str, Any]] = {"code": {"outputs": [], "execution_count": None}, "markdown": {}, "raw": {}}
+_BASE_64 = re.compile(r"[A-Za-z0-9+/\n]*={0,2}\n?")
+_SAID = ("schema_version", "grade_id", "grade", "solution", "task", "locked", "points")
 _UNSAID = {"task": False}  # values that nbgrader itself omits
 
 
@@ -84,26 +91,60 @@ def readable_notebook(hand_in: HandedIn, released: Path) -> NotebookNode:
 
 def rebuilt(notebook: Mapping[str, Any]) -> NotebookNode:
     """Return a well-formed notebook with the cells of `notebook`, which may have any content."""
-    return new_notebook(cells=[_cell(cell) for cell in notebook["cells"] if isinstance(cell, dict)])
+    rebuilding = _Rebuilding()
+    return new_notebook(cells=[rebuilding.cell(cell) for cell in notebook["cells"] if isinstance(cell, dict)])
 
 
-def _cell(cell: Mapping[str, Any]) -> NotebookNode:
-    kind = str(cell.get("cell_type"))
-    kind = kind if kind in _EMPTY else "raw"
-    metadata = cell.get("metadata")
-    ours = {"nbgrader": metadata["nbgrader"]} if isinstance(metadata, dict) and "nbgrader" in metadata else {}
-    # new_code_cell would check the format of each cell, but new_notebook checks all cells at once
-    made = {"cell_type": kind, "id": generate_corpus_id(), "metadata": ours, "source": _text(cell.get("source"))}
-    return from_dict(made | _EMPTY[kind])
+class _Rebuilding:
+    """Make cells, within limits on the characters of the whole notebook."""
+
+    def __init__(self) -> None:
+        self._text, self._pictures = NOTEBOOK_CHARACTERS, PICTURE_CHARACTERS  # characters that are left
+
+    def cell(self, cell: Mapping[str, Any]) -> NotebookNode:
+        """Return a cell with the text and the pictures of `cell`."""
+        given, metadata = cell.get("cell_type"), cell.get("metadata")
+        kind = given if isinstance(given, str) and given in _EMPTY else "raw"
+        ours = (
+            {"nbgrader": _flat(metadata["nbgrader"])} if isinstance(metadata, dict) and "nbgrader" in metadata else {}
+        )
+        made = {"cell_type": kind, "id": generate_corpus_id(), "metadata": ours, "source": self._source(cell)}
+        if kind == "markdown" and (pictures := self._attached(cell.get("attachments"))):
+            made["attachments"] = pictures
+        # new_code_cell would check the format of each cell, but new_notebook checks all cells at once
+        return from_dict(made | _EMPTY[kind])
+
+    def _source(self, cell: Mapping[str, Any]) -> str:
+        source = cell.get("source")
+        lines = source if isinstance(source, list) else [source]
+        text = "".join(line for line in lines if isinstance(line, str))
+        most = min(CELL_CHARACTERS, self._text)
+        self._text -= min(len(text), most)
+        if len(text) > most:
+            text = f"{text[:most]}\n# … {len(text) - most:,} more characters are not shown here"
+        # JSON may contain half a surrogate pair, but the file that nbgrader writes must not
+        return text.encode("utf-8", "replace").decode("utf-8")
+
+    def _attached(self, attachments: object) -> dict[str, dict[str, str]]:
+        """Return the pictures among a cell's attachments, by name and type."""
+        found: dict[str, dict[str, str]] = {}
+        for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
+            for kind in PICTURE_TYPES:
+                data: object = kinds.get(kind) if isinstance(kinds, dict) else None
+                if not isinstance(data, str) or len(data) > self._pictures or not _BASE_64.fullmatch(data):
+                    continue
+                if len(name) <= NAME_CHARACTERS and name.isprintable():
+                    self._pictures -= len(data)
+                    found.setdefault(name, {})[kind] = data.replace("\n", "")
+        return found
 
 
-def _text(source: object) -> str:
-    lines = source if isinstance(source, list) else [source]
-    text = "".join(line for line in lines if isinstance(line, str))
-    if len(text) > CELL_CHARACTERS:
-        text = f"{text[:CELL_CHARACTERS]}\n# … {len(text) - CELL_CHARACTERS:,} more characters are not shown here"
-    # JSON may contain half a surrogate pair, but the file that nbgrader writes must not
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _flat(metadata: object) -> dict[str, object] | None:
+    """Return what nbgrader's metadata says of a cell, without what nests or is unknown."""
+    if metadata is None:
+        return None
+    given = metadata if isinstance(metadata, dict) else {}
+    return {key: given[key] for key in _SAID if isinstance(given.get(key), str | int | float)}
 
 
 @dataclass(frozen=True)
@@ -182,7 +223,7 @@ def repaired(
             notes.append(_joined(first[wanted.id], cell, wanted))
         else:
             notes += _differences(found, cell, wanted)
-            first[wanted.id] = _released_cell(wanted, cell.source, cell.metadata)
+            first[wanted.id] = _released_cell(wanted, cell)
             kept.append(first[wanted.id])
     notes += _put_back(kept, first, released)
     return kept, tuple(dict.fromkeys(notes))
@@ -220,10 +261,11 @@ def _differences(found: Mapping[str, Any], cell: NotebookNode, wanted: ReleasedC
     return notes
 
 
-def _released_cell(wanted: ReleasedCell, source: str, metadata: Mapping[str, Any]) -> NotebookNode:
-    """Return a cell of the released type with the released grading metadata."""
+def _released_cell(wanted: ReleasedCell, cell: Mapping[str, Any]) -> NotebookNode:
+    """Return a cell of the released type with the released grading metadata, and text and pictures of `cell`."""
     make = new_code_cell if wanted.cell_type == "code" else new_markdown_cell
-    return make(source=source, metadata={**metadata, "nbgrader": dict(wanted.metadata)})
+    pictures = {"attachments": cell["attachments"]} if wanted.cell_type == "markdown" and "attachments" in cell else {}
+    return make(source=cell["source"], metadata={**cell["metadata"], "nbgrader": dict(wanted.metadata)}, **pictures)
 
 
 def _put_back(
@@ -235,7 +277,7 @@ def _put_back(
         if wanted.id in first:
             position = next(i for i, cell in enumerate(kept) if cell is first[wanted.id]) + 1
         elif "points" in wanted.metadata:
-            kept.insert(position, _released_cell(wanted, wanted.source, {}))
+            kept.insert(position, _released_cell(wanted, {"source": wanted.source, "metadata": {}}))
             position += 1
             notes.append(f"The cell {wanted.id} had been deleted; it was put back.")
         else:

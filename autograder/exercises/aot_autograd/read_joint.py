@@ -5,6 +5,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
@@ -120,8 +121,8 @@ def joint_right(part: str, sizes: Sequence[tuple[int, int]]) -> Callable[[ValueA
             if type(found[part]) is not type(expected) or found[part] != expected:
                 why = explained_value(found[part], rows, MISCONCEPTIONS[part])
                 raise CheckFailedError(
-                    f"For a joint graph of {len(rows)} rows {part} is {str(found[part])[:80]}; expected "
-                    f"{str(expected)[:200]}. {why}".strip()
+                    f"For a joint graph of {len(rows)} rows {part} is "
+                    f"{contrasted(found[part], expected)}. {why}".strip()
                 )
 
     return run

@@ -8,6 +8,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted, shortened
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
@@ -116,12 +117,12 @@ def predicts(part: str, programs: Callable[[Draw], list[list[Step]]]) -> Callabl
             expected: Any = len(sizes) if part == "graphs" else sizes
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(
-                    f"count_graphs returned {_short(found)}; expected a dict with the keys graphs and sizes."
+                    f"count_graphs returned {shortened(found, 60)}; expected a dict with the keys graphs and sizes."
                 )
             if type(found[part]) is not type(expected) or found[part] != expected:
                 why = explained_value(found[part], steps, MISCONCEPTIONS) if part == "graphs" else ""
                 raise CheckFailedError(
-                    f"For {written(steps)} {part} is {_short(found[part])}; expected {_short(expected)}. {why}".strip()
+                    f"For {written(steps)} {part} is {contrasted(found[part], expected, most=60)}. {why}".strip()
                 )
 
     return run
@@ -134,11 +135,6 @@ def written(steps: list[Step]) -> str:
         inner = f"({written(step['body'])})" if "body" in step else ""
         parts.append(step["do"] + (f" {step['times']}x" if "times" in step else "") + inner)
     return ", ".join(parts)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _straight(draw: Draw) -> list[list[Step]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
@@ -188,8 +189,8 @@ def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[V
             if type(found[part]) is not type(expected[part]) or found[part] != expected[part]:
                 why = explained_value(found[part], question, MISCONCEPTIONS[part])
                 raise CheckFailedError(
-                    f"For a cache of {len(question['entries'])} entries {part} is {str(found[part])[:60]}; expected "
-                    f"{expected[part]}. {why}".strip()
+                    f"For a cache of {len(question['entries'])} entries {part} is "
+                    f"{contrasted(found[part], expected[part])}. {why}".strip()
                 )
 
     return run

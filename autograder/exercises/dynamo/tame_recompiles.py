@@ -11,6 +11,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, captures
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 
 WIDTH = 4
@@ -136,7 +137,7 @@ def plans(part: str, calls: Sequence[int]) -> Callable[[CapturedAnswer, Draw], N
             if type(found[part]) is not type(expected) or found[part] != expected:
                 why = explained_value(found[part], question, PLAN_MISCONCEPTIONS)
                 raise CheckFailedError(
-                    f"For {len(question['calls'])} calls {part} is {str(found[part])[:60]}; expected {expected}. {why}"
+                    f"For {len(question['calls'])} calls {part} is {contrasted(found[part], expected)}. {why}"
                 )
 
     return run

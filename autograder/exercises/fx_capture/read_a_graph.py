@@ -5,8 +5,9 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted, shortened
 from autograder.host.kinds.misconceptions import Misconception, explained_value
-from autograder.host.kinds.value import ValueAnswer, shortened
+from autograder.host.kinds.value import ValueAnswer
 
 Row = Mapping[str, Any]
 """One node: {"name": str, "op": one of the six, "target": str, "args": names of the nodes it reads, in order, repeats
@@ -130,8 +131,7 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
             if type(found[part]) is not type(expected) or found[part] != expected:
                 hint = explained_value(found[part], rows, MISCONCEPTIONS.get(part, ())) or HINTS[part]
                 raise CheckFailedError(
-                    f"For a graph of {len(rows)} nodes {part} is {shortened(found[part], 120)}; "
-                    f"expected {shortened(expected, 120)}. {hint}"
+                    f"For a graph of {len(rows)} nodes {part} is {contrasted(found[part], expected, most=120)}. {hint}"
                 )
 
     return run

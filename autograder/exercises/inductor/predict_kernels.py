@@ -10,6 +10,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 from course_lib.graph.generated_code import CompiledCost, lowered
@@ -113,7 +114,8 @@ def predicts(part: str, programs: Callable[[Draw], list[Chain]]) -> Callable[[Va
             if type(found[part]) is not int or found[part] != expected:
                 why = _thought(found, steps) if part == "kernels" else ""
                 raise CheckFailedError(
-                    f"For {', '.join(steps)} {part} is {str(found[part])[:20]}; Inductor says {expected}. {why}".strip()
+                    f"For {', '.join(steps)} {part} is "
+                    f"{contrasted(found[part], expected, between='; Inductor says ')}. {why}".strip()
                 )
 
     return run

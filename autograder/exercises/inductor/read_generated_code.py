@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted, shortened
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 from course_lib.graph.generated_code import lowered
@@ -176,8 +177,11 @@ def reads_right(parts: Sequence[str], texts: Callable[[Draw], list[str]]) -> Cal
 
 def _said(part: str, told: Any, expected: list[Any], text: str) -> str:
     why = explained_value(told, text, MISCONCEPTIONS[part])
-    seen = "nothing that can be read" if told is None else str(told)[:160]
-    return f"For a kernel of {len(expected)} blocks {part} is {seen}; expected {str(expected)[:240]}. {why}".strip()
+    if told is None:
+        seen = f"nothing that can be read; expected {shortened(expected, 240)}"
+    else:
+        seen = contrasted(told, expected, most=200)
+    return f"For a kernel of {len(expected)} blocks {part} is {seen}. {why}".strip()
 
 
 def _entries(found: Any, part: str) -> list[Any] | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
@@ -124,7 +125,7 @@ def _difference(found: Any, expected: list[str]) -> str:
     place = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), None)
     if place is None:
         return f"The log has {len(found)} lines; expected {len(expected)}."
-    return f"Line {place + 1} of the log is {found[place]!r:.60}; expected {expected[place]!r}."
+    return f"Line {place + 1} of the log is {contrasted(found[place], expected[place])}."
 
 
 def whole(draw: Draw) -> list[Part]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.value import ValueAnswer
 from course_lib.timing import NoisyMachine
 
@@ -101,7 +102,7 @@ def _require_number(report: Mapping[str, Any], key: str, name: str, expected: fl
     found: Any = report[key].get(name) if isinstance(report[key], dict) else None
     if not _is_number(found) or abs(found - expected) > EXACT * max(abs(expected), 1e-3):
         says = next((s for v, s in wrong.items() if _is_number(found) and abs(found - v) <= EXACT * abs(v)), "")
-        raise CheckFailedError(f"{key}[{name!r}] is {found!r:.40}; expected {expected:.6g}. {says}".rstrip())
+        raise CheckFailedError(f"{key}[{name!r}] is {contrasted(found, expected)}. {says}".rstrip())
 
 
 def _is_number(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
@@ -184,8 +185,8 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
             if type(found[part]) is not type(expected) or found[part] != expected:
                 says = explained_value(found[part], rows, MISCONCEPTIONS[part]) or SAYS[part]
                 raise CheckFailedError(
-                    f"In a trace of {len(rows['traceEvents'])} events {part} is {found[part]!r:.80}; "
-                    f"expected {expected!r}. {says}"
+                    f"In a trace of {len(rows['traceEvents'])} events {part} is "
+                    f"{contrasted(found[part], expected)}. {says}"
                 )
 
     return run

@@ -11,8 +11,9 @@ import torch  # noqa: F401 - the doctor reports on the torch that runs
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
-from autograder.host.kinds.value import ValueAnswer, shortened
+from autograder.host.kinds.value import ValueAnswer
 from course_lib.doctor import Report, doctor
 
 NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")
@@ -60,7 +61,7 @@ def _told(names: list[str], found: Any, expected: dict[str, str]) -> str:
         known = "All findings came back: return those whose names are in the list, and no other."
     elif not known and isinstance(found, dict) and set(found) == set(expected):
         known = "The values are not of the machine that checked. An answer runs there, so it has to ask again."
-    return f"For {names} the answer is {shortened(found)}; expected {shortened(expected)}. {known}".rstrip()
+    return f"For {names} the answer is {contrasted(found, expected)}. {known}".rstrip()
 
 
 def single(draw: Draw) -> list[list[str]]:

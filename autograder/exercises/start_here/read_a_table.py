@@ -5,6 +5,7 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 
@@ -101,7 +102,7 @@ def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], N
             if found[part] != expected:
                 says = explained_value(found[part], rows, MISCONCEPTIONS[part]) or SAYS[part]
                 raise CheckFailedError(
-                    f"In a table of {len(rows)} nodes {part} is {found[part]!r:.60}; expected {expected!r}. {says}"
+                    f"In a table of {len(rows)} nodes {part} is {contrasted(found[part], expected)}. {says}"
                 )
 
     return run

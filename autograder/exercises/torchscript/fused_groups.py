@@ -6,8 +6,9 @@ from typing import Any
 
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.misconceptions import Misconception
-from autograder.host.kinds.value import ValueAnswer, shortened
+from autograder.host.kinds.value import ValueAnswer
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup")
 OPERATORS = ("aten::tanh", "aten::exp", "aten::relu", "aten::sigmoid", "aten::neg", "aten::abs")
@@ -146,7 +147,7 @@ def groups_right(graphs: Callable[[Draw], Sequence[Body]]) -> Callable[[ValueAns
             given, expected = answer.ask(question(nodes)), found(nodes)
             if given != expected:
                 says = next((m.says for m in MISCONCEPTIONS if m.formula(nodes) == given), "")
-                told = f"fused_groups returned {shortened(given, 200)}; expected {shortened(expected, 200)}."
+                told = f"fused_groups returned {contrasted(given, expected, most=200)}."
                 raise CheckFailedError(f"{told} {says}".strip())
 
     return run

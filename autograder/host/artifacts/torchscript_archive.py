@@ -16,13 +16,13 @@ from collections.abc import Mapping
 import torch
 
 from autograder.host.artifacts.torchscript_pickles import PickleRefusedError, require_plain_pickle
+from autograder.host.source_text import MAX_CHARACTERS, UnreadableSourceError, parsed
 
 MAX_ARCHIVE_BYTES = 8 << 20
 MAX_FILES = 100
 FILES = re.compile(r"(\.data/)?version|byteorder|data\.pkl|constants\.pkl|code/[\w/]+\.py|(data|constants)/\d+")
 IGNORED = re.compile(r".*\.debug_pkl|\.data/serialization_id|\.format_version|\.storage_alignment")
 NEEDED = {"data.pkl", "constants.pkl"}
-MAX_CODE_CHARACTERS = 200_000
 _ALLOWED = """
     add sub rsub mul div floordiv remainder neg abs sign square pow sqrt rsqrt reciprocal exp log log1p tanh sigmoid
     relu gelu silu erf sin cos clamp minimum maximum max min where eq ne lt le gt ge logical_not logical_and logical_or
@@ -114,16 +114,16 @@ class CodeRefusedError(Exception):
 
 def rewritten_code(text: str) -> str:
     """Return the code of one file, written anew from its syntax tree; raise `CodeRefusedError`."""
-    if len(text) > MAX_CODE_CHARACTERS:
-        raise CodeRefusedError(f"{len(text):,} characters of code; at most {MAX_CODE_CHARACTERS:,} are accepted")
+    if len(text) > MAX_CHARACTERS:
+        raise CodeRefusedError(f"{len(text):,} characters of code; at most {MAX_CHARACTERS:,} are accepted")
     try:
-        tree = ast.parse(text)
-        for node in ast.walk(tree):
-            _require_allowed(node)
-        _require_named_operators(tree)
-        return ast.unparse(tree) + "\n"
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(text)
+    except UnreadableSourceError:
         raise CodeRefusedError("code that cannot be read") from None
+    for node in ast.walk(tree):
+        _require_allowed(node)
+    _require_named_operators(tree)
+    return ast.unparse(tree) + "\n"
 
 
 def _require_allowed(node: ast.AST) -> None:

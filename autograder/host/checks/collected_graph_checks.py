@@ -15,6 +15,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, as_tuple, placed
 from autograder.host.kinds.captured import CapturedAnswer
+from autograder.host.kinds.differences import contrasted
 from autograder.host.kinds.graph import read_graph
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Result
@@ -116,6 +117,6 @@ def require_shapes(found: Collected, source: Source) -> None:
         shapes, expected = list(map(list, kept)), list(map(list, piece.inputs))
         if shapes != expected:
             raise CheckFailedError(
-                f"For `{source.name}`: graph {number} was kept with the shapes {str(shapes)[:80]}; its example inputs "
-                f"have {expected}."
+                f"For `{source.name}`: graph {number} was kept with the shapes "
+                f"{contrasted(shapes, expected, between='; its example inputs have ')}."
             )

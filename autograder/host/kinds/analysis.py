@@ -12,7 +12,7 @@ from typing import Any
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import analysis_programs
-from autograder.host.kinds.value import shortened
+from autograder.host.kinds.differences import contrasted, same
 from autograder.host.point_shares import share_among
 from autograder.host.session import Session
 from autograder.protocol import Json
@@ -75,17 +75,6 @@ def _made(asked: Asked) -> tuple[Any, ...]:
     return made
 
 
-def same(found: Any, expected: Any) -> bool:
-    """Tell whether both are equal, and have equal types at every level; True does not equal 1 here."""
-    if type(found) is not type(expected):
-        return False
-    if isinstance(found, dict):
-        return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in found)
-    if isinstance(found, list):
-        return len(found) == len(expected) and all(map(same, found, expected))
-    return bool(found == expected)
-
-
 def difference(found: Any, expected: Any) -> str:
     """Return a sentence about the first difference of the two."""
     if isinstance(found, dict) and isinstance(expected, dict):
@@ -95,12 +84,12 @@ def difference(found: Any, expected: Any) -> str:
         if told:
             return f"{' and '.join(told)}."
         key = next(key for key in expected if not same(found[key], expected[key]))
-        return f"{key} is {shortened(found[key])}; expected {shortened(expected[key])}."
+        return f"{key} is {contrasted(found[key], expected[key])}."
     if isinstance(found, str) and isinstance(expected, str):
         lines = zip([*found.splitlines(), ""], [*expected.splitlines(), ""], strict=False)
         at, (mine, right) = next((i, pair) for i, pair in enumerate(lines, 1) if pair[0] != pair[1] or not all(pair))
-        return f"line {at} is {shortened(mine)}; expected {shortened(right)}."
+        return f"line {at} is {contrasted(mine, right)}."
     if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
         at = next(i for i, pair in enumerate(zip(found, expected, strict=True)) if not same(*pair))
-        return f"entry {at} is {shortened(found[at])}; expected {shortened(expected[at])}."
-    return f"the result is {shortened(found)}; expected {shortened(expected)}."
+        return f"entry {at} is {contrasted(found[at], expected[at])}."
+    return f"the result is {contrasted(found, expected)}."

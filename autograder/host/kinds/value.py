@@ -1,7 +1,5 @@
 """Answers that are functions from plain data to plain data."""
 
-from typing import Any
-
 from autograder.host.session import Session
 from autograder.protocol import Json
 from autograder.protocol.requests.answers import Ask
@@ -23,9 +21,3 @@ class ValueAnswer:
         """Return the function's answer as plain data: None, bool, int, float, str, lists and dicts."""
         reply, _ = self._session.call(Ask(question))
         return reply.body.value
-
-
-def shortened(value: Any, most: int = 160) -> str:
-    """Return the `repr` of a value, cut to `most` characters for a message."""
-    text = repr(value)
-    return text if len(text) <= most else text[: most - 3] + "..."

@@ -10,6 +10,7 @@ from course_lib.graph.data.modules import Owner, read_tensors
 from course_lib.graph.data.targets import ATTRIBUTES, COURSE_OPERATORS, INPLACE_OPERATORS, METHODS, OPERATORS, functions
 
 MAX_NODES = 10_000
+MAX_KEYWORDS = 100  # of one call; Python compares each keyword with all others when it compiles the call
 OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 KEYS = {"nodes", "modules", "tensors", "training"}
 NODE_KEYS = {"name", "op", "target", "args", "kwargs"}
@@ -54,6 +55,8 @@ class NodeReader:
             refuse(where, "a graph has one output, and it is the last node")
         if type(data["args"]) is not list or type(data["kwargs"]) is not dict:
             refuse(where, "its args are not a list, or its kwargs are not an object")
+        if len(data["kwargs"]) > MAX_KEYWORDS:
+            refuse(where, f"it has {len(data['kwargs']):,} keyword arguments; a call has at most {MAX_KEYWORDS}")
         args = tuple(self._values.read(arg, where) for arg in data["args"])
         kwargs = {check_name(key, where): self._values.read(arg, where) for key, arg in data["kwargs"].items()}
         target = self._target(op, data["target"], args, kwargs, where)
@@ -120,7 +123,7 @@ class NodeReader:
         name = check_name(target, where)
         if name in self._parameters:
             refuse(where, f"another input is called {shown(name)} too")
-        if any(node.op != "placeholder" for node in self._nodes.values()):
+        if len(self._parameters) != len(self._nodes):
             refuse(where, "inputs come before all other nodes")
         if len(args) > 1 or not all(arg is None or type(arg) in (bool, int, float, str) for arg in args):
             refuse(where, "an input takes at most one default, which is None, a bool, a number or a text")

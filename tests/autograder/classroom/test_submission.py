@@ -88,7 +88,13 @@ def test_links_pipes_folders_and_missing_files_are_refused(tmp_path):
         ("class f(M):\n    def __init__(self):\n        super().__init__()\n        raise NotImplementedError\n", True),
         ("class f(M):\n    def __init__(self):\n        super().__init__()\n        self.x = 1\n", False),
         ("def f(:\n", False),
+        ("class f(M):\n    def __init__(self):\n        super().__init__(0x" + "f" * 5_000 + ")\n", False),
+        (f"def f():\n    {'+'.join(['1'] * 900)}\n    raise NotImplementedError\n", False),
+        (f"def f():\n    a{'.a' * 800}\n    raise NotImplementedError\n", False),
+        (f"def f():\n    {'-' * 600}1\n    raise NotImplementedError\n", False),
+        (f"def f():\n    {'not ' * 900}1\n    raise NotImplementedError\n", False),
     ],
+    ids=range(15),
 )
 def test_an_untouched_answer_is_recognised_without_running_it(text, expected):
     assert is_unanswered(text, "f") is expected

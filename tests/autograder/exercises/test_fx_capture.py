@@ -7,7 +7,8 @@ import pytest
 from autograder.exercises.lessons import module_name
 from autograder.host.draw import Draw
 from autograder.host.kinds import analysis_programs
-from autograder.host.kinds.analysis import difference, same
+from autograder.host.kinds.analysis import difference
+from autograder.host.kinds.differences import same
 from tests.autograder.exercises.judged import judged, known_answer, messages
 
 

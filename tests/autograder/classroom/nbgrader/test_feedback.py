@@ -1,13 +1,16 @@
-"""What pages of feedback have in common is compiled and coloured once; few pages need to be parsed."""
+"""What pages of feedback have in common is compiled and typeset once."""
+
+import html
 
 import jinja2
-import pygments
 import pytest
 from nbconvert.filters.highlight import Highlight2HTML
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.classroom.nbgrader.course import open_course
-from autograder.classroom.nbgrader.feedback import CompiledTemplates, FeedbackExporter, KeptColours
+from autograder.classroom.nbgrader.feedback import CompiledTemplates, FeedbackExporter
+from autograder.classroom.pages import filters
+from autograder.classroom.pages.typesetting import typeset
 
 
 @pytest.fixture
@@ -39,19 +42,21 @@ def test_the_second_page_compiles_nothing_and_shows_what_is_its_own(compiled: li
     assert second.replace("for bob", "for ada") == first
 
 
-def test_a_cell_that_is_the_same_for_everybody_is_coloured_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    coloured, highlight = [], pygments.highlight
+def test_a_cell_that_is_the_same_for_everybody_is_typeset_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    call = filters._process.call
 
-    def noted(code, *rest):
-        coloured.append(code)
-        return highlight(code, *rest)
+    def noted(arguments: dict[str, str], *, cpu_s: float) -> tuple[str | None, float]:
+        asked.append(arguments["text"])
+        return call(arguments, cpu_s=cpu_s)
 
-    monkeypatch.setattr(pygments, "highlight", noted)
+    monkeypatch.setattr(filters, "_typeset", {})
+    monkeypatch.setattr(filters._process, "call", noted)
     pages = []
     for answer in ("# of cy", "# of dan"):
         cells = [new_code_cell("def shown(): return 'to all'", id="a"), new_code_cell(answer, id="b")]
         pages.append(str(FeedbackExporter().from_notebook_node(new_notebook(cells=cells))[0]))
-    assert coloured == ["def shown(): return 'to all'", "# of cy", "# of dan"]
+    assert asked == ["def shown(): return 'to all'", "# of cy", "# of dan"]
     assert pages[0].replace("of cy", "of dan") == pages[1]
     assert '<span class="k">def</span>' in pages[1]
 
@@ -59,24 +64,11 @@ def test_a_cell_that_is_the_same_for_everybody_is_coloured_once(monkeypatch: pyt
 @pytest.mark.parametrize(("metadata", "language"), [({}, "ipython3"), ({"magics_language": "html"}, "html")])
 def test_colours_are_those_of_nbconvert(metadata: dict[str, str], language: str) -> None:
     text = "<b>def</b> def %x <script>"
-    assert KeptColours()(text, metadata=metadata) == Highlight2HTML()(text, metadata=metadata)
-    assert KeptColours()(text, "python") == Highlight2HTML()(text, "python") != KeptColours()(text, language)
-    of_lines = {"extra_formatter_options": {"linenos": "inline"}}
-    assert KeptColours(**of_lines)(text) == Highlight2HTML(**of_lines)(text) != KeptColours()(text)
+    made = typeset("code", text, magics=metadata.get("magics_language"))
+    theirs = Highlight2HTML()(text, metadata=metadata)
 
-
-def of_text(text: str) -> str:
-    return str(FeedbackExporter().from_notebook_node(new_notebook(cells=[new_markdown_cell(text, id="a")]))[0])
-
-
-@pytest.mark.parametrize("picture", ["<img src='a.png'>", "<IMG src='a.png' title='falter'>"])
-def test_a_picture_without_a_text_is_given_one(picture: str) -> None:
-    assert 'alt="No description' in of_text(f"{picture}\n\n![two rows](b.png)")
-
-
-def test_a_page_whose_pictures_have_texts_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbconvert.exporters.html.BeautifulSoup", None)
-    assert 'alt="two rows"' in of_text("![two rows](b.png)")
+    assert html.unescape(made) == html.unescape(theirs)
+    assert html.unescape(typeset("code", text, language="python")) != html.unescape(typeset("code", text))
 
 
 def test_a_template_that_has_changed_is_compiled_again() -> None:

@@ -58,7 +58,7 @@ def test_every_hook_can_be_imported_and_is_set_with_a_reason(monkeypatch: pytest
     config = open_course(ROOT).api.config
     for hook in hooks.HOOKS:
         part, trait = hook.setting.split(".")
-        assert config[part][trait] == (hook.value if isinstance(hook.value, str) else list(hook.value))
+        assert config[part][trait] == hook.configured
         assert all(callable(named(name)) for name in hook.names)
         assert len(hook.why.split()) > 4
     assert len({hook.setting for hook in hooks.HOOKS}) == len(hooks.HOOKS)

@@ -38,11 +38,15 @@ from tests.autograder.host.hostile.naive_archives import inspected, loaded, pick
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
+    coloured,
     joins,
     kernel,
+    linked,
     notes,
     page,
     parsed,
+    pasted,
+    rewritten,
     roomy,
     unique,
 )
@@ -320,10 +324,8 @@ def main(grader, exercise, path):
     source = Path(path).read_text()
     namespace = dict(NAMESPACE)
     exec(compile(source, path, "exec"), namespace)
-    print(
-        json.dumps({"score": float(bool(globals()[grader](namespace[ENTRY.get(exercise, ENTRY.get(exercise[:2]))])))}),
-        flush=True,
-    )
+    score = float(bool(globals()[grader](namespace[ENTRY.get(exercise, ENTRY.get(exercise[:2]))])))
+    print(json.dumps({"score": score}), flush=True)
 
 
 def outcome(output, status):

@@ -78,6 +78,42 @@ def parsed(change):
         ast.parse(cell["source"])
 
 
+def rewritten(change):
+    """Prints the syntax tree of every cell anew, to compare it with the released one."""
+    for cell in json.loads(handed_in(change))["cells"]:
+        ast.unparse(ast.parse(cell["source"]))
+
+
+def coloured(change):
+    """Colours the code of every cell."""
+    from nbconvert.filters.highlight import Highlight2HTML
+
+    for cell in json.loads(handed_in(change))["cells"]:
+        Highlight2HTML()(cell["source"])
+
+
+def linked(change):
+    """Shows the Markdown of a notebook to somebody who clicks on what is there."""
+    if 'href="javascript:' in "".join(_typeset(cell) for cell in _markdown(change)):
+        Path(os.environ["FORGED"]).touch()
+
+
+def pasted(change):
+    """Shows the Markdown of a notebook without what is attached to its cells."""
+    for cell in _markdown(change):
+        _typeset(cell)
+
+
+def _markdown(change):
+    return [cell for cell in json.loads(handed_in(change))["cells"] if cell["cell_type"] == "markdown"]
+
+
+def _typeset(cell):
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+    return MarkdownWithMath(renderer=IPythonRenderer(escape=True, attachments={})).render(cell["source"])
+
+
 def joins(change):
     """Joins the cells of one answer, one after the other."""
     text = ""

@@ -13,14 +13,15 @@ from autograder.classroom.batch import LocalEngine
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import grade_course
 from autograder.classroom.nbgrader.release import release
+from autograder.classroom.pages import filters
 from autograder.exercises.quality.controls import controls
+from tests.autograder.classroom.pages.page_scan import loaded_or_run, pages_that_load_or_run
 from tests.autograder.host.hostile.catalogue import Attack, attacks
 from tests.autograder.host.hostile.levels import opened
 
 NAME, ANSWER = "04_fx_capture", "04_read_a_graph"
 NOTEBOOKS = attacks("notebook")
 HONEST = next(c.answer for c in controls(ANSWER) if c.name == "reference")
-MARKUP = ("<script>alert", "<img src=x", "javascript:alert")
 MAX_NOTEBOOK_BYTES, MAX_PAGE_CHARACTERS = 2 << 20, 4 << 20  # of what an instructor opens
 
 
@@ -46,12 +47,12 @@ def hand_in(course: Course, student: str, content: bytes) -> None:
 
 
 def faults_of_what_is_opened(course: Course, student: str) -> list[str]:
-    """What an instructor opens that is too large, and what stands there of a student's markup."""
+    """What an instructor opens that is too large, and what a page loads or runs."""
     notebook = course.autograded / student / NAME / f"{NAME}.ipynb"
     page = (course.feedback / student / NAME / f"{NAME}.html").read_text()
     large = (notebook.stat().st_size > MAX_NOTEBOOK_BYTES, len(page) > MAX_PAGE_CHARACTERS)
     names = [name for name, is_large in zip(("large notebook", "large page"), large, strict=True) if is_large]
-    return [*names, *(markup for markup in MARKUP if markup in page)]
+    return [*names, *loaded_or_run(page)]
 
 
 @pytest.fixture
@@ -59,6 +60,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_gradebooks: No
     """A class of every hostile notebook, with an honest one before and one behind them."""
     monkeypatch.setenv("COURSE_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setattr(filters, "PAGE_CPU_S", 1.0)  # one of the notebooks uses up whatever it is
     course = open_course()
     release(course, [NAME])
     released = without_its_text((course.release / NAME / f"{NAME}.ipynb").read_text())
@@ -85,5 +87,6 @@ def test_hostile_notebooks_get_nothing_change_nobodys_mark_and_open_small_and_wi
     opened_with = {attack.path.stem: faults_of_what_is_opened(course, attack.path.stem) for attack in NOTEBOOKS}
 
     assert result.failures == ()
+    assert pages_that_load_or_run(tmp_path) == {}
     assert marks == {attack.path.stem: attack.most for attack in NOTEBOOKS} | {"a_honest": 6.0, "z_honest": 6.0}
     assert {student: faults for student, faults in opened_with.items() if faults} == {}

@@ -132,6 +132,8 @@ def test_a_program_that_fails_on_an_input_fails_the_check(answer):
         "class A(__torch__.B):\n  pass",
         "@torch.add\ndef f(x: Tensor) -> Tensor:\n  return x",
         "def f(:",
+        "x = 0x" + "f" * 5_000,  # too long to be printed
+        "x = " + "+".join(["1"] * 900),
     ],
 )
 def test_code_that_calls_anything_else_is_refused(code):

@@ -185,6 +185,10 @@ HOSTILE: dict[str, tuple[Change, str]] = {
     "an_ellipsis_of_one": (argument({"ellipsis": 1}), "Ellipsis is"),
     "a_huge_integer": (argument(10**400), "64 bits"),
     "a_huge_text": (argument("a" * 20_000), "10000 characters"),
+    "keywords_without_end": (
+        lambda data, tensors: node(data, "sum_1")["kwargs"].update({f"a{i}": 0 for i in range(100_000)}),
+        "100,001 keyword arguments; a call has at most 100",
+    ),
     "a_deep_list": (argument(nested(21)), "deeper than 20"),
     "a_very_deep_list": (argument(nested(900)), "deeper than 20"),
     "a_long_list": (argument([0] * 200_001), "more than 200000 values"),

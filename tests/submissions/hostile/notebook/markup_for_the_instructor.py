@@ -1,7 +1,7 @@
 """Strategy: put HTML and script where the instructor will look: outputs, Markdown, names, links. Surface: text/html, Markdown, metadata, javascript: links.
 
 Class: notebook. Unprotected: grader page runs its code. Level: 5.
-Must get 0: outputs are dropped, and Markdown is sanitised before our own HTML is added.
+Must get 0: outputs are dropped, Markdown is sanitised before our own HTML is added, and pages show HTML in it as text.
 """
 
 ANSWER = "04_read_a_graph"

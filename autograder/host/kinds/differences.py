@@ -1,0 +1,82 @@
+"""Tell a student how a value differs from the expected one, in a message of bounded length.
+
+>>> contrasted([1, 2], [1, 3])
+'[1, 2]; expected [1, 3]'
+>>> contrasted(list(range(1000)), [*range(500), 7, *range(501, 1000)], most=20)
+'…498, 499, 500, 501, …; expected …498, 499, 7, 501, 50…; the first difference is at [500]'
+"""
+
+from itertools import zip_longest
+from typing import Any
+
+
+def shortened(value: Any, most: int = 160) -> str:
+    """Return the `repr` of a value, cut to `most` characters for a message."""
+    text = repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Tell whether both are equal, and have equal types at every level; True does not equal 1 here."""
+    if type(found) is not type(expected):
+        return False
+    if isinstance(found, dict):
+        return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in found)
+    if isinstance(found, list):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    return bool(found == expected)
+
+
+def contrasted(found: Any, expected: Any, *, most: int = 160, between: str = "; expected ") -> str:
+    """Return both values as text, joined by `between`, each of about `most` characters.
+
+    A longer value is cut so that the first difference stands in the middle, and its place is named. The two texts are
+    never the same: values that look alike are shown with their types.
+    """
+    mine, right = repr(found), repr(expected)
+    if mine == right:
+        return f"{shortened(found, most)} (a {type(found).__name__}){between}a {type(expected).__name__}"
+    if max(len(mine), len(right)) <= most:
+        return f"{mine}{between}{right}"
+    mine, right = _text(found), _text(expected)
+    at = next((i for i, (a, b) in enumerate(zip_longest(mine, right)) if a != b), 0)
+    start = max(at - most // 2, 0)
+    place = _place(found, expected)
+    named = f"; the first difference is {place}" if place else ""
+    return f"{_window(mine, start, most)}{between}{_window(right, start, most)}{named}"
+
+
+def _text(value: Any) -> str:
+    """Return the `repr` of plain data, with keys in one order."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {_text(value[key])}' for key in sorted(value, key=repr))}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return repr(value)
+
+
+def _window(text: str, start: int, most: int) -> str:
+    before, after = "…" * (start > 0), "…" * (len(text) > start + most)
+    return f"{before}{text[start : start + most]}{after}"
+
+
+def _place(found: Any, expected: Any) -> str:
+    """Return where two values first differ, such as `at ['sizes'][3]`; an empty string if it is at their top."""
+    path = ""
+    while True:
+        if isinstance(found, dict) and isinstance(expected, dict):
+            if alone := sorted(found.keys() ^ expected.keys(), key=repr):
+                where = f"{path}[{shortened(alone[0], 40)}]"
+                return f"that {where} is {'missing' if alone[0] in expected else 'one key too many'}"
+            keys = [key for key in sorted(expected, key=repr) if not same(found[key], expected[key])]
+        elif isinstance(found, list) and isinstance(expected, list):
+            keys = [i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if not same(a, b)]
+            if not keys and len(found) != len(expected):
+                inside = f" in {path}" if path else ""
+                return f"that there are {len(found)} entries{inside}, not {len(expected)}"
+        else:
+            return path and f"at {path}"
+        if not keys:
+            return path and f"at {path}"
+        path += f"[{shortened(keys[0], 40)}]"
+        found, expected = found[keys[0]], expected[keys[0]]
