@@ -10,6 +10,7 @@ from autograder.host.artifacts import Artifact, ArtifactRefusedError, dead_calls
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, read_called
+from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Program, Traced, draw_inputs, traced
@@ -28,12 +29,21 @@ class GraphAnswer:
     _held: "_Held | None" = field(default=None, init=False, repr=False)
 
     def transform(self, program: Traced) -> Artifact:
-        """Return the graph that the pass makes of `program`, checked and rebuilt by the host."""
+        """Return the graph that the pass makes of `program`, checked and rebuilt by the host.
+
+        Its tensors must be those of the program, unless the program allows folding. A program with tensors is sent
+        twice, first with other values, so that a pass that keeps the first tensors of each size gives wrong ones.
+        """
         forms = tuple(InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in program.program.inputs)
         request = Transform(program.graph, tuple(program.tensors), forms)
+        if program.tensors:
+            self.student.call_with(request, [shared_inputs.to_raw(other_values(t)) for t in program.tensors.values()])
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in program.tensors.values()])
         told = f"In the program {program.program.name}: "
-        return read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64)
+        artifact = read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64)
+        if not program.program.folds:
+            Sent.of_graph(program.graph, program.tensors).require_kept(artifact, told)
+        return artifact
 
     def run(
         self,

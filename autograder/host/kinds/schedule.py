@@ -17,6 +17,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer, read_graph, require_equal, times
+from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.protocol.requests.answers import Schedule
@@ -54,7 +55,10 @@ class ScheduleAnswer(GraphAnswer):
     """Apply the student's schedule in one worker, and run the resulting graph in another."""
 
     def scheduled(self, model: Scheduled, state: Mapping[str, torch.Tensor]) -> Artifact:
-        """Return the graph of the scheduled model, checked and rebuilt by the host."""
+        """Return the graph of the scheduled model, checked and rebuilt by the host.
+
+        The model is sent twice, first with other weights, so that a schedule that keeps the first weights is wrong.
+        """
         request = Schedule(
             text=inspect.getsource(schedule_models),
             arguments=dict(model.arguments),
@@ -67,6 +71,7 @@ class ScheduleAnswer(GraphAnswer):
             leaves=model.leaves,
             operator=model.operator,
         )
+        self.student.call_with(request, [shared_inputs.to_raw(other_values(t)) for t in state.values()])
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in state.values()])
         return read_graph(reply, f"In the model {model.name}: ", max_nodes=MAX_NODES)
 
@@ -100,6 +105,7 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     _redraw(encoder, draw)
     artifact = answer.scheduled(model, encoder.state_dict())
     _require_names(artifact, source, model)
+    Sent.of_module(encoder.get_submodule(model.part)).require_kept(artifact, f"In the model {model.name}: ")
     _require_counts(artifact, model)
     _redraw(encoder, draw)  # so that weights that were copied into the graph give wrong results
     fresh = artifact.with_tensors(source.tensors)
