@@ -1,7 +1,9 @@
 """Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
@@ -17,6 +19,7 @@ from autograder.host.traced import Program, Traced, draw_inputs, traced
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, LoadGraph
+from course_lib.kernels.replayed_draws import ReplayedDraws
 
 
 @dataclass
@@ -53,23 +56,31 @@ class GraphAnswer:
         cotangents: Sequence[torch.Tensor] = (),
         count: bool = False,
         training: bool = False,
+        draws: int | None = None,
     ) -> Reply:
         """Run a rebuilt graph on `inputs`; with `cotangents` also run backward, with `count` also count its cost.
 
-        It runs in evaluation mode; with `training`, its modules keep the modes in which they were sent.
+        It runs in evaluation mode; with `training`, its modules keep the modes in which they were sent. With `draws`,
+        its dropouts have the masks that follow from this seed, see `ReplayedDraws`.
         """
         self._hold(artifact, None if training else False)
-        return self._call(inputs, cotangents, restored=True, count=count)
+        return self._call(inputs, cotangents, restored=True, count=count, draws=draws)
 
     def run_again(self, inputs: Sequence[torch.Tensor]) -> Reply:
         """Run the last graph once more, without restoring the tensors that it holds."""
         return self._call(inputs, (), restored=False, count=False)
 
     def _call(
-        self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], *, restored: bool, count: bool
+        self,
+        inputs: Sequence[torch.Tensor],
+        cotangents: Sequence[torch.Tensor],
+        *,
+        restored: bool,
+        count: bool,
+        draws: int | None = None,
     ) -> Reply:
         call, tensors = placed_call(Case(tuple(inputs)), cotangents, range(len(inputs)) if cotangents else ())
-        result, mutated = self.clean.call(CallGraph(call, restored, count), tensors)
+        result, mutated = self.clean.call(CallGraph(call, restored, count, draws), tensors)
         reply = read_called(result.body.called, result.tensors, mutated, len(call.wrt))
         return replace(reply, cost=result.body.cost)
 
@@ -164,16 +175,21 @@ def require_equal(
     inputs: tuple[torch.Tensor, ...],
     draw: Draw,
     gradients: bool,
+    *,
+    draws: int | None = None,
 ) -> Reply:
-    """Run a rebuilt graph and return its reply; raises `CheckFailedError` unless it computes the same as `program`."""
+    """Run a rebuilt graph and return its reply; raises `CheckFailedError` unless it computes the same as `program`.
+
+    With `draws`, both drop the elements that follow from this seed; otherwise neither may draw random numbers.
+    """
     where = (
         f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
     )
     eager_leaves, truth_leaves = _leaves(inputs, gradients), _leaves([i.double() for i in inputs], gradients)
-    eagers, truths = as_tuple(program.reference(*eager_leaves)), as_tuple(program.reference(*truth_leaves))
+    eagers, truths = (as_tuple(_reference(program, leaves, draws)) for leaves in (eager_leaves, truth_leaves))
     cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
     try:
-        reply = answer.run(artifact, inputs, cotangents=cotangents, training=program.program.training)
+        reply = answer.run(artifact, inputs, cotangents=cotangents, training=program.program.training, draws=draws)
     except AnswerFailedError as error:
         raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
     if len(reply.outputs) != len(eagers):
@@ -191,6 +207,11 @@ def require_equal(
                 raise CheckFailedError(f"An input has no gradient{where}.")
             comparison.require_close(found, truth, eager, "the gradient by an input", where)
     return reply
+
+
+def _reference(program: Traced, leaves: Sequence[torch.Tensor], draws: int | None) -> Any:
+    with nullcontext() if draws is None else ReplayedDraws(draws):
+        return program.reference(*leaves)
 
 
 def _leaves(inputs: Sequence[torch.Tensor], gradients: bool) -> list[torch.Tensor]:
