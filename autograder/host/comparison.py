@@ -18,10 +18,21 @@ def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> Non
         raise CheckFailedError(f"{what} has dtype {actual.dtype}; expected {expected.dtype}, the dtype of the inputs.")
 
 
-def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor, what: str, where: str = "") -> None:
-    """Raise `CheckFailedError` unless form and values follow the error rule; `where` describes the inputs."""
+def require_close(
+    actual: torch.Tensor,
+    truth: torch.Tensor,
+    eager: torch.Tensor,
+    what: str,
+    where: str = "",
+    *,
+    magnitude: float = 0.0,
+) -> None:
+    """Raise `CheckFailedError` unless form and values follow the error rule; `where` describes the inputs.
+
+    `magnitude` is that of `deviation`, and must come from the host's tensors.
+    """
     require_form(actual, eager, what)
-    found = deviation(actual, truth, eager)
+    found = deviation(actual, truth, eager, magnitude=magnitude)
     if found.within_bound:
         return
     if torch.isnan(actual).any() and not torch.isnan(truth).any():

@@ -61,7 +61,8 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         for tensor, value in zip(own, sent, strict=True) if request.restored else ():
             tensor.copy_(value)
         with _replayed(request.draws):
-            result = call_on_tensors(graph_module, request.call, tensors)
+            parameters = [graph_module.get_parameter(path) for path in request.by]
+            result = call_on_tensors(graph_module, request.call, tensors, parameters)
         if not request.count:
             return Result(GraphCalled(result.body, None), result.tensors)
         from course_lib.graph import cost

@@ -1,9 +1,9 @@
 """Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 
@@ -15,7 +15,7 @@ from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, r
 from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
-from autograder.host.traced import Program, Traced, draw_inputs, traced
+from autograder.host.traced import Program, Traced, any_fp64, draw_inputs, traced
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, LoadGraph
@@ -57,14 +57,16 @@ class GraphAnswer:
         count: bool = False,
         training: bool = False,
         draws: int | None = None,
+        by: Sequence[str] = (),
     ) -> Reply:
         """Run a rebuilt graph on `inputs`; with `cotangents` also run backward, with `count` also count its cost.
 
         It runs in evaluation mode; with `training`, its modules keep the modes in which they were sent. With `draws`,
-        its dropouts have the masks that follow from this seed, see `ReplayedDraws`.
+        its dropouts have the masks that follow from this seed, see `ReplayedDraws`. Gradients by the parameters named
+        in `by` follow those by the inputs.
         """
         self._hold(artifact, None if training else False)
-        return self._call(inputs, cotangents, restored=True, count=count, draws=draws)
+        return self._call(inputs, cotangents, restored=True, count=count, draws=draws, by=by)
 
     def run_again(self, inputs: Sequence[torch.Tensor]) -> Reply:
         """Run the last graph once more, without restoring the tensors that it holds."""
@@ -78,10 +80,11 @@ class GraphAnswer:
         restored: bool,
         count: bool,
         draws: int | None = None,
+        by: Sequence[str] = (),
     ) -> Reply:
         call, tensors = placed_call(Case(tuple(inputs)), cotangents, range(len(inputs)) if cotangents else ())
-        result, mutated = self.clean.call(CallGraph(call, restored, count, draws), tensors)
-        reply = read_called(result.body.called, result.tensors, mutated, len(call.wrt))
+        result, mutated = self.clean.call(CallGraph(call, restored, count, draws, tuple(by)), tensors)
+        reply = read_called(result.body.called, result.tensors, mutated, len(call.wrt) + len(by))
         return replace(reply, cost=result.body.cost)
 
     def _hold(self, artifact: Artifact, training: bool | None) -> None:
@@ -185,11 +188,14 @@ def require_equal(
     where = (
         f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
     )
-    eager_leaves, truth_leaves = _leaves(inputs, gradients), _leaves([i.double() for i in inputs], gradients)
-    eagers, truths = (as_tuple(_reference(program, leaves, draws)) for leaves in (eager_leaves, truth_leaves))
+    by = _parameters(program, artifact) if gradients else []
+    eagers, eager_leaves = _reference(program, inputs, by, gradients, draws)
+    truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, draws)
     cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
     try:
-        reply = answer.run(artifact, inputs, cotangents=cotangents, training=program.program.training, draws=draws)
+        reply = answer.run(
+            artifact, inputs, cotangents=cotangents, training=program.program.training, draws=draws, by=by
+        )
     except AnswerFailedError as error:
         raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
     if len(reply.outputs) != len(eagers):
@@ -200,22 +206,50 @@ def require_equal(
         comparison.require_close(actual, truth.detach(), eager.detach(), "the output", where)
     _require_same_mutation(reply, inputs, program, where)
     if gradients:
-        eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents)
-        truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents])
-        for found, truth, eager in zip(reply.gradients, truth_grads, eager_grads, strict=True):
-            if found is None:
-                raise CheckFailedError(f"An input has no gradient{where}.")
-            comparison.require_close(found, truth, eager, "the gradient by an input", where)
+        eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents, allow_unused=True)
+        truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents], allow_unused=True)
+        names = ["an input"] * len(inputs) + [f"`{path}`" for path in by]
+        _require_gradients(reply, truth_grads, eager_grads, names, where)
     return reply
 
 
-def _reference(program: Traced, leaves: Sequence[torch.Tensor], draws: int | None) -> Any:
+def _parameters(program: Traced, artifact: Artifact) -> list[str]:
+    """Return the parameters of the program, except tied ones, that are parameters of the result, too."""
+    if program.program.folds:
+        return []
+    paths = [path for path, parameter in program.module.named_parameters(remove_duplicate=False)]
+    tied = Counter(map(id, map(program.module.get_parameter, paths)))
+    known = {path for path, entry in artifact.graph["tensors"].items() if entry["parameter"]}
+    return [path for path in paths if path in known and tied[id(program.module.get_parameter(path))] == 1]
+
+
+def _reference(
+    program: Traced, inputs: Sequence[torch.Tensor], by: Sequence[str], gradients: bool, draws: int | None
+) -> tuple[tuple[torch.Tensor, ...], list[torch.Tensor]]:
+    """Run the program; return its outputs, and the leaves to differentiate by: the inputs, and the parameters `by`."""
+    leaves = [i.detach().clone().requires_grad_(gradients) for i in inputs]
+    parameters = program.leaves(by, in_fp64=any_fp64(inputs))
     with nullcontext() if draws is None else ReplayedDraws(draws):
-        return program.reference(*leaves)
+        outputs = as_tuple(program.reference(*leaves, parameters=parameters))
+    return outputs, [*leaves, *parameters.values()]
 
 
-def _leaves(inputs: Sequence[torch.Tensor], gradients: bool) -> list[torch.Tensor]:
-    return [i.detach().clone().requires_grad_(gradients) for i in inputs]
+def _require_gradients(
+    reply: Reply,
+    truths: Sequence[torch.Tensor | None],
+    eagers: Sequence[torch.Tensor | None],
+    names: Sequence[str],
+    where: str,
+) -> None:
+    """Compare gradients by magnitudes of all together, since one alone may consist of rounding errors."""
+    largest = max((float(truth.abs().max()) for truth in truths if truth is not None and truth.numel()), default=0.0)
+    for found, truth, eager, name in zip(reply.gradients, truths, eagers, names, strict=True):
+        if truth is None or eager is None:
+            continue
+        if found is None:
+            raise CheckFailedError(f"No gradient reaches {name}{where}; keep every step differentiable.")
+        magnitude = 0.0 if name == "an input" else largest
+        comparison.require_close(found, truth, eager, f"the gradient by {name}", where, magnitude=magnitude)
 
 
 def _require_same_mutation(reply: Reply, inputs: Sequence[torch.Tensor], program: Traced, where: str) -> None:

@@ -72,6 +72,8 @@ class CallGraph(Request[GraphCalled]):
     restored: bool
     count: bool
     draws: int | None = None
+    by: tuple[TensorName, ...] = ()
+    """Parameters of the graph to differentiate by as well, after the tensors of the call."""
 
 
 @dataclass(frozen=True)
