@@ -1,14 +1,40 @@
 """Exercise 06.4: fuse bias, dropout, residual and LayerNorm at the end of each block, by a schedule."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
+from autograder.host.kinds.wiring import Wiring, input_named, output_of, result_of, tensor_at
 
 OPERATOR = "torch.ops.course_lib.bias_dropout_residual_layer_norm"
 NORM, DROPOUT = "torch.nn.LayerNorm", "torch.nn.Dropout"
 LAUNCHES = 18  # of one layer: the two fused calls, and all other operators unchanged
+
+
+ARGUMENTS = ("x", "bias", "residual", "weight", "layer_norm_bias", "p", "training", "eps")
+
+
+def wired(layers: int, names: Mapping[str, str]) -> Wiring:
+    """Return where the tensors of each fused call come from, in an encoder whose parts have these names."""
+    dense, norm, forward = (names.get(name, name) for name in ("dense", "attention_norm", "feed_forward"))
+    ends = [
+        (f"layers.{i}.{projection}.{dense}", f"layers.{i}.{last}")
+        for i in range(layers)
+        for projection, last in (("projection", norm), (f"{forward}.projection", "feed_forward_norm"))
+    ]
+    calls = [
+        {
+            "x": output_of(linear),
+            "bias": tensor_at(f"{linear}.bias"),
+            "residual": result_of(number) if number else input_named("hidden"),
+            "weight": tensor_at(f"{last}.weight"),
+            "layer_norm_bias": tensor_at(f"{last}.bias"),
+        }
+        for number, (linear, last) in enumerate(ends)
+    ]
+    return Wiring(ARGUMENTS, calls)
 
 
 def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool = False, **arguments: Any) -> Scheduled:
@@ -25,6 +51,7 @@ def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool =
         literals={OPERATOR: (arguments.get("dropout", 0.0), training, arguments.get("eps", 1e-5))},
         says={OPERATOR: says},
         launches=LAUNCHES * layers if counted else None,
+        wiring={OPERATOR: wired(layers, arguments.get("names", {}))},
     )
 
 

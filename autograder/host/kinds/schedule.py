@@ -18,6 +18,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer, read_graph, require_equal, times
 from autograder.host.kinds.sent_tensors import Sent, other_values
+from autograder.host.kinds.wiring import Wiring
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.protocol.requests.answers import Schedule
@@ -49,6 +50,7 @@ class Scheduled:
     literals: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # operator to numbers that each call must have
     says: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # target to wrong count to its explanation
     launches: int | None = None  # operators that one run may launch
+    wiring: Mapping[str, Wiring] = field(default_factory=dict)  # operator to where its arguments come from
 
 
 @dataclass
@@ -108,6 +110,7 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     _require_names(artifact, source, model)
     Sent.of_module(encoder.get_submodule(model.part)).require_kept(artifact, f"In the model {model.name}: ")
     _require_counts(artifact, model)
+    _require_wiring(artifact, model)
     _redraw(encoder, draw)  # so that weights that were copied into the graph give wrong results
     fresh = artifact.with_tensors(source.tensors)
     draws = draw.integer(0, LARGEST_SEED)  # so that dropouts of both remove the same elements
@@ -184,6 +187,13 @@ def _require_counts(artifact: Artifact, model: Scheduled) -> None:
                     f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over."
                     + (f" {model.reason}" if model.reason else "")
                 )
+
+
+def _require_wiring(artifact: Artifact, model: Scheduled) -> None:
+    for target, wiring in model.wiring.items():
+        fault = wiring.fault(artifact, target)
+        if fault:
+            raise CheckFailedError(f"In the model {model.name}: {fault}.")
 
 
 def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:

@@ -25,7 +25,11 @@ HIDDEN = HiddenPart(
             "gradients in training",
             "gradients",
             1,
-            schedules(fused("in training mode, p = 0", 2, training=True), gradients=True),
+            schedules(
+                fused("in training mode, p = 0", 2, training=True),
+                fused("in training mode, p = 0.4", 2, training=True, dropout=0.4),
+                gradients=True,
+            ),
         ),
         Check(
             "LayerNorm before the block",
