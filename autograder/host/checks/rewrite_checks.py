@@ -45,6 +45,7 @@ class Rewriting:
     at_least: int | None = None  # the smallest number of calls that is accepted, if less than `calls`
     tensors: int | None = None  # the expected number of parameters and buffers; not counted if None
     wrong_turns: tuple[WrongTurn, ...] = ()
+    warning: str = ""  # what a pass overlooked whose result has other values, for the student
 
 
 Run = Callable[[GraphAnswer, Draw], None]
@@ -54,7 +55,11 @@ def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False) -> Run:
     """Return a check that each rewritten program has the right calls and results; the programs share its points."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
-        share_among(cases, lambda case: _require_rewritten(answer, case, draw, gradients))
+        share_among(
+            cases,
+            lambda case: _require_rewritten(answer, case, draw, gradients),
+            where=lambda case: f"In the program {case.program.name}: ",
+        )
 
     return run
 
@@ -74,7 +79,7 @@ def _require_rewritten(answer: GraphAnswer, case: Rewriting, draw: Draw, gradien
             first = require_equal(answer, expected, fresh, inputs, draw, gradients)
         except CheckFailedError as error:
             turned = _turned(answer, case, source.module, fresh, inputs)
-            raise CheckFailedError(turned or f"{error}{_because(case)}") from None
+            raise CheckFailedError(turned or f"{error}{_if_values_differ(case)}", changes=True) from None
         if not gradients:
             _require_repeatable(answer, first, inputs, case)
     _require_calls(artifact, case)
@@ -117,6 +122,11 @@ def _require_calls(artifact: Artifact, case: Rewriting) -> None:
 
 def _because(case: Rewriting) -> str:
     return f" {case.program.reason}" if case.program.reason else ""
+
+
+def _if_values_differ(case: Rewriting) -> str:
+    """Return the end of the message about wrong values; the reason may explain only a wrong number of calls."""
+    return f" {case.warning}" if case.warning else ""
 
 
 def _turned(
@@ -163,7 +173,8 @@ def _require_repeatable(answer: GraphAnswer, first: Reply, inputs: tuple[torch.T
         return
     raise CheckFailedError(
         f"In the program {case.program.name} the result gives something else when it is called a second time: it "
-        "writes to a tensor that it keeps. A constant that somebody writes to may not be computed beforehand."
+        "writes to a tensor that it keeps. A constant that somebody writes to may not be computed beforehand.",
+        changes=True,
     )
 
 
