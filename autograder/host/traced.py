@@ -1,7 +1,7 @@
 """Programs for passes: the input of a student's pass, and the reference for its result."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -41,6 +41,8 @@ class Program:
     others: tuple[tuple[TensorSpec, ...], ...] = ()
     reason: str = ""  # why more calls would be wrong, for the student
     at_most: int | None = None  # the largest number of calls that is accepted, if more than `fused`
+    plain: "Program | None" = None  # if set, fewer calls are accepted from a pass that fuses in this program
+    literals: Mapping[str, Any] = field(default_factory=dict)  # the fused call's numbers and flags, by parameter
     folds: bool = False  # whether a right pass computes new weights from the old ones
     training: bool = False  # traced in training mode, and run as its modules and arguments say
     buffers: bool = False  # buffers become `get_attr` nodes; otherwise tracing uses their values as constants
@@ -48,6 +50,8 @@ class Program:
     def trace(self) -> fx.GraphModule:
         """Return the program's graph."""
         made = self.build()
+        if isinstance(made, fx.GraphModule):  # edited by hand; tracing it again would undo the edit
+            return made.train(self.training)
         root = made.train(self.training) if isinstance(made, nn.Module) else made
         tracer = _WithBuffers() if self.buffers else fx.Tracer()
         graph = tracer.trace(root)

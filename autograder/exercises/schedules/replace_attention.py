@@ -34,7 +34,7 @@ def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments:
     return Scheduled(
         name,
         {"layers": layers, **arguments},
-        {OPERATOR: layers, SOFTMAX: 0, LINEAR: 6 * layers},
+        {OPERATOR: layers, SOFTMAX: 0, LINEAR: range(3 * layers, 6 * layers + 1)},  # query, key, value may be merged
         training=training,
         literals={OPERATOR: (arguments.get("dropout", 0.0) if training else 0.0,)},
         says={OPERATOR: says},

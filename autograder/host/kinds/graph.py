@@ -19,7 +19,11 @@ from autograder.host.traced import Program, Traced, any_fp64, draw_inputs, trace
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, LoadGraph
+from course_lib.graph import from_data
+from course_lib.graph.data.targets import functions
 from course_lib.kernels.replayed_draws import ReplayedDraws
+
+LEFT_OVER = 0.5  # share of a program whose fused calls are right, and whose replaced calls were not erased
 
 
 @dataclass
@@ -129,46 +133,68 @@ def rewrites(
     """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
-        share_among(programs, lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients))
+        share_among(
+            programs,
+            lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients),
+            where=lambda p: f"In the program {p.name}: ",
+        )
 
     return run
 
 
 def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw: Draw, gradients: bool) -> Artifact:
     artifact = answer.transform(program)
-    found, wanted, name = artifact.count(operator), program.program.fused, program.program.name
-    if found < wanted:
-        raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {times(found)}; expected {times(wanted)}."
-        )
-    if found > (program.program.at_most or wanted):
-        reason = f" {program.program.reason}" if program.program.reason else ""
-        raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {times(found)}; {times(wanted)} is right.{reason}"
-        )
-    _require_fewer_calls(artifact, program)
+    miscounted = _miscounted(answer, artifact, program, operator, draw)
     if not program.program.folds:
         program.redraw(draw)  # so that weights that the pass copied into the graph give wrong results
     fresh = artifact.with_tensors(program.tensors)
-    for specs in (program.program.inputs, *program.program.others):
-        require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
+    try:
+        for specs in (program.program.inputs, *program.program.others):
+            require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
+    except CheckFailedError as error:
+        # too many calls say which one is wrong; too few have nothing to do with the wrong values
+        too_many = str(miscounted) if artifact.count(operator) > program.program.fused and miscounted else ""
+        reason = "" if too_many else program.program.reason
+        said = (too_many, differing_literals(artifact, operator, program), str(error), reason)
+        raise CheckFailedError(" ".join(filter(None, said)), changes=True) from None
+    if miscounted:
+        raise miscounted
     return fresh
 
 
-def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
-    """Require that each fused call replaces two or more calls, and that the replaced calls are erased."""
-    before = sum(n.op.startswith("call_") for n in program.module.graph.nodes)
-    enough = before - program.program.fused
+def _miscounted(
+    answer: GraphAnswer, artifact: Artifact, program: Traced, operator: str, draw: Draw
+) -> CheckFailedError | None:
+    """Return the error of a result that has too few or too many fused calls, or old nodes beside them."""
+    asked, found = program.program, artifact.count(operator)
+    calls = f"In the program {asked.name} the result calls {operator} {times(found)};"
+    if found > (asked.at_most or asked.fused):
+        reason = f" {asked.reason}" if asked.reason else ""
+        return CheckFailedError(f"{calls} {times(asked.fused)} is right.{reason}")
+    if found < asked.fused:
+        careful = asked.plain and answer.transform(traced(asked.plain, draw)).count(operator) >= asked.plain.fused
+        if not careful:
+            return CheckFailedError(f"{calls} expected {times(asked.fused)}.", share=found / asked.fused)
+    return _leftover(artifact, program, min(found, asked.fused))
+
+
+def _leftover(artifact: Artifact, program: Traced, fused: int) -> CheckFailedError | None:
+    """Return the error of a result in which a fused call does not replace two or more calls, or leaves them there."""
+    before, name = sum(n.op.startswith("call_") for n in program.module.graph.nodes), program.program.name
+    enough = before - fused
     if artifact.calls() > enough:
-        raise CheckFailedError(
-            f"In the program {program.program.name} the result makes {artifact.calls()} calls, the program {before}; "
-            f"at most {enough} should be left. Erase the nodes that the fused call replaces."
+        return CheckFailedError(
+            f"In the program {name} the result makes {artifact.calls()} calls, the program {before}; "
+            f"at most {enough} should be left. Erase the nodes that the fused call replaces.",
+            share=LEFT_OVER,
         )
     if len(artifact.dead) > len(dead_calls(program.module.graph)):
-        raise CheckFailedError(
-            f"In the program {program.program.name} nothing needs what node {artifact.dead[0]} of the result computes. "
-            "Erase the nodes that the fused call replaces."
+        return CheckFailedError(
+            f"In the program {name} nothing needs what node {artifact.dead[0]} of the result computes. "
+            "Erase the nodes that the fused call replaces.",
+            share=LEFT_OVER,
         )
+    return None
 
 
 def require_equal(
@@ -185,6 +211,29 @@ def require_equal(
 
     With `draws`, both drop the elements that follow from this seed; otherwise neither may draw random numbers.
     """
+    try:
+        return _require_equal(answer, program, artifact, inputs, draw, gradients, draws)
+    except CheckFailedError as error:
+        raise CheckFailedError(f"{error}{_unread(artifact, program)}", changes=True) from None
+
+
+def _unread(artifact: Artifact, program: Traced) -> str:
+    """Return a sentence about an input that the program reads and the result does not; empty if there is none."""
+    result = from_data(artifact.graph, artifact.tensors).graph
+    inputs = (graph.find_nodes(op="placeholder") for graph in (result, program.module.graph))
+    names = [before.name for after, before in zip(*inputs, strict=False) if before.users and not after.users]
+    return f" The result does not read the input `{names[0]}`." if names else ""
+
+
+def _require_equal(
+    answer: GraphAnswer,
+    program: Traced,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+    draw: Draw,
+    gradients: bool,
+    draws: int | None,
+) -> Reply:
     where = (
         f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
     )
@@ -203,7 +252,7 @@ def require_equal(
             f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}."
         )
     for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
-        comparison.require_close(actual, truth.detach(), eager.detach(), "the output", where)
+        comparison.require_close(actual, truth.detach(), eager.detach(), "The output", where)
     _require_same_mutation(reply, inputs, program, where)
     if gradients:
         eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents, allow_unused=True)
@@ -249,7 +298,7 @@ def _require_gradients(
         if found is None:
             raise CheckFailedError(f"No gradient reaches {name}{where}; keep every step differentiable.")
         magnitude = 0.0 if name == "an input" else largest
-        comparison.require_close(found, truth, eager, f"the gradient by {name}", where, magnitude=magnitude)
+        comparison.require_close(found, truth, eager, f"The gradient by {name}", where, magnitude=magnitude)
 
 
 def _require_same_mutation(reply: Reply, inputs: Sequence[torch.Tensor], program: Traced, where: str) -> None:
@@ -268,7 +317,10 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         source = traced(program, draw)
-        artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
+        try:
+            artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
+        except CheckFailedError as error:  # whose share is for the rewriting, not for its cost
+            raise CheckFailedError(str(error), changes=error.changes) from None
         inputs = draw_inputs(program.inputs, draw)
         cost = answer.run(artifact, inputs, count=True).counted
         moved, least = cost.bytes_read + cost.bytes_written, sum(i.nbytes for i in (*inputs, inputs[0]))
@@ -278,10 +330,25 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
         if cost.launches > launches or moved > least:
             raise CheckFailedError(
                 f"In the program {program.name} the result launches {cost.launches} operators and moves "
-                f"{moved:,} bytes; {launches} and {least:,} are enough."
+                f"{moved:,} bytes; {launches} and {least:,} are enough.",
+                share=min(launches / cost.launches, least / moved),
             )
 
     return run
+
+
+def differing_literals(artifact: Artifact, operator: str, program: Traced) -> str:
+    """Return a sentence about a number or flag of the fused call that is not the program's; empty if there is none."""
+    schema = functions()[f"{operator}.default"]._schema  # type: ignore[attr-defined]  # every overload has one
+    for node in artifact.graph["nodes"]:
+        if node["op"] == "call_function" and node["target"].removesuffix(".default") == operator:
+            given = dict(zip((a.name for a in schema.arguments), node["args"], strict=False)) | node["kwargs"]
+            given = {a.name: a.default_value for a in schema.arguments if a.has_default_value()} | given
+            for name, right in program.program.literals.items():
+                if given.get(name) != right:
+                    shown = given.get(name) if isinstance(given.get(name), int | float | None) else "something else"
+                    return f"The fused call has {name}={shown}; the program {program.program.name} has {right}."
+    return ""
 
 
 def times(count: int) -> str:

@@ -53,7 +53,9 @@ class Sent:
             if not difference and path in self.trained and not _takes_a_gradient(entry):
                 difference = "it takes no gradient now"
             if difference:
-                raise CheckFailedError(f"{told}the tensor `{path}` came back changed: {difference}. {ADVICE}")
+                raise CheckFailedError(
+                    f"{told}the tensor `{path}` came back changed: {difference}. {ADVICE}", changes=True
+                )
 
 
 def _takes_a_gradient(entry: Mapping[str, object]) -> bool:

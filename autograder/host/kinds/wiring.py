@@ -34,7 +34,7 @@ def output_of(path: str) -> str:
 
 def result_of(number: int) -> str:
     """Return the origin of the result of an earlier call of the same operator."""
-    return f"the result of its call number {number}"
+    return f"the result of call number {number}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Wiring:
             for name, origin in expected.items():
                 found = _origin(given.get(name), nodes, results)
                 if found and found != origin:
-                    return f"in its call number {number}, {target} gets {found} as {name}; expected {origin}"
+                    return f"call number {number} of {target} gets {found} as {name}; expected {origin}"
         return ""
 
 

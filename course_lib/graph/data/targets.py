@@ -9,6 +9,7 @@ import builtins
 import functools
 import math
 import operator
+import sys
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -124,7 +125,10 @@ def functions() -> Mapping[str, object]:
 
 
 def function_names() -> Mapping[object, str]:
-    """Return the table from function to name. A function with two names gets the name that the tables list first."""
+    """Return the table from function to name. A function with two names gets the name that the tables list first.
+
+    The functions of `course_lib.kernels` get the names of their operators.
+    """
     return _function_names(tuple(_course_operators()))
 
 
@@ -135,6 +139,10 @@ def _function_names(
     names: dict[object, str] = {}
     for name, function in functions().items():
         names.setdefault(function, name)
+    kernels = sys.modules.get("course_lib.kernels")  # not imported here: what registers the operators imports more
+    for name in COURSE_OPERATORS:
+        if hasattr(kernels, name):
+            names.setdefault(getattr(kernels, name), f"torch.ops.course_lib.{name}")
     return names
 
 
