@@ -226,7 +226,7 @@ def _otherwise_called(artifact: Artifact, model: Scheduled) -> str:
 def _miswired(artifact: Artifact, model: Scheduled) -> str:
     """Return a sentence about an argument of a fused call that comes from the wrong place; empty if there is none."""
     faults = (wiring.fault(artifact, target) for target, wiring in model.wiring.items())
-    return next((f"In the model {model.name} {fault}." for fault in faults if fault), "")
+    return next((f"In the model {model.name}: {fault}." for fault in faults if fault), "")
 
 
 def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
