@@ -40,6 +40,7 @@ class Program:
     fused: int
     others: tuple[tuple[TensorSpec, ...], ...] = ()
     reason: str = ""  # why more calls would be wrong, for the student
+    missed: str = ""  # what to look for if there are fewer calls, for the student
     at_most: int | None = None  # the largest number of calls that is accepted, if more than `fused`
     plain: "Program | None" = None  # if set, fewer calls are accepted from a pass that fuses in this program
     literals: Mapping[str, Any] = field(default_factory=dict)  # the fused call's numbers and flags, by parameter
