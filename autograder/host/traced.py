@@ -41,6 +41,7 @@ class Program:
     others: tuple[tuple[TensorSpec, ...], ...] = ()
     reason: str = ""  # why more calls would be wrong, for the student
     at_most: int | None = None  # the largest number of calls that is accepted, if more than `fused`
+    missed: str = ""  # what to look for if there are fewer calls, for the student
     plain: "Program | None" = None  # if set, fewer calls are accepted from a pass that fuses in this program
     literals: Mapping[str, Any] = field(default_factory=dict)  # the fused call's numbers and flags, by parameter
     folds: bool = False  # whether a right pass computes new weights from the old ones

@@ -15,6 +15,10 @@ from autograder.host.traced import Program, TensorSpec
 OPERATOR = "torch.ops.course_lib.bias_silu"
 WIDTH = 8
 ROWS, BIAS = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
+MISSED = (
+    "The sum may be `+`, `torch.add` or `.add`, in either order and with arguments by name; SiLU may be `F.silu`, "
+    "`nn.SiLU`, or h * sigmoid(h)."
+)
 OTHERS = ((TensorSpec((1, WIDTH)), BIAS), (TensorSpec((129, WIDTH)), BIAS))
 
 
@@ -29,7 +33,9 @@ def of(
 ) -> Program:
     """Return a program of x (4, 8) and b (8,), or of other `inputs`."""
     others = OTHERS if tuple(inputs) == (ROWS, BIAS) else ()
-    return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most, plain=plain)
+    return Program(
+        f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most, missed=MISSED, plain=plain
+    )
 
 
 def literal(x: Tensor, b: Tensor) -> Tensor:
@@ -52,7 +58,7 @@ class FeedForward(nn.Module):
         return self.down(self.activation(self.up(x) + self.up_bias))
 
 
-FEED_FORWARD = Program("`FeedForward`", FeedForward, (ROWS,), 1, ((TensorSpec((129, WIDTH)),),))
+FEED_FORWARD = Program("`FeedForward`", FeedForward, (ROWS,), 1, ((TensorSpec((129, WIDTH)),),), missed=MISSED)
 
 SPELLINGS = [
     of("F.silu(torch.add(x, b))", lambda x, b: F.silu(torch.add(x, b))),

@@ -32,7 +32,7 @@ def shared(
     training: bool = False,
     warning: str = "",
 ) -> Rewriting:
-    """Return a program of x and y, both (4, 6), and its number of calls after the pass, of those that draw in `counts`."""
+    """Return a program of x and y, both (4, 6), and its number of calls after the pass; `counts` is of draws."""
     build = program if isinstance(program, type) else lambda: program
     return Rewriting(
         Program(f"`{name}`", build, tuple(inputs), 0, reason=reason, buffers=True, training=training),

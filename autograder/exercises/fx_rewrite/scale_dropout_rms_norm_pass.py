@@ -18,6 +18,10 @@ from autograder.host.traced import Program, TensorSpec
 OPERATOR = "torch.ops.course_lib.scale_dropout_residual_rms_norm"
 WIDTH = 8
 ROWS, COLUMN = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
+MISSED = (
+    "Read p, training, eps and the shape from nodes and modules: a number in a pattern fits that number only. Sum and "
+    "product have either order, and dropout and norm may be functions or modules."
+)
 USUAL = (ROWS, COLUMN, ROWS, COLUMN)  # x, scale, residual, weight
 OTHERS = tuple((TensorSpec((n, WIDTH)), COLUMN, TensorSpec((n, WIDTH)), COLUMN) for n in (1, 129))
 
@@ -43,6 +47,7 @@ def of(
         reason,
         at_most,
         training=training,
+        missed=MISSED,
         plain=plain,
         literals=literals or {},
     )
@@ -73,7 +78,7 @@ class Branch(nn.Module):
 
 PAIR = (ROWS, ROWS)
 PAIRS = ((TensorSpec((3, WIDTH)), TensorSpec((3, WIDTH))),)
-BRANCH = Program("`Branch`", Branch, PAIR, 1, PAIRS, literals={"training": False, "eps": 1e-6, "p": 0.1})
+BRANCH = Program("`Branch`", Branch, PAIR, 1, PAIRS, missed=MISSED, literals={"training": False, "eps": 1e-6, "p": 0.1})
 
 
 def revealing(draw: Draw, rows: int = 512) -> tuple[Tensor, Tensor]:

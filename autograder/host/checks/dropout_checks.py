@@ -17,7 +17,7 @@ from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Reply
-from autograder.host.kinds.graph import GraphAnswer, differing_literals
+from autograder.host.kinds.graph import GraphAnswer, differing_literals, times
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, traced
@@ -58,8 +58,8 @@ def _require_dropping(answer: GraphAnswer, case: Dropping, operator: str, draw: 
     artifact = answer.transform(source)
     if artifact.count(operator) != 1:
         raise CheckFailedError(
-            f"In the program {case.program.name} the result calls {operator} {artifact.count(operator)} times; "
-            "expected once."
+            f"In the program {case.program.name} the result calls {operator} {times(artifact.count(operator))}; "
+            f"expected once. {case.program.missed}".strip()
         )
     source.redraw(draw)
     fresh = artifact.with_tensors(source.tensors)

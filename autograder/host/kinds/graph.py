@@ -172,9 +172,10 @@ def _miscounted(
         reason = f" {asked.reason}" if asked.reason else ""
         return CheckFailedError(f"{calls} {times(asked.fused)} is right.{reason}")
     if found < asked.fused:
+        missed = f" {asked.missed}" if asked.missed else ""
         careful = asked.plain and answer.transform(traced(asked.plain, draw)).count(operator) >= asked.plain.fused
         if not careful:
-            return CheckFailedError(f"{calls} expected {times(asked.fused)}.", share=found / asked.fused)
+            return CheckFailedError(f"{calls} expected {times(asked.fused)}.{missed}", share=found / asked.fused)
     return _leftover(artifact, program, min(found, asked.fused))
 
 
