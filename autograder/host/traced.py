@@ -104,7 +104,7 @@ class Traced:
             name: held.detach().to(torch.float64 if in_fp64 and held.is_floating_point() else held.dtype, copy=True)
             for name, held in chain(self.module.named_parameters(), self.module.named_buffers())
         }
-        return functional_call(self.module, state | parameters, tuple(inputs))
+        return functional_call(self.module, {**state, **parameters}, tuple(inputs))
 
 
 def traced(program: Program, draw: Draw) -> Traced:
