@@ -23,8 +23,6 @@ from course_lib.graph import from_data
 from course_lib.graph.data.targets import functions
 from course_lib.kernels.replayed_draws import ReplayedDraws
 
-LEFT_OVER = 0.5  # share of a program whose fused calls are right, and whose replaced calls were not erased
-
 
 @dataclass
 class GraphAnswer:
@@ -187,13 +185,11 @@ def _leftover(artifact: Artifact, program: Traced, fused: int) -> CheckFailedErr
         return CheckFailedError(
             f"In the program {name} the result makes {artifact.calls()} calls, the program {before}; "
             f"at most {enough} should be left. Erase the nodes that the fused call replaces.",
-            share=LEFT_OVER,
         )
     if len(artifact.dead) > len(dead_calls(program.module.graph)):
         return CheckFailedError(
             f"In the program {name} nothing needs what node {artifact.dead[0]} of the result computes. "
             "Erase the nodes that the fused call replaces.",
-            share=LEFT_OVER,
         )
     return None
 
@@ -340,7 +336,9 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
 
 def differing_literals(artifact: Artifact, operator: str, program: Traced) -> str:
     """Return a sentence about a number or flag of the fused call that is not the program's; empty if there is none."""
-    schema = functions()[f"{operator}.default"]._schema  # type: ignore[attr-defined]  # every overload has one
+    schema = getattr(functions().get(f"{operator}.default"), "_schema", None)
+    if schema is None:
+        return ""
     for node in artifact.graph["nodes"]:
         if node["op"] == "call_function" and node["target"].removesuffix(".default") == operator:
             given = dict(zip((a.name for a in schema.arguments), node["args"], strict=False)) | node["kwargs"]

@@ -15,7 +15,7 @@ from autograder.exercises.aot_autograd.partition import (
     one_by_one,
 )
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.host.exercise import Check, HiddenPart
+from autograder.host.exercise import Check, Control, HiddenPart
 
 
 def cheapest(question: Mapping[str, Any]) -> list[str]:
@@ -73,5 +73,10 @@ HIDDEN = HiddenPart(
         ANSWERS.file("what backward reads", 7, below=True),
         ANSWERS.file("all of forward", 4, below=True),
         ANSWERS.file("all cuts of small graphs", 17, below=True),
+        Control(
+            "rows of backward",
+            "def partition(question):\n    return [r['name'] for r in question['rows'] if r['part'] == 'backward']\n",
+            0,
+        ),
     ),
 )
