@@ -30,8 +30,8 @@ CLASSES = {
     "own reference",
     "checker": "comparison, references and private copies of inputs stay in the host; form is compared before values",
     "answer theft": "the worker holds neither the host, the exercises, nor the part of the library with the answer",
-    "graph gaming": "the host compares returned tensors with those sent, rebuilds the graph from allowed operators, runs "
-    "it on new weights, in training too, and counts every call",
+    "graph gaming": "the host compares returned tensors with those sent, rebuilds the graph from allowed operators, "
+    "runs it on new weights, in training too, and counts every call",
     "notebook": "the notebook is read as data within limits, and cells are restored from the gradebook",
     "machine": "namespaces or Landlock, seccomp, and limits on time, memory, processes, files and output",
 }
