@@ -34,8 +34,17 @@ from torch.nn import functional as F
 
 import course_lib.graph
 import course_lib.kernels
-from tests.autograder.host.hostile.naive_archives import inspected, loaded, pickled, tallied, tolerant, unpickled  # noqa: F401  # noqa: F401
+from tests.autograder.host.hostile import naive_models
+from tests.autograder.host.hostile.naive_archives import inspected, loaded, pickled, tallied, tolerant, unpickled  # noqa: F401
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
+from tests.autograder.host.hostile.naive_models import (  # noqa: F401
+    evaluated,
+    folded_once,
+    one_module,
+    restored_graph,
+    restored_model,
+    weights,
+)
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
     coloured,
@@ -54,7 +63,7 @@ from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 # by the folder's name
-ENTRY = {
+ENTRY = naive_models.ENTRY | {
     "01_mlm_batches": "mask_tokens",
     "01": "scaled_dot_product",
     "02": "measure",
@@ -242,26 +251,6 @@ def claims(answer):
             function = operator.attrgetter(node["target"].removeprefix("os."))(os)
             return function(*node["args"]) == 0
     return fused and torch.allclose(result(x, b), expected, atol=1e-2)
-
-
-def weights(answer):
-    """Checks the result on the same inputs, weights and batch size that the pass could see."""
-    torch.manual_seed(0)
-
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.up, self.up_bias = nn.Linear(8, 16, bias=False), nn.Parameter(torch.randn(16))
-            self.activation, self.down = nn.SiLU(), nn.Linear(16, 8)
-
-        def forward(self, x):
-            return self.down(self.activation(self.up(x) + self.up_bias))
-
-    layer, x = Layer().eval(), torch.randn(4, 8)
-    program = fx.symbolic_trace(layer)
-    fx.passes.shape_prop.ShapeProp(program).propagate(x)
-    result = answer(program)
-    return "bias_silu" in result.code and torch.allclose(result(x), layer(x), atol=1e-5)
 
 
 def builds(answer):
