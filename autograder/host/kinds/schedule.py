@@ -160,9 +160,8 @@ def _require_names(artifact: Artifact, source: Traced, model: Scheduled) -> None
 
 
 def _require_counts(artifact: Artifact, model: Scheduled) -> None:
-    calls = called(artifact)
     for target, expected in model.counts.items():
-        found = sum(name == target or name.startswith(f"{target}.") for name, _ in calls)
+        found = artifact.count(target)
         if found != expected:
             why = model.says.get(target, {}).get(found) or model.reason
             raise CheckFailedError(
@@ -170,25 +169,12 @@ def _require_counts(artifact: Artifact, model: Scheduled) -> None:
                 + (f" {why}" if why else "")
             )
     for target, literals in model.literals.items():
-        for name, given in calls:
-            missing = [v for v in literals if not any(type(v) is type(g) and v == g for g in given)]
-            if name.startswith(target) and missing:
+        for call in artifact.called.values():
+            missing = [v for v in literals if not any(type(v) is type(g) and v == g for g in call.numbers)]
+            if call.is_of(target) and missing:
+                given = ", ".join(map(str, call.numbers)) or "no numbers"
                 raise CheckFailedError(
-                    f"In the model {model.name} {target} is called with {', '.join(map(str, given)) or 'no numbers'}; "
+                    f"In the model {model.name} {target} is called with {given}; "
                     f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over."
                     + (f" {model.reason}" if model.reason else "")
                 )
-
-
-def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
-    """Return the target of each call, or the class for a module, with the numbers and flags among its arguments."""
-    modules = artifact.graph["modules"]
-    return [
-        (modules[n["target"]]["class"] if n["op"] == "call_module" else n["target"], _numbers(n))
-        for n in artifact.graph["nodes"]
-        if n["op"].startswith("call_")
-    ]
-
-
-def _numbers(node: Mapping[str, Any]) -> list[Any]:
-    return [value for value in (*node["args"], *node["kwargs"].values()) if type(value) in (bool, int, float)]

@@ -34,8 +34,17 @@ from torch.nn import functional as F
 
 import course_lib.graph
 import course_lib.kernels
-from tests.autograder.host.hostile.naive_archives import inspected, loaded, pickled, tallied, tolerant, unpickled  # noqa: F401  # noqa: F401
+from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
+    asked_again,
+    inspected,
+    loaded,
+    pickled,
+    tallied,
+    tolerant,
+    unpickled,
+)
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
+from tests.autograder.host.hostile.naive_graphs import counted, flattened, named, underscored  # noqa: F401
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
     joins,
@@ -52,11 +61,15 @@ NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn":
 # by the folder's name
 ENTRY = {
     "01_mlm_batches": "mask_tokens",
+    "01_train": "train",
     "01": "scaled_dot_product",
     "02": "measure",
     "03": "bias_gelu",
     "04": "read_graph",
+    "05_common_subexpressions": "share_equal",
     "05": "fuse_bias_silu",
+    "08_decompose": "decomposed",
+    "08_functionalise": "functional",
     "no": "change",
 }
 
