@@ -29,10 +29,31 @@ class RewrittenByTorchError(AnswerError):
     """PyTorch made the rewrite that the answer should make."""
 
 
+_at_load: list[str] = []
+
+
+def note_rewrites() -> contextlib.AbstractContextManager[None]:
+    """Return a context in which the answer is loaded; a rewrite that runs in it is refused by every later capture."""
+    _at_load.clear()
+    return _observed(_at_load)
+
+
 @contextlib.contextmanager
 def refused_rewrites() -> Iterator[None]:
-    """Raise `RewrittenByTorchError` at the end of the block if a rewrite of PyTorch ran in it."""
-    seen: list[str] = []
+    """Raise `RewrittenByTorchError` at the end of the block if a rewrite of PyTorch ran in it, or at the load."""
+    seen = [*_at_load]
+    with _observed(seen):
+        yield
+    if seen:
+        raise RewrittenByTorchError(
+            f"The answer ran {seen[0]}, with which PyTorch itself makes such a rewrite. Write the steps yourself, with "
+            "the operators that the task names."
+        )
+
+
+@contextlib.contextmanager
+def _observed(seen: list[str]) -> Iterator[None]:
+    """Put the name of the first rewrite that runs in the block into `seen`."""
 
     def observe(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and not seen and frame.f_code.co_filename.startswith(HOME) and _is_rewrite(frame):
@@ -44,11 +65,6 @@ def refused_rewrites() -> Iterator[None]:
         yield
     finally:
         sys.setprofile(before)
-    if seen:
-        raise RewrittenByTorchError(
-            f"The answer ran {seen[0]}, with which PyTorch itself makes such a rewrite. Write the steps yourself, with "
-            "the operators that the task names."
-        )
 
 
 def _is_rewrite(frame: FrameType) -> bool:
