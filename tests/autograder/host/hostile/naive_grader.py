@@ -36,6 +36,7 @@ import course_lib.graph
 import course_lib.kernels
 from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
     asked_again,
+    curve,
     inspected,
     loaded,
     pickled,
