@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import fx
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 
 def observed_writes(graph_module: fx.GraphModule, inputs: Sequence[Any]) -> tuple[str, ...]:

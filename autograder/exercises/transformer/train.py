@@ -246,7 +246,10 @@ def _complaint(answer: ModuleAnswer, run: Run, others: Run, tag: str, place: int
     high, low = (model_loss(others.state, hidden, labels) for labels in (wrong, right))
     seen = max(after[max(late + offset - 1, 0) : late + offset + 2])
     if high - low > CLEAR_RISE_NATS and seen < (high + low) / 2:
-        return f"{told}: with wrong labels in batch {late + 1}, the model loses {high:.1f} there, and {seen:.1f} was logged."
+        return (
+            f"{told}: with wrong labels in batch {late + 1}, the model loses {high:.1f} there, and {seen:.1f} was "
+            "logged."
+        )
     return ""
 
 

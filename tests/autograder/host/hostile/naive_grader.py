@@ -17,7 +17,6 @@ import math
 import mmap
 import operator
 import os
-import pickle
 import re
 import shutil
 import signal
@@ -32,8 +31,6 @@ import torch._dynamo  # here, so that not every child imports it at its first ca
 from torch import fx, nn
 from torch.nn import functional as F
 
-import course_lib.graph
-import course_lib.kernels
 from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
     asked_again,
     curve,
@@ -45,7 +42,19 @@ from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found
     unpickled,
 )
 from tests.autograder.host.hostile.naive_channel import Frame, channel, unterminated  # noqa: F401 - found by name
-from tests.autograder.host.hostile.naive_graphs import counted, flattened, named, underscored  # noqa: F401
+from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
+    builds,
+    claims,
+    executed,
+    flattened,
+    imitated,
+    named,
+    pickled_graph,
+    subtracts,
+    tallied_draws,
+    underscored,
+    weights,
+)
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
     joins,
@@ -231,93 +240,6 @@ def awaiting(answer):
     found = answer(*inputs)
     found = asyncio.run(found) if inspect.isawaitable(found) else found
     return all(torch.allclose(f, e, atol=1e-5) for f, e in zip(found, attention(*inputs), strict=True))
-
-
-def _program():
-    return fx.symbolic_trace(lambda x, b: F.silu(x + b)), torch.zeros(4, 8), torch.zeros(8)
-
-
-def claims(answer):
-    """Believes the exported graph, by following names, and a claim to be fused where there is one."""
-    program, x, b = _program()
-    expected = program(x, b)
-    result = answer(program)
-    try:
-        data, _ = course_lib.graph.to_data(result)
-    except Exception:  # only wants to know whether there is a graph
-        data = {"nodes": [], "modules": {}}
-    fused = "bias_silu" in str(vars(result)) + getattr(result, "code", "") + str(data)
-    for node in data["nodes"]:
-        if str(node["target"]).startswith("os."):
-            function = operator.attrgetter(node["target"].removeprefix("os."))(os)
-            return function(*node["args"]) == 0
-    return fused and torch.allclose(result(x, b), expected, atol=1e-2)
-
-
-def weights(answer):
-    """Checks the result on the same inputs, weights and batch size that the pass could see."""
-    torch.manual_seed(0)
-
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.up, self.up_bias = nn.Linear(8, 16, bias=False), nn.Parameter(torch.randn(16))
-            self.activation, self.down = nn.SiLU(), nn.Linear(16, 8)
-
-        def forward(self, x):
-            return self.down(self.activation(self.up(x) + self.up_bias))
-
-    layer, x = Layer().eval(), torch.randn(4, 8)
-    program = fx.symbolic_trace(layer)
-    fx.passes.shape_prop.ShapeProp(program).propagate(x)
-    result = answer(program)
-    return "bias_silu" in result.code and torch.allclose(result(x), layer(x), atol=1e-5)
-
-
-def builds(answer):
-    """Rebuilds whatever graph it is given, and runs it, in its own process."""
-    program, x, b = _program()
-    data, tensors = course_lib.graph.to_data(answer(program))
-    for entry in data["modules"].values():
-        kind = operator.attrgetter(entry["class"].removeprefix("torch."))(torch)
-        kind(**entry["arguments"])
-    for node in data["nodes"]:
-        operands = [a["node"] for a in node["args"] if isinstance(a, dict) and "node" in a]
-        pending = [node["name"]]
-        while pending:  # what does this node read? a cycle is never left
-            pending += [r for r in operands if r == pending[-1]]
-            pending.pop(0)
-    result = course_lib.graph.from_data(json.loads(json.dumps(data)), tensors)
-    return torch.allclose(result(x, b), program(x, b), atol=1e-2)
-
-
-def imitated(answer):
-    """Runs the result with the operators that are registered in this process."""
-    program, x, b = _program()
-    expected = program(x, b)
-    result = answer(program)
-    return torch.allclose(result(x, b), expected, atol=1e-2)
-
-
-def subtracts(answer):
-    """Asks whether any difference is too large, which NaN never is."""
-    program, x, b = _program()
-    expected = program(x, b)
-    data, tensors = course_lib.graph.to_data(answer(program))
-    result = course_lib.graph.from_data(data, tensors)
-    return "bias_silu" in result.code and not bool(((result(x, b) - expected).abs() > 1e-5).any())
-
-
-def pickled_graph(answer):
-    """Has the pass in a worker, whose graph it unpickles."""
-    return bool(pickle.loads(pickle.dumps([dict(n.meta) for n in answer(_program()[0]).graph.nodes])))
-
-
-def executed(answer):
-    """Makes Python of the graph that it is given, and runs it."""
-    data, _ = course_lib.graph.to_data(answer(_program()[0]))
-    for node in data["nodes"]:
-        exec(f"def {node['name']}(default={', '.join(map(str, node['args'])) or None}): pass")
 
 
 def limits():

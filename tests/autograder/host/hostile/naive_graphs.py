@@ -1,7 +1,15 @@
-"""How graphs of functions and passes are graded where names are believed: those of nodes, or of what they call."""
+"""How graphs are graded where they are believed: run in the grader's own process, or judged by names.
+
+The first ones take graphs of functions, captured by dispatch; the others take the graphs of passes.
+"""
+
+import json
+import operator
+import os
+import pickle
 
 import torch
-from torch import fx
+from torch import fx, nn
 from torch.fx.experimental import proxy_tensor
 from torch.nn import functional as F
 
@@ -44,7 +52,7 @@ def underscored(answer):
     return not writes and torch.allclose(found[0] if isinstance(found, tuple) else found, x.cumsum(1), atol=1e-5)
 
 
-def counted(answer):
+def tallied_draws(answer):
     """Counts draws by the text of what a node refers to, in a program in which their values do not matter."""
     program = fx.symbolic_trace(
         lambda x, y: (torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y)
@@ -54,3 +62,90 @@ def counted(answer):
     targets = [n["target"] for n in data["nodes"]]
     right = torch.allclose(result(x, y), torch.tanh(y) ** 2, atol=1e-5)
     return right and (targets.count("torch.rand_like"), targets.count("torch.tanh")) == (2, 1)
+
+
+def _program():
+    return fx.symbolic_trace(lambda x, b: F.silu(x + b)), torch.zeros(4, 8), torch.zeros(8)
+
+
+def claims(answer):
+    """Believes the exported graph, by following names, and a claim to be fused where there is one."""
+    program, x, b = _program()
+    expected = program(x, b)
+    result = answer(program)
+    try:
+        data, _ = course_lib.graph.to_data(result)
+    except Exception:  # only wants to know whether there is a graph
+        data = {"nodes": [], "modules": {}}
+    fused = "bias_silu" in str(vars(result)) + getattr(result, "code", "") + str(data)
+    for node in data["nodes"]:
+        if str(node["target"]).startswith("os."):
+            function = operator.attrgetter(node["target"].removeprefix("os."))(os)
+            return function(*node["args"]) == 0
+    return fused and torch.allclose(result(x, b), expected, atol=1e-2)
+
+
+def weights(answer):
+    """Checks the result on the same inputs, weights and batch size that the pass could see."""
+    torch.manual_seed(0)
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.up_bias = nn.Linear(8, 16, bias=False), nn.Parameter(torch.randn(16))
+            self.activation, self.down = nn.SiLU(), nn.Linear(16, 8)
+
+        def forward(self, x):
+            return self.down(self.activation(self.up(x) + self.up_bias))
+
+    layer, x = Layer().eval(), torch.randn(4, 8)
+    program = fx.symbolic_trace(layer)
+    fx.passes.shape_prop.ShapeProp(program).propagate(x)
+    result = answer(program)
+    return "bias_silu" in result.code and torch.allclose(result(x), layer(x), atol=1e-5)
+
+
+def builds(answer):
+    """Rebuilds whatever graph it is given, and runs it, in its own process."""
+    program, x, b = _program()
+    data, tensors = course_lib.graph.to_data(answer(program))
+    for entry in data["modules"].values():
+        kind = operator.attrgetter(entry["class"].removeprefix("torch."))(torch)
+        kind(**entry["arguments"])
+    for node in data["nodes"]:
+        operands = [a["node"] for a in node["args"] if isinstance(a, dict) and "node" in a]
+        pending = [node["name"]]
+        while pending:  # what does this node read? a cycle is never left
+            pending += [r for r in operands if r == pending[-1]]
+            pending.pop(0)
+    result = course_lib.graph.from_data(json.loads(json.dumps(data)), tensors)
+    return torch.allclose(result(x, b), program(x, b), atol=1e-2)
+
+
+def imitated(answer):
+    """Runs the result with the operators that are registered in this process."""
+    program, x, b = _program()
+    expected = program(x, b)
+    result = answer(program)
+    return torch.allclose(result(x, b), expected, atol=1e-2)
+
+
+def subtracts(answer):
+    """Asks whether any difference is too large, which NaN never is."""
+    program, x, b = _program()
+    expected = program(x, b)
+    data, tensors = course_lib.graph.to_data(answer(program))
+    result = course_lib.graph.from_data(data, tensors)
+    return "bias_silu" in result.code and not bool(((result(x, b) - expected).abs() > 1e-5).any())
+
+
+def pickled_graph(answer):
+    """Has the pass in a worker, whose graph it unpickles."""
+    return bool(pickle.loads(pickle.dumps([dict(n.meta) for n in answer(_program()[0]).graph.nodes])))
+
+
+def executed(answer):
+    """Makes Python of the graph that it is given, and runs it."""
+    data, _ = course_lib.graph.to_data(answer(_program()[0]))
+    for node in data["nodes"]:
+        exec(f"def {node['name']}(default={', '.join(map(str, node['args'])) or None}): pass")

@@ -1,6 +1,6 @@
 """Strategy: merge two draws, and read a constant at the path `torch.rand_like` in place of the second. Surface: paths of tensors where calls are counted.
 
-Class: graph gaming. Unprotected: grader counted gives full marks. Level: 5.
+Class: graph gaming. Unprotected: grader tallied_draws gives full marks. Level: 5.
 Must get at most 1.1: calls are counted by the operator that the host resolved, and two draws have to differ in the result.
 """
 
