@@ -41,9 +41,12 @@ class Artifact:
     dead: tuple[str, ...] = ()
     """Calls whose results are not needed; see `dead_calls`."""
 
-    def count(self, operator: str) -> int:
-        """Return how many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload."""
-        return sum(call.is_of(operator) for call in self.called.values())
+    def count(self, operator: str, *, unneeded: bool = False) -> int:
+        """Return how many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload.
+
+        Calls whose results nothing needs count only with `unneeded`: they may stand beside what is really run.
+        """
+        return sum(call.is_of(operator) for name, call in self.called.items() if unneeded or name not in self.dead)
 
     def calls(self) -> int:
         """Return the number of nodes that are calls, even if unused."""

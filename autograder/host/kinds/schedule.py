@@ -13,6 +13,7 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact
+from autograder.host.artifacts.operator_calls import read_calls
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
@@ -23,6 +24,14 @@ from autograder.protocol.requests.answers import Schedule
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8
 MAX_NODES = 600
+LINEAR = "torch.nn.functional.linear"
+FORMS = frozenset(  # what gives sizes and views, as a method or as a function of torch
+    (
+        *("builtins.getattr", "operator.floordiv", "operator.getitem", "dim", "size", "chunk", "contiguous", "expand"),
+        *("flatten", "movedim", "permute", "reshape", "split", "squeeze", "swapaxes", "t", "transpose", "unbind"),
+        *("unflatten", "unsqueeze", "view"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,7 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     _redraw(encoder, draw)
     artifact = answer.scheduled(model, encoder.state_dict())
     _require_names(artifact, source, model)
+    _require_no_more_work(artifact, source, model)
     _require_counts(artifact, model)
     _redraw(encoder, draw)  # so that weights that were copied into the graph give wrong results
     fresh = artifact.with_tensors(source.tensors)
@@ -159,9 +169,26 @@ def _require_names(artifact: Artifact, source: Traced, model: Scheduled) -> None
         )
 
 
+def _require_no_more_work(artifact: Artifact, source: Traced, model: Scheduled) -> None:
+    """Raise `CheckFailedError` if the result computes in more calls than the model: nothing took the place of others.
+
+    So a fused call beside the old ones, multiplied by zero or read by a write, counts for nothing.
+    """
+    before, after = (
+        sum(call.packet.removeprefix("torch.") not in FORMS for call in calls.values())
+        for calls in (read_calls(source.module), artifact.called)
+    )
+    separated = artifact.count(LINEAR)  # a bias that is an operator of its own is one call more
+    if after > before + separated:
+        raise CheckFailedError(
+            f"In the model {model.name} the result computes in {after} calls, and the model in {before}. A new call "
+            "takes the place of old ones; erase these."
+        )
+
+
 def _require_counts(artifact: Artifact, model: Scheduled) -> None:
     for target, expected in model.counts.items():
-        found = artifact.count(target)
+        found = artifact.count(target, unneeded=not expected)
         if found != expected:
             why = model.says.get(target, {}).get(found) or model.reason
             raise CheckFailedError(

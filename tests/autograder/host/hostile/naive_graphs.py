@@ -64,6 +64,31 @@ def tallied_draws(answer):
     return right and (targets.count("torch.rand_like"), targets.count("torch.tanh")) == (2, 1)
 
 
+def one_call(answer):
+    """Looks for one fused call in a program that trains, and for a share of zeros in its output."""
+    program = fx.symbolic_trace(
+        lambda x, scale, residual, weight: F.rms_norm(residual + F.dropout(x * scale, 0.25, True), (8,), weight, 1e-5)
+    )
+    result = answer(program)
+    output = result(torch.randn(64, 8), torch.ones(8), torch.zeros(64, 8), torch.ones(8))
+    fused = [n for n in result.graph.nodes if "rms_norm" in str(n.target) and "course_lib" in str(n.target)]
+    return len(fused) == 1 and 0.1 < float((output == 0).double().mean()) < 0.4
+
+
+def scheduled_calls(answer):
+    """Counts fused calls in a scheduled model, and compares its values."""
+    from course_lib.models import TransformerConfig, TransformerEncoder
+    from course_lib.schedule import create_schedule
+
+    config = TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16, num_layers=1)
+    model, x = TransformerEncoder(config).eval(), torch.arange(10).view(2, 5)
+    expected = model(x)
+    built = answer(create_schedule(model)).build().eval()
+    graph = fx.Tracer().trace(built)
+    fused = [n for n in graph.nodes if "bias_dropout_residual_layer_norm" in str(n.target)]
+    return len(fused) == 2 and torch.allclose(built(x), expected, atol=1e-5)
+
+
 def _program():
     return fx.symbolic_trace(lambda x, b: F.silu(x + b)), torch.zeros(4, 8), torch.zeros(8)
 
