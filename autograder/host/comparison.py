@@ -4,10 +4,14 @@ An output must be as exact as eager PyTorch at the same precision: a different o
 precision fails.
 """
 
+import math
+
 import torch
 
 from autograder.host.exercise import CheckFailedError
 from course_lib.verify.error_rule import ROUNDINGS, deviation
+
+NO_ROUNDING = 0.05  # share of the largest value; no lower precision is off by more, so the message gives the values
 
 
 def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> None:
@@ -18,18 +22,41 @@ def require_form(actual: torch.Tensor, expected: torch.Tensor, what: str) -> Non
         raise CheckFailedError(f"{what} has dtype {actual.dtype}; expected {expected.dtype}, the dtype of the inputs.")
 
 
-def require_close(actual: torch.Tensor, truth: torch.Tensor, eager: torch.Tensor, what: str, where: str = "") -> None:
-    """Raise `CheckFailedError` unless form and values follow the error rule; `where` describes the inputs."""
+def require_close(
+    actual: torch.Tensor,
+    truth: torch.Tensor,
+    eager: torch.Tensor,
+    what: str,
+    where: str = "",
+    *,
+    magnitude: float = 0.0,
+) -> None:
+    """Raise `CheckFailedError` unless form and values follow the error rule; `where` describes the inputs.
+
+    `magnitude` is that of `deviation`, and must come from the host's tensors.
+    """
     require_form(actual, eager, what)
-    found = deviation(actual, truth, eager)
+    found = deviation(actual, truth, eager, magnitude=magnitude)
     if found.within_bound:
         return
     if torch.isnan(actual).any() and not torch.isnan(truth).any():
         raise CheckFailedError(f"{what} contains NaN{where}, where the reference is finite.")
+    magnitude = found.rounding / torch.finfo(actual.dtype).eps if actual.is_floating_point() else 1.0
+    if found.error > NO_ROUNDING * magnitude:
+        raise CheckFailedError(
+            f"{what} is off by {found.error:.2g}{where}: {_worst(actual, truth)}. That is no rounding."
+        )
     raise CheckFailedError(
         f"{what} is off by {found.error:.2g}{where}: {found.error / found.rounding:,.0f} units of rounding, "
         f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}."
     )
+
+
+def _worst(actual: torch.Tensor, truth: torch.Tensor) -> str:
+    """Return the largest difference as `[1, 0] is 2, expected 3`."""
+    error = (actual.double() - truth.double()).abs().nan_to_num(nan=math.inf, posinf=math.inf)
+    place = [int(i) for i in torch.unravel_index(error.argmax(), error.shape)]
+    return f"{place or 'it'} is {float(actual[tuple(place)]):.4g}, expected {float(truth[tuple(place)]):.4g}"
 
 
 def require_rounded(

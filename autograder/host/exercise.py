@@ -30,11 +30,14 @@ class CheckFailedError(Exception):
     """A check's answer was wrong; the message tells the student the result, the expected result, and what to try.
 
     `share` is the part of the check's points that was earned nevertheless, for checks that count several cases.
+    `changes` says that a program of the answer computes something else than it should, or no longer runs; in the
+    categories of `autograder.host.value_cap` this limits the points of the whole exercise.
     """
 
-    def __init__(self, message: str, *, share: float = 0.0) -> None:
+    def __init__(self, message: str, *, share: float = 0.0, changes: bool = False) -> None:
         super().__init__(message)
         self.share = share
+        self.changes = changes
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, Ex
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.host.setup_imports import absent_names
+from autograder.host.value_cap import VALUES_STAY, cap_note, most_points
 from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
@@ -77,6 +78,7 @@ class _Grading:
     ended_unseen: bool = False  # whether `ended` is from a hidden check
     seen: AnswerFailedError | None = None  # the first failure in a visible check
     raised: list[AnswerFailedError] = field(default_factory=list)
+    changing: list[CheckRecord] = field(default_factory=list)  # where a program computes something else
     timed: Timed = field(default_factory=Timed)
 
     def run(self, check: Check, answer: Any) -> None:
@@ -89,6 +91,8 @@ class _Grading:
                 check.run(answer, Draw(self.seed, self.exercise.id, check.name))
         except CheckFailedError as error:
             self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
+            if error.changes and check.category in VALUES_STAY:
+                self.changing.append(self.checks[-1])
         except AnswerFailedError as error:
             self._fail(check, error)
         except (MalformedAnswerError, ProtocolError) as error:
@@ -123,11 +127,13 @@ class _Grading:
             status, message = self.raised[0].status, self.raised[0].message
         checks = (*self.checks, *((self.timed.check,) if self.timed.check else ()))
         assessed = [c for c in checks if c.status is not CheckStatus.NOT_ASSESSED]
+        points, most = round(sum(c.points for c in checks), 6), round(sum(c.max_points for c in assessed), 6)
         return ExerciseRecord(
             id=self.exercise.id,
             kind=self.exercise.kind,
-            points=round(sum(c.points for c in checks), 6),
-            max_points=round(sum(c.max_points for c in assessed), 6),
+            points=min(points, most_points(most)) if self.changing else points,
+            max_points=most,
+            cap=cap_note(self.changing),
             status=status,
             message=message,
             checks=checks,

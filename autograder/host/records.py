@@ -109,6 +109,7 @@ class ExerciseRecord:
     counted: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     speed: SpeedRecord | None = None  # None if not measured
+    cap: str = ""  # why `points` may be less than the sum of the checks, for the student; empty if nothing limits them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", ExerciseStatus(self.status))

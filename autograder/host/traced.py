@@ -1,7 +1,7 @@
 """Programs for passes: the input of a student's pass, and the reference for its result."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -41,6 +41,9 @@ class Program:
     others: tuple[tuple[TensorSpec, ...], ...] = ()
     reason: str = ""  # why more calls would be wrong, for the student
     at_most: int | None = None  # the largest number of calls that is accepted, if more than `fused`
+    missed: str = ""  # what to look for if there are fewer calls, for the student
+    plain: "Program | None" = None  # if set, fewer calls are accepted from a pass that fuses in this program
+    literals: Mapping[str, Any] = field(default_factory=dict)  # the fused call's numbers and flags, by parameter
     folds: bool = False  # whether a right pass computes new weights from the old ones
     training: bool = False  # traced in training mode, and run as its modules and arguments say
     buffers: bool = False  # buffers become `get_attr` nodes; otherwise tracing uses their values as constants
@@ -48,6 +51,8 @@ class Program:
     def trace(self) -> fx.GraphModule:
         """Return the program's graph."""
         made = self.build()
+        if isinstance(made, fx.GraphModule):  # edited by hand; tracing it again would undo the edit
+            return made.train(self.training)
         root = made.train(self.training) if isinstance(made, nn.Module) else made
         tracer = _WithBuffers() if self.buffers else fx.Tracer()
         graph = tracer.trace(root)
@@ -72,26 +77,34 @@ class Traced:
     def mutated(self, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
         """Return the indices of the inputs that the program itself writes to."""
         copies = [i.clone() for i in inputs]
-        self._run(copies)
+        self._run(copies, {})
         return tuple(
             i for i, (now, before) in enumerate(zip(copies, inputs, strict=True)) if not torch.equal(now, before)
         )
 
-    def reference(self, *inputs: torch.Tensor) -> Any:
-        """Run the program itself on private copies of `inputs`, in fp64 if an input is in fp64."""
-        return self._run([t.clone() if not t.requires_grad else t * 1 for t in inputs])
+    def reference(self, *inputs: torch.Tensor, parameters: Mapping[str, torch.Tensor] | None = None) -> Any:
+        """Run the program itself on private copies of `inputs`, in fp64 if an input is in fp64.
 
-    def _run(self, inputs: Sequence[torch.Tensor]) -> Any:
-        """Call the program on `inputs`, which are not copied, and on a copy of its parameters and buffers.
+        Some of its parameters may be given, as leaves to differentiate by.
+        """
+        return self._run([t.clone() if not t.requires_grad else t * 1 for t in inputs], parameters or {})
+
+    def leaves(self, names: Sequence[str], *, in_fp64: bool) -> dict[str, torch.Tensor]:
+        """Return copies of these parameters to differentiate by."""
+        copies = {name: self.module.get_parameter(name).detach().clone() for name in names}
+        return {name: (copy.double() if in_fp64 else copy).requires_grad_() for name, copy in copies.items()}
+
+    def _run(self, inputs: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> Any:
+        """Call the program on `inputs` and `parameters`, which are not copied, and on a copy of its other tensors.
 
         The program may write to its buffers, so the originals must not be used. The copy is in fp64 if an input is.
         """
-        in_fp64 = any(i.dtype is torch.float64 for i in inputs)
-        state = {
+        in_fp64 = any_fp64(inputs)
+        state: dict[str, torch.Tensor] = {
             name: held.detach().to(torch.float64 if in_fp64 and held.is_floating_point() else held.dtype, copy=True)
             for name, held in chain(self.module.named_parameters(), self.module.named_buffers())
         }
-        return functional_call(self.module, state, tuple(inputs))
+        return functional_call(self.module, {**state, **parameters}, tuple(inputs))
 
 
 def traced(program: Program, draw: Draw) -> Traced:
@@ -101,6 +114,11 @@ def traced(program: Program, draw: Draw) -> Traced:
     made = Traced(program, module, graph, dict(tensors))
     made.redraw(draw)
     return made
+
+
+def any_fp64(inputs: Sequence[torch.Tensor]) -> bool:
+    """Return whether the program runs in fp64 on these inputs."""
+    return any(i.dtype is torch.float64 for i in inputs)
 
 
 def draw_inputs(specs: Sequence[TensorSpec], draw: Draw) -> tuple[torch.Tensor, ...]:

@@ -4,6 +4,7 @@ A student may have chosen the size of a graph or a file, and Inductor or TensorB
 this process does the work, and not the host.
 """
 
+import contextlib
 import importlib
 import math
 import tempfile
@@ -62,7 +63,9 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
     def call(request: CallGraph, tensors: Tensors) -> Result[GraphCalled]:
         for tensor, value in zip(own, sent, strict=True) if request.restored else ():
             tensor.copy_(value)
-        result = call_on_tensors(graph_module, request.call, tensors)
+        with _replayed(request.draws):
+            parameters = [graph_module.get_parameter(path) for path in request.by]
+            result = call_on_tensors(graph_module, request.call, tensors, parameters)
         if not request.count:
             return Result(GraphCalled(result.body, None), result.tensors)
         from course_lib.graph import cost
@@ -78,6 +81,14 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         return Result(Writes(observed_writes(graph_module, args)))
 
     return {CallGraph: call, ObserveWrites: observe, **Rounds(graph_module).handlers()}
+
+
+def _replayed(seed: int | None) -> contextlib.AbstractContextManager[object]:
+    if seed is None:
+        return contextlib.nullcontext()
+    from course_lib.kernels.replayed_draws import ReplayedDraws
+
+    return ReplayedDraws(seed)
 
 
 def load_lowering(request: LoadLowering, tensors: Tensors) -> Handlers:

@@ -9,7 +9,8 @@ pass is correct, but more careful than necessary. Each mistake can be shown by a
 """
 
 import copy
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
+from operator import attrgetter
 
 import torch
 from torch import fx, nn
@@ -40,23 +41,33 @@ def share_equal(gm: fx.GraphModule, *, overlooks: str = "") -> fx.GraphModule:
     """Compute equal calls once.
 
     `overlooks` is empty or one of these: `keywords` (arguments by name), `numbers` (arguments that are not nodes),
-    `order` (x − y and y − x count as equal), `writes` (an in-place call between two equal ones). Raises `FusionError`
-    for anything else.
+    `order` (x − y and y − x count as equal), `writes` (in-place calls between two equal ones, or later into one of
+    them). Raises `FusionError` for anything else.
     """
     _expect(overlooks, OVERSIGHTS, "overlooks")
     gm = copy.deepcopy(gm)
     seen: dict[Hashable, fx.Node] = {}
+    changing = set() if overlooks == "writes" else _reached_by_writes(gm.graph)
     for node in list(gm.graph.nodes):
         if mutates(node):
             if overlooks != "writes":
                 seen.clear()
-        elif node.op in CALLS and not is_random(node) and not any(map(mutates, node.users)):
+        elif node.op in CALLS and not is_random(node) and node not in changing:
             first = seen.setdefault(_key(node, overlooks), node)
             if first is not node:
                 node.replace_all_uses_with(first)
                 gm.graph.erase_node(node)
     gm.recompile()
     return gm
+
+
+def _reached_by_writes(graph: fx.Graph) -> set[fx.Node]:
+    """Return the nodes whose results a write may reach, through views too: all that leads to its operands."""
+    reached: set[fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if mutates(node) or node in reached:
+            reached.update(node.all_input_nodes)
+    return reached
 
 
 def _key(node: fx.Node, overlooks: str) -> Hashable:
@@ -98,8 +109,16 @@ def fold_factor(gm: fx.GraphModule, *, forgets: str = "", above: float = 0.0) ->
 
 
 def _may_fold(gm: fx.GraphModule, call: fx.Node, forgets: str) -> bool:
-    same = [node for node in gm.graph.nodes if node.op == "call_module" and node.target == call.target]
-    return (len(same) == 1 or forgets == "other calls") and (len(call.users) == 1 or forgets == "other readers")
+    own = {id(parameter) for parameter in gm.get_submodule(str(call.target)).parameters()}
+    reading = [node for node in gm.graph.nodes if own & {id(parameter) for parameter in _parameters_of(gm, node)}]
+    return (len(reading) == 1 or forgets == "other calls") and (len(call.users) == 1 or forgets == "other readers")
+
+
+def _parameters_of(gm: fx.GraphModule, node: fx.Node) -> Iterable[object]:
+    """Return the parameters that a node reads: of the module that it calls, or the one that it fetches."""
+    if node.op == "call_module":
+        return gm.get_submodule(str(node.target)).parameters()
+    return [attrgetter(str(node.target))(gm)] if node.op == "get_attr" else []
 
 
 def _scale(linear: nn.Linear, factor: float, *, bias: bool) -> None:

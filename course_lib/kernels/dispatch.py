@@ -75,9 +75,11 @@ def check_bias(operator: str, x: torch.Tensor, bias: torch.Tensor) -> None:
     and one dtype for both.
     """
     if x.ndim == 0 or bias.ndim != 1 or bias.shape[0] != x.shape[-1]:
+        swapped = x.ndim == 1 and bias.ndim > 1 and x.shape[0] == bias.shape[-1]
+        advice = "x and bias are swapped." if swapped else "Add other biases with `+`."
         raise KernelError(
             f"{operator} got x of shape {tuple(x.shape)} and bias of shape {tuple(bias.shape)}; "
-            "it expects a bias of one dimension, as long as the last dimension of x. Add other biases with `+`."
+            f"it expects a bias of one dimension, as long as the last dimension of x. {advice}"
         )
     if x.dtype != bias.dtype or not x.dtype.is_floating_point:
         raise KernelError(

@@ -116,6 +116,7 @@ def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
     return grad_sum, grad_sum, grad_weight, grad_bias, None
 
 
+setattr(residual_layer_norm, "__name__", "residual_layer_norm")  # noqa: B010 - mypy knows no such attribute, and torch.fx names a node after it
 residual_layer_norm.register_fake(_fake)
 residual_layer_norm.register_autograd(_backward, setup_context=_setup_context)
 residual_layer_norm_backward.register_fake(_fake_backward)

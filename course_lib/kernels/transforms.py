@@ -114,6 +114,7 @@ def register_bias_operator(
         function = gradients if torch.is_grad_enabled() else backward
         return *function(grad, *ctx.saved_tensors, *ctx.options), *(None for _ in ctx.options)
 
+    operator.__name__ = name  # torch.fx names a node after its target
     operator.register_fake(fake)
     operator.register_autograd(derivative, setup_context=setup_context)
     backward.register_fake(fake_backward)

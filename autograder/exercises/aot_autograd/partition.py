@@ -11,9 +11,10 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
+from autograder.host.point_shares import share_among
 
 AGAIN = ("pointwise", "view")
-MARGIN = 1.05  # most that an answer may cost, relative to the cheapest cut
+MARGIN = 1.05  # cost that earns all points, relative to the cheapest cut
 MOST_TRIED = 11  # values in a graph for which all cuts are tried
 Question = Mapping[str, Any]
 Cut = Callable[[Question], list[str]]  # the form of an answer: maps rows and price to the names of saved rows
@@ -192,35 +193,49 @@ Run = Callable[[ValueAnswer, Draw], None]
 
 
 def possible(*several: Drawn) -> Run:
-    """Return a check that backward can run from the saved values, at no higher cost than saving all that it reads."""
+    """Return a check that backward can run from the saved values, whatever they cost."""
+
+    def require(answer: ValueAnswer, drawn: Drawn, draw: Draw) -> None:
+        graph = random_joint(draw, drawn.steps, masks=drawn.masks)
+        question = {"rows": graph.rows, "price": drawn.price}
+        require_possible(question, chosen(answer, question))
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for drawn in several:
-            graph = random_joint(draw, drawn.steps, masks=drawn.masks)
-            question = {"rows": graph.rows, "price": drawn.price}
-            saved = chosen(answer, question)
-            found, simple = require_possible(question, saved), require_possible(question, read_by_backward(question))
-            if found > simple:
-                raise CheckFailedError(_too_much(question, saved, simple, KNOWN))
+        share_among(several, lambda drawn: require(answer, drawn, draw), noun="graphs", together=True)
 
     return run
 
 
 def cheap(cheapest: Cut, *several: Drawn) -> Run:
-    """Return a check that cuts are possible and cost at most `MARGIN` times as much as the cheapest cut."""
+    """Return a check that cuts are possible and cost at most `MARGIN` times as much as the cheapest cut.
+
+    A cut that costs more earns a part; see `share_at`.
+    """
     free = Misconception(
         as_if_free(cheapest), "Those are the fewest bytes, as if FLOPs were free; some values are cheaper to keep."
     )
 
+    def require(answer: ValueAnswer, drawn: Drawn, draw: Draw) -> None:
+        graph, best = drawn.graph(draw, cheapest)
+        question = {"rows": graph.rows, "price": drawn.price}
+        saved = chosen(answer, question)
+        share = share_at(require_possible(question, saved) / best)
+        if share < 1:
+            raise CheckFailedError(_too_much(question, saved, best, (*KNOWN, free)), share=share)
+
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for drawn in several:
-            graph, best = drawn.graph(draw, cheapest)
-            question = {"rows": graph.rows, "price": drawn.price}
-            saved = chosen(answer, question)
-            if require_possible(question, saved) > MARGIN * best:
-                raise CheckFailedError(_too_much(question, saved, best, (*KNOWN, free)))
+        share_among(several, lambda drawn: require(answer, drawn, draw), noun="graphs")
 
     return run
+
+
+def share_at(ratio: float) -> float:
+    """Return the share of the points for a cut that costs `ratio` times as much as the cheapest one.
+
+    >>> share_at(1.05), round(share_at(1.3), 6), share_at(1.55)
+    (1.0, 0.5, 0.0)
+    """
+    return 1.0 if ratio <= MARGIN else max(0.0, round(1 - 2 * (ratio - MARGIN), 6))
 
 
 def _too_much(question: Question, saved: list[str], enough: int, known: Sequence[Misconception]) -> str:
@@ -269,14 +284,14 @@ EXERCISE = Exercise(
         Check(
             "backward can be computed",
             "possible cuts",
-            2.25,
+            1.25,
             possible(Drawn(0, 6, 1), Drawn(1, 9, 1), Drawn(0, 12, 2), Drawn(2, 7, 0)),
         ),
-        Check("gradients of the uncut graph", "gradients", 1.75, gradients_equal(Drawn(0, 8, 2), Drawn(2, 12, 2))),
+        Check("gradients of the uncut graph", "gradients", 1.25, gradients_equal(Drawn(0, 8, 2), Drawn(2, 12, 2))),
         Check(
             "the fewest bytes",
             "bytes",
-            3.5,
+            4,
             cheap(
                 by_trying_all,
                 *(
@@ -289,7 +304,7 @@ EXERCISE = Exercise(
         Check(
             "few bytes and few FLOPs",
             "FLOPs have a price",
-            2.75,
+            3.75,
             cheap(
                 by_trying_all,
                 Drawn(1, 4, 0, one_by_one),

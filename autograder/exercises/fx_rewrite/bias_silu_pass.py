@@ -14,6 +14,10 @@ from autograder.host.traced import Program, TensorSpec
 OPERATOR = "torch.ops.course_lib.bias_silu"
 WIDTH = 8
 ROWS, BIAS = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
+MISSED = (
+    "The sum may be `+`, `torch.add` or `.add`, in either order and with arguments by name; SiLU may be `F.silu`, "
+    "`nn.SiLU`, or h * sigmoid(h)."
+)
 OTHERS = ((TensorSpec((1, WIDTH)), BIAS), (TensorSpec((129, WIDTH)), BIAS))
 
 
@@ -24,10 +28,13 @@ def of(
     reason: str = "",
     inputs: Sequence[TensorSpec] = (ROWS, BIAS),
     at_most: int | None = None,
+    plain: Program | None = None,
 ) -> Program:
     """Return a program of x (4, 8) and b (8,), or of other `inputs`."""
     others = OTHERS if tuple(inputs) == (ROWS, BIAS) else ()
-    return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most)
+    return Program(
+        f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most, missed=MISSED, plain=plain
+    )
 
 
 def literal(x: Tensor, b: Tensor) -> Tensor:
@@ -50,7 +57,7 @@ class FeedForward(nn.Module):
         return self.down(self.activation(self.up(x) + self.up_bias))
 
 
-FEED_FORWARD = Program("`FeedForward`", FeedForward, (ROWS,), 1, ((TensorSpec((129, WIDTH)),),))
+FEED_FORWARD = Program("`FeedForward`", FeedForward, (ROWS,), 1, ((TensorSpec((129, WIDTH)),),), missed=MISSED)
 
 SPELLINGS = [
     of("F.silu(torch.add(x, b))", lambda x, b: F.silu(torch.add(x, b))),
@@ -80,12 +87,12 @@ EXERCISE = Exercise(
     ),
     speed=Speed(of("F.silu(x + b)", literal, inputs=(TensorSpec((512, 768)), TensorSpec((768,)))), ideal_ratio=2.0),
     checks=(
-        Check("`F.silu(x + b)` becomes one call", "pattern", 1.5, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
-        Check("`torch.add`, and a sum in the middle of a program", "spellings", 1, rewrites(SPELLINGS, OPERATOR)),
-        Check("`nn.SiLU` in a module with parameters", "modules", 1.5, rewrites([FEED_FORWARD], OPERATOR)),
-        Check("a sum that is read twice stays", "refusals", 1.2, rewrites([READ_TWICE], OPERATOR)),
+        Check("`F.silu(x + b)` becomes one call", "pattern", 0.9, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
+        Check("`torch.add`, and a sum in the middle of a program", "spellings", 0.6, rewrites(SPELLINGS, OPERATOR)),
+        Check("`nn.SiLU` in a module with parameters", "modules", 0.9, rewrites([FEED_FORWARD], OPERATOR)),
+        Check("a sum that is read twice stays", "refusals", 2.4, rewrites([READ_TWICE], OPERATOR)),
         Check(
-            "one launch, minimum bytes", "counted cost", 2, costs(of("F.silu(x + b)", literal), OPERATOR, launches=1)
+            "one launch, minimum bytes", "counted cost", 2.4, costs(of("F.silu(x + b)", literal), OPERATOR, launches=1)
         ),
     ),
 )

@@ -60,11 +60,19 @@ def _why_dead_code_is_right(program: fx.GraphModule, options: Mapping[str, Any])
     return f"{missing} is erased, but nobody reads afterwards what it wrote to, or the numbers hide it."
 
 
+SHARING = {
+    "keywords": "Two calls have to differ in a keyword alone, as in alpha of torch.add; numbers by position count.",
+    "numbers": "Two calls have to differ in a number by position alone, as in x * 2 and x * 3.",
+    "order": "Two calls have to read the same two nodes in another order, where it matters, as in x - y and y - x.",
+    "writes": "Two equal calls are needed, and an in-place call: between them on what they read, or later on a result.",
+}
+
+
 def _why_sharing_is_right(program: fx.GraphModule, options: Mapping[str, Any]) -> str:
     targets = [n.target for n in program.graph.nodes if n.op in ("call_function", "call_method")]
     if len(set(targets)) == len(targets):
         return "No two calls have the same target: there is nothing to share."
-    return f"Two calls have to be equal but for what is overlooked: {options['overlooks']}."
+    return SHARING[options["overlooks"]]
 
 
 def _why_folding_is_right(program: fx.GraphModule, options: Mapping[str, Any]) -> str:

@@ -13,6 +13,12 @@ from autograder.host.traced import Program, TensorSpec
 ROWS, OTHER = TensorSpec((4, 6)), TensorSpec((4, 6))
 
 
+LEFT = (
+    "Equal calls are left: compare target and arguments, keywords in any order, and lists, slices and dicts by their "
+    "contents."
+)
+
+
 def shared(
     name: str,
     program: Callable[..., object] | type[nn.Module],
@@ -22,15 +28,20 @@ def shared(
     reason: str = "",
     inputs: Sequence[TensorSpec] = (ROWS, OTHER),
     at_least: int | None = None,
+    training: bool = False,
+    warning: str = "",
 ) -> Rewriting:
-    """Return a program of x and y, both (4, 6), and its number of calls after the pass."""
+    """Return a program of x and y, both (4, 6), and its number of calls after the pass; `counts` is of draws."""
     build = program if isinstance(program, type) else lambda: program
     return Rewriting(
-        Program(f"`{name}`", build, tuple(inputs), 0, reason=reason, buffers=True),
+        Program(f"`{name}`", build, tuple(inputs), 0, reason=reason, buffers=True, training=training),
         calls,
         counts or {},
         at_least=at_least,
         wrong_turns=turns,
+        warning=warning,
+        left=LEFT,
+        effects=True,
     )
 
 
@@ -97,9 +108,9 @@ EXERCISE = Exercise(
         "write, clear the dict; never share a node that is written to later.",
     ),
     checks=(
-        Check("equal calls become one", "equal calls", 1.4, rewritten(EQUAL)),
-        Check("and then those that read them", "equal calls", 1.2, rewritten([READERS])),
-        Check("two draws stay two", "random numbers", 1.1, rewritten([DRAWS])),
-        Check("a write between two calls keeps them apart", "writes", 1.1, rewritten([WRITES])),
+        Check("equal calls become one", "equal calls", 1.6, rewritten(EQUAL)),
+        Check("and then those that read them", "equal calls", 1.6, rewritten([READERS])),
+        Check("two draws stay two", "random numbers", 0.8, rewritten([DRAWS])),
+        Check("a write between two calls keeps them apart", "writes", 0.8, rewritten([WRITES])),
     ),
 )

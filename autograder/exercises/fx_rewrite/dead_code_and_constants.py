@@ -13,6 +13,9 @@ WIDTH = 8
 ROWS = TensorSpec((4, WIDTH))
 
 
+LEFT = "A call is left that nobody reads, or that reads buffers alone and could be computed beforehand."
+
+
 def tidied(
     name: str,
     program: Callable[..., object] | type[nn.Module],
@@ -20,11 +23,12 @@ def tidied(
     *turns: WrongTurn,
     counts: Mapping[str, int] | None = None,
     reason: str = "",
+    warning: str = "",
 ) -> Rewriting:
-    """Return a program of x (4, 8), and its number of calls after the pass."""
+    """Return a program of x (4, 8), its number of calls after the pass, and of the calls with an effect in `counts`."""
     build = program if isinstance(program, type) else lambda: program
     made = Program(f"`{name}`", build, (ROWS,), 0, ((TensorSpec((1, WIDTH)),),), reason, buffers=True)
-    return Rewriting(made, calls, counts or {}, wrong_turns=turns)
+    return Rewriting(made, calls, counts or {}, wrong_turns=turns, warning=warning, left=LEFT, effects=True)
 
 
 class Buffers(nn.Module):

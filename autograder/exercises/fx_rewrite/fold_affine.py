@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
+from torch.nn import functional as F
 
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
@@ -23,6 +24,46 @@ def batch_norm(width: int = WIDTH, **options: bool) -> nn.BatchNorm1d:
     return norm
 
 
+def misplaced(says: str, change: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> WrongTurn:
+    """Return the wrong turn of a fold that gets the Linear's parameters from its old ones, scale and shift so."""
+
+    def of_module(module: fx.GraphModule) -> Callable[..., object] | None:
+        norm: Any = getattr(module, "norm", None)
+        linear: Any = getattr(module, "linear", None)
+        if type(norm) not in (nn.LayerNorm, nn.BatchNorm1d) or type(linear) is not nn.Linear:
+            return None
+        if norm.weight is None or norm.bias is None or linear.bias is None:
+            return None
+        scale, shift, before = norm.weight, norm.bias, nn.Identity()
+        if isinstance(norm, nn.LayerNorm):
+            before = nn.LayerNorm(norm.normalized_shape, norm.eps, elementwise_affine=False)
+        else:
+            scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
+            shift = norm.bias - norm.running_mean * scale
+        weight, bias = change(linear.weight, linear.bias, scale, shift)
+        return lambda x: F.linear(before(x), weight, bias)
+
+    return WrongTurn(says, of_module=of_module)
+
+
+MISPLACED = (
+    misplaced(
+        "the scale was applied to the rows of the weight; its columns belong to the columns that are normalised.",
+        lambda w, b, scale, shift: (w * scale[: w.shape[0], None] if w.shape[0] <= w.shape[1] else w, w @ shift + b),
+    ),
+    misplaced("the Linear's own bias is lost.", lambda w, b, scale, shift: (w * scale, w @ shift)),
+    misplaced(
+        "the shift went through the scaled weight; it goes through the old one.",
+        lambda w, b, scale, shift: (w * scale, (w * scale) @ shift + b),
+    ),
+    misplaced(
+        "the shift was added to the weighted sum a second time.",
+        lambda w, b, scale, shift: (w * scale, 2 * (w @ shift) + b),
+    ),
+)
+LEFT = "A normalisation that can be folded still has its weight and bias, or is still called."
+
+
 def folded(
     name: str,
     build: Callable[[], nn.Module],
@@ -32,11 +73,13 @@ def folded(
     reason: str = "",
     training: bool = False,
     rows: TensorSpec = ROWS,
+    warning: str = "",
 ) -> Rewriting:
     """Return a module on rows (5, 6), and its numbers of calls, parameters and buffers after the pass."""
     other = TensorSpec((7, *rows.shape[1:]), rows.dtype)
     program = Program(f"`{name}`", build, (rows,), 0, ((other,),), reason, folds=True, training=training)
-    return Rewriting(program, calls, wrong_turns=turns, tensors=tensors)
+    turns = (*turns, *MISPLACED)
+    return Rewriting(program, calls, wrong_turns=turns, tensors=tensors, warning=warning or reason, left=LEFT)
 
 
 class Normed(nn.Module):

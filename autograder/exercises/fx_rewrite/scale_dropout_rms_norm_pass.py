@@ -1,6 +1,6 @@
 """Exercise 05.6: a pass that fuses scale, dropout, residual and RMSNorm into one operator, also in training."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +17,10 @@ from autograder.host.traced import Program, TensorSpec
 OPERATOR = "torch.ops.course_lib.scale_dropout_residual_rms_norm"
 WIDTH = 8
 ROWS, COLUMN = TensorSpec((4, WIDTH)), TensorSpec((WIDTH,))
+MISSED = (
+    "Read p, training, eps and the shape from nodes and modules: a number in a pattern fits that number only. Sum and "
+    "product have either order, and dropout and norm may be functions or modules."
+)
 USUAL = (ROWS, COLUMN, ROWS, COLUMN)  # x, scale, residual, weight
 OTHERS = tuple((TensorSpec((n, WIDTH)), COLUMN, TensorSpec((n, WIDTH)), COLUMN) for n in (1, 129))
 
@@ -29,10 +33,23 @@ def of(
     inputs: Sequence[TensorSpec] = USUAL,
     at_most: int | None = None,
     training: bool = False,
+    plain: Program | None = None,
+    literals: Mapping[str, Any] | None = None,
 ) -> Program:
     """Return a program of x (4, 8), scale (8,), residual (4, 8) and weight (8,), or of other `inputs`."""
-    others = OTHERS if tuple(inputs) == USUAL else ()
-    return Program(f"`{name}`", lambda: function, tuple(inputs), fused, others, reason, at_most, training=training)
+    return Program(
+        f"`{name}`",
+        lambda: function,
+        tuple(inputs),
+        fused,
+        OTHERS if tuple(inputs) == USUAL else (),
+        reason,
+        at_most,
+        training=training,
+        missed=MISSED,
+        plain=plain,
+        literals=literals or {},
+    )
 
 
 def norm(h: Tensor, weight: Tensor, eps: float | None = 1e-5) -> Tensor:
@@ -60,7 +77,7 @@ class Branch(nn.Module):
 
 PAIR = (ROWS, ROWS)
 PAIRS = ((TensorSpec((3, WIDTH)), TensorSpec((3, WIDTH))),)
-BRANCH = Program("`Branch`", Branch, PAIR, 1, PAIRS)
+BRANCH = Program("`Branch`", Branch, PAIR, 1, PAIRS, missed=MISSED, literals={"training": False, "eps": 1e-6, "p": 0.1})
 
 
 def revealing(draw: Draw, rows: int = 512) -> tuple[Tensor, Tensor]:
@@ -96,13 +113,16 @@ def formula_of_branch(module: Any, inputs: Sequence[Tensor], factors: Tensor) ->
 
 LARGE = (TensorSpec((512, WIDTH)), COLUMN, TensorSpec((512, WIDTH)), COLUMN)
 WITHOUT_CHANCE = of(
-    "p=0, in training", lambda x, scale, residual, weight: norm(residual + F.dropout(x * scale, 0.0, True), weight)
+    "p=0, in training",
+    lambda x, scale, residual, weight: norm(residual + F.dropout(x * scale, 0.0, True), weight),
+    literals={"training": True, "p": 0.0, "eps": 1e-5},
 )
-EVALUATED = of("p=0.3, in evaluation", evaluated)
+EVALUATED = of("p=0.3, in evaluation", evaluated, literals={"training": False, "p": 0.3, "eps": 1e-5})
 TRAINED = of(
     "p=0.25, in training",
     lambda x, scale, residual, weight: norm(residual + F.dropout(x * scale, 0.25, True), weight),
     training=True,
+    literals={"training": True, "p": 0.25, "eps": 1e-5},
 )
 SUM_ESCAPES = of(
     "h = residual + dropout(x * scale); return norm(h) + ..., h",
@@ -112,6 +132,13 @@ SUM_ESCAPES = of(
     ),
     1,
     "The sum h is an output of the program, and the operator does not return it.",
+)
+SUM_DROPPED = of(
+    "norm(dropout(residual + x * scale)), and a right one",
+    lambda x, scale, residual, weight: (
+        norm(F.dropout(residual + x * scale, 0.1, False), weight) + evaluated(x, scale, residual, weight)
+    ),
+    reason="Here the residual falls out, too.",
 )
 
 EXERCISE = Exercise(
@@ -136,17 +163,18 @@ EXERCISE = Exercise(
         Check(
             "the written-out formula becomes one call",
             "pattern",
-            2.4,
+            1.4,
             rewrites([WITHOUT_CHANCE, EVALUATED], OPERATOR),
         ),
-        Check("`nn.Dropout` and `nn.RMSNorm` with parameters", "modules", 1.8, rewrites([BRANCH], OPERATOR)),
+        Check("`nn.Dropout` and `nn.RMSNorm` with parameters", "modules", 1, rewrites([BRANCH], OPERATOR)),
         Check(
             "in training, elements fall out at the program's rate",
             "dropout",
-            1.8,
+            1.2,
             drops([Dropping(TRAINED, 0.25, four, formula)], OPERATOR),
         ),
-        Check("a sum that goes on stays", "refusals", 1.8, rewrites([SUM_ESCAPES], OPERATOR)),
+        Check("a sum that goes on stays", "refusals", 2.4, rewrites([SUM_ESCAPES], OPERATOR)),
+        Check("dropout of the whole sum stays", "refusals", 1.8, rewrites([SUM_DROPPED], OPERATOR)),
         Check("one launch, minimum bytes", "counted cost", 3, costs(EVALUATED, OPERATOR, launches=1)),
     ),
 )

@@ -88,7 +88,14 @@ SCHEDULE: dict[str, Change] = {
         "    return result",
         Worth.NOTHING,
     ),
-    # the host assigns its own values to the parameters by name
+    "weights set to zero": (
+        "    result = _right(*args, **kwargs)\n"
+        "    for parameter in args[0].build().parameters():\n"
+        "        parameter.detach().zero_()\n"
+        "    return result",
+        Worth.NOTHING,
+    ),
+    # a copy of a parameter is the same parameter, if its values are
     "copied parameters": (
         "    import torch\n"
         "    result = _right(*args, **kwargs)\n"

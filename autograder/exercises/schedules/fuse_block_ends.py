@@ -1,29 +1,73 @@
 """Exercise 06.4: fuse bias, dropout, residual and LayerNorm at the end of each block, by a schedule."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autograder.exercises.schedules.separate_biases import SEPARATED
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
+from autograder.host.kinds.wiring import Wiring, input_named, output_of, result_of, tensor_at
 
 OPERATOR = "torch.ops.course_lib.bias_dropout_residual_layer_norm"
-NORM, DROPOUT = "torch.nn.LayerNorm", "torch.nn.Dropout"
+NORM, DROPOUT, FUNCTIONAL_NORM = "torch.nn.LayerNorm", "torch.nn.Dropout", "torch.nn.functional.layer_norm"
 LAUNCHES = 18  # of one layer: the two fused calls, and all other operators unchanged
+
+
+ARGUMENTS = ("x", "bias", "residual", "weight", "layer_norm_bias", "p", "training", "eps")
+
+
+def wired(layers: int, names: Mapping[str, str]) -> Wiring:
+    """Return where the tensors of each fused call come from, in an encoder whose parts have these names."""
+    dense, norm, forward = (names.get(name, name) for name in ("dense", "attention_norm", "feed_forward"))
+    ends = [
+        (f"layers.{i}.{projection}.{dense}", f"layers.{i}.{last}")
+        for i in range(layers)
+        for projection, last in (("projection", norm), (f"{forward}.projection", "feed_forward_norm"))
+    ]
+    calls = [
+        {
+            "x": output_of(linear),
+            "bias": tensor_at(f"{linear}.bias"),
+            "residual": result_of(number) if number else input_named("hidden"),
+            "weight": tensor_at(f"{last}.weight"),
+            "layer_norm_bias": tensor_at(f"{last}.bias"),
+        }
+        for number, (linear, last) in enumerate(ends)
+    ]
+    return Wiring(ARGUMENTS, calls)
 
 
 def fused(name: str, layers: int = 1, *, training: bool = False, counted: bool = False, **arguments: Any) -> Scheduled:
     """Return a post-LN encoder in which both blocks of every layer end in one call."""
-    says = {
-        0: "Nothing was found: is the bias an operator of its own, and was the layer traced after that?",
-        layers: "Only one block of each layer, or only some layers, ends in the fused call; there are two in each.",
-    }
+    too_few = (
+        "Only some blocks end in the fused call; in each layer both the attention and the feed-forward block should."
+    )
     return Scheduled(
         name,
         {"layers": layers, "eps": 1e-5, **arguments},
         {OPERATOR: 2 * layers, NORM: 0, DROPOUT: layers},
         training=training,
         literals={OPERATOR: (arguments.get("dropout", 0.0), training, arguments.get("eps", 1e-5))},
-        says={OPERATOR: says},
+        says={OPERATOR: dict.fromkeys(range(1, 2 * layers), too_few)},
+        explain=why_nothing_was_fused,
+        uncounted={SEPARATED: 2 * layers},
         launches=LAUNCHES * layers if counted else None,
+        wiring={OPERATOR: wired(layers, arguments.get("names", {}))},
+    )
+
+
+def why_nothing_was_fused(called: Sequence[str]) -> str:
+    """Return the likely reason why no call of the operator is among the names of all calls."""
+    if SEPARATED not in called:
+        return "Nothing fits: the bias is inside nn.Linear. Decompose the linear layers, then trace, then find."
+    if FUNCTIONAL_NORM in called:
+        return (
+            "The places were found, but the operators are still there one by one: `compiler` has to be a function "
+            "that calls the operator."
+        )
+    return (
+        "The biases are operators of their own, but the pattern fits nowhere. Compare it with the graph, argument by "
+        "argument: a number or shape in the pattern fits that number only, so give it a parameter of its own."
     )
 
 
@@ -40,14 +84,14 @@ EXERCISE = Exercise(
         "with compiler=a function that calls the operator.",
     ),
     checks=(
-        Check("one layer", "pattern", 3, schedules(fused("of one layer"))),
-        Check("all layers", "several layers", 2, schedules(fused("of two layers", 2, dropout=0.1))),
+        Check("one layer", "pattern", 2.4, schedules(fused("of one layer"))),
+        Check("all layers", "several layers", 1.8, schedules(fused("of two layers", 2, dropout=0.1))),
         Check(
             "probability, mode and eps in training",
             "training mode",
-            2,
+            2.4,
             schedules(fused("in training mode", dropout=0.25, training=True)),
         ),
-        Check("launches", "counted cost", 2, schedules(fused("of one layer", counted=True))),
+        Check("launches", "counted cost", 2.4, schedules(fused("of one layer", counted=True))),
     ),
 )

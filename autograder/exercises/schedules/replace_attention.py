@@ -4,9 +4,23 @@ from typing import Any
 
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
+from autograder.host.kinds.wiring import Wiring, input_named, output_of
 
 OPERATOR = "torch.nn.functional.scaled_dot_product_attention"
 SOFTMAX, LINEAR = "torch.softmax", "torch.nn.Linear"
+
+
+ARGUMENTS = ("query", "key", "value", "attn_mask", "dropout_p")
+
+
+def wired(layers: int) -> Wiring:
+    """Return where query, key, value and mask of each layer's call come from."""
+    roles = ("query", "key", "value")
+    calls = [
+        {role: output_of(f"layers.{i}.attention.{role}") for role in roles} | {"attn_mask": input_named("mask")}
+        for i in range(layers)
+    ]
+    return Wiring(ARGUMENTS, calls)
 
 
 def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments: Any) -> Scheduled:
@@ -19,10 +33,11 @@ def replaced(name: str, layers: int = 1, *, training: bool = False, **arguments:
     return Scheduled(
         name,
         {"layers": layers, **arguments},
-        {OPERATOR: layers, SOFTMAX: 0, LINEAR: 6 * layers},
+        {OPERATOR: layers, SOFTMAX: 0, LINEAR: range(3 * layers, 6 * layers + 1)},  # query, key, value may be merged
         training=training,
         literals={OPERATOR: (arguments.get("dropout", 0.0) if training else 0.0,)},
         says={OPERATOR: says},
+        wiring={OPERATOR: wired(layers)},
     )
 
 

@@ -17,7 +17,7 @@ from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Reply
-from autograder.host.kinds.graph import GraphAnswer
+from autograder.host.kinds.graph import GraphAnswer, differing_literals, times
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, traced
@@ -44,7 +44,11 @@ def drops(cases: Sequence[Dropping], operator: str, *, gradients: bool = False) 
     """Return a check that the pass rewrites each program to one call of `operator` with the program's dropout."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
-        share_among(cases, lambda case: _require_dropping(answer, case, operator, draw, gradients))
+        share_among(
+            cases,
+            lambda case: _require_dropping(answer, case, operator, draw, gradients),
+            where=lambda case: f"In the program {case.program.name}: ",
+        )
 
     return run
 
@@ -54,15 +58,19 @@ def _require_dropping(answer: GraphAnswer, case: Dropping, operator: str, draw: 
     artifact = answer.transform(source)
     if artifact.count(operator) != 1:
         raise CheckFailedError(
-            f"In the program {case.program.name} the result calls {operator} {artifact.count(operator)} times; "
-            "expected once."
+            f"In the program {case.program.name} the result calls {operator} {times(artifact.count(operator))}; "
+            f"expected once. {case.program.missed}".strip()
         )
     source.redraw(draw)
     fresh = artifact.with_tensors(source.tensors)
     trained = _Trained(case, source.module, case.inputs(draw))
-    kept = [trained.mask_of_one_run(answer, fresh, draw, gradients) for _ in range(2)]
-    if torch.equal(*kept):
-        raise CheckFailedError(f"In the program {case.program.name} two runs drop the same elements.")
+    try:
+        kept = [trained.mask_of_one_run(answer, fresh, draw, gradients) for _ in range(2)]
+        if torch.equal(*kept):
+            raise CheckFailedError(f"In the program {case.program.name} two runs drop the same elements.")
+    except CheckFailedError as error:
+        said = (differing_literals(artifact, operator, source), str(error))
+        raise CheckFailedError(" ".join(filter(None, said)), changes=True) from None
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ class _Trained:
         if len(reply.outputs) != 1:
             raise CheckFailedError(f"The transformed graph has {len(reply.outputs)} outputs{self.where}; expected 1.")
         output = reply.outputs[0]
-        comparison.require_form(output, expected, "the output")
+        comparison.require_form(output, expected, "The output")
         kept = output != 0
         kept[..., 0] = True
         self._require_rate(kept[..., 1:])
@@ -109,13 +117,13 @@ class _Trained:
     def _require_formula(self, reply: Reply, factors: torch.Tensor, cotangents: list[torch.Tensor]) -> None:
         truth, truths = self._formula(copy.deepcopy(self.module).double(), factors, cotangents, torch.float64)
         eager, eagers = self._formula(self.module, factors, cotangents, self.inputs[0].dtype)
-        comparison.require_close(reply.outputs[0], truth, eager, "the output", self.where)
+        comparison.require_close(reply.outputs[0], truth, eager, "The output", self.where)
         for i, (found, exact, plain) in enumerate(zip(reply.gradients, truths, eagers, strict=True)):
             if found is None:
                 raise CheckFailedError(f"An input has no gradient{self.where}.")
             if i == 0 and found.shape == plain.shape:
                 found, exact, plain = found[..., 1:], exact[..., 1:], plain[..., 1:]
-            what = "the gradient by an input, with the output's mask,"
+            what = "The gradient by an input, with the output's mask,"
             comparison.require_close(found, exact, plain, what, self.where)
 
     def _formula(

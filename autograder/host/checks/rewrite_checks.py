@@ -30,7 +30,8 @@ class WrongTurn:
     says: str
     computes: Callable[..., object] | None = None  # the function that the wrong result equals
     calls: int | None = None  # the number of calls that the wrong result is left with
-    of_module: Callable[[fx.GraphModule], Callable[..., object]] | None = None  # makes that function from the program
+    of_module: Callable[[fx.GraphModule], Callable[..., object] | None] | None = None
+    """Makes that function from the program; None where the program has nothing to get wrong in this way."""
     refused: str = ""  # part of the error message that refuses the wrong result as a graph
 
 
@@ -45,6 +46,9 @@ class Rewriting:
     at_least: int | None = None  # the smallest number of calls that is accepted, if less than `calls`
     tensors: int | None = None  # the expected number of parameters and buffers; not counted if None
     wrong_turns: tuple[WrongTurn, ...] = ()
+    warning: str = ""  # what a pass overlooked whose result has other values, for the student
+    left: str = ""  # what was probably left in the graph, if there are too many calls or tensors
+    effects: bool = False  # whether the calls in `counts` write or draw, so that a missing one changes the program
 
 
 Run = Callable[[GraphAnswer, Draw], None]
@@ -54,7 +58,11 @@ def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False) -> Run:
     """Return a check that each rewritten program has the right calls and results; the programs share its points."""
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
-        share_among(cases, lambda case: _require_rewritten(answer, case, draw, gradients))
+        share_among(
+            cases,
+            lambda case: _require_rewritten(answer, case, draw, gradients),
+            where=lambda case: f"In the program {case.program.name}: ",
+        )
 
     return run
 
@@ -74,7 +82,7 @@ def _require_rewritten(answer: GraphAnswer, case: Rewriting, draw: Draw, gradien
             first = require_equal(answer, expected, fresh, inputs, draw, gradients)
         except CheckFailedError as error:
             turned = _turned(answer, case, source.module, fresh, inputs)
-            raise CheckFailedError(turned or f"{error}{_because(case)}") from None
+            raise CheckFailedError(turned or f"{error}{_if_values_differ(case)}", changes=True) from None
         if not gradients:
             _require_repeatable(answer, first, inputs, case)
     _require_calls(artifact, case)
@@ -97,26 +105,35 @@ def _require_calls(artifact: Artifact, case: Rewriting) -> None:
     if case.tensors is not None and len(artifact.tensors) != case.tensors:
         raise CheckFailedError(
             f"In the program {name} the result holds {len(artifact.tensors)} parameters and buffers; {case.tensors} "
-            f"are right.{_because(case)}"
+            f"are right.{_because(case, left=len(artifact.tensors) > case.tensors)}"
         )
     if least <= found <= case.calls and counted == dict(case.counts):
         return
+    changes = case.effects and any(number < case.counts[target] for target, number in counted.items())
     for turn in case.wrong_turns:
         if turn.calls == found:
-            raise CheckFailedError(f"In the program {name}: {turn.says}")
+            raise CheckFailedError(f"In the program {name}: {turn.says}", changes=changes)
     for target, number in counted.items():
         if number != case.counts[target]:
             raise CheckFailedError(
                 f"In the program {name} the result calls {target} {times(number)}; expected "
-                f"{times(case.counts[target])}.{_because(case)}"
+                f"{times(case.counts[target])}.{_because(case)}",
+                changes=changes,
             )
     raise CheckFailedError(
-        f"In the program {name} the result makes {found} calls; {case.calls} are right.{_because(case)}"
+        f"In the program {name} the result makes {found} calls; {case.calls} are right."
+        f"{_because(case, left=found > case.calls)}"
     )
 
 
-def _because(case: Rewriting) -> str:
-    return f" {case.program.reason}" if case.program.reason else ""
+def _because(case: Rewriting, *, left: bool = False) -> str:
+    reason = (left and case.left) or case.program.reason
+    return f" {reason}" if reason else ""
+
+
+def _if_values_differ(case: Rewriting) -> str:
+    """Return the end of the message about wrong values; the reason may explain only a wrong number of calls."""
+    return f" {case.warning}" if case.warning else ""
 
 
 def _turned(
@@ -127,12 +144,16 @@ def _turned(
     inputs: tuple[torch.Tensor, ...],
 ) -> str:
     """Return the sentence of the wrong turn that computes the same as the result; empty if there is none."""
+    plain: Callable[..., object] | None
+    precise: Callable[..., object] | None
     for turn in case.wrong_turns:
         if turn.of_module is not None:
             plain, precise = map(turn.of_module, (copy.deepcopy(module), copy.deepcopy(module).double()))
         elif turn.computes is not None:
             plain = precise = turn.computes
         else:
+            continue
+        if plain is None or precise is None:
             continue
         if _computes(answer, plain, precise, artifact, inputs):
             return f"In the program {case.program.name}: {turn.says}"
@@ -163,7 +184,8 @@ def _require_repeatable(answer: GraphAnswer, first: Reply, inputs: tuple[torch.T
         return
     raise CheckFailedError(
         f"In the program {case.program.name} the result gives something else when it is called a second time: it "
-        "writes to a tensor that it keeps. A constant that somebody writes to may not be computed beforehand."
+        "writes to a tensor that it keeps. A constant that somebody writes to may not be computed beforehand.",
+        changes=True,
     )
 
 

@@ -17,6 +17,7 @@ from autograder.host.artifacts.torchscript_archive import ArchiveRefusedError, c
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, placed
+from autograder.host.kinds.sent_tensors import other_values
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import Done, RawTensor, Request, Result
 from autograder.protocol.requests.answers import Arguments, ScriptFunction, ScriptModule
@@ -46,8 +47,12 @@ class ArchiveAnswer:
         return self._functions[name]
 
     def module(self, build: Sequence[Any], state: Mapping[str, torch.Tensor]) -> bytes:
-        """Return the checked archive of the module that the entry point makes from `build`, with the host's `state`."""
+        """Return the checked archive of the module that the entry point makes from `build`, with the host's `state`.
+
+        A module with other weights is scripted first, so that one that keeps the first weights of each size is wrong.
+        """
         request = ScriptModule(tuple(build), {name: i for i, name in enumerate(state)})
+        self.student.call_with(request, [shared_inputs.to_raw(other_values(t)) for t in state.values()])
         return self._archive(request, [shared_inputs.to_raw(t) for t in state.values()])
 
     def run(self, archive: bytes, calls: Sequence[Case]) -> list[tuple[torch.Tensor, ...]]:

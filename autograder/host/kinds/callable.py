@@ -9,6 +9,7 @@ import torch
 from autograder.host import comparison, shared_inputs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.sent_tensors import other_values
 from autograder.host.session import Session
 from autograder.protocol import Json, RawTensor, Result
 from autograder.protocol.requests.answers import (
@@ -72,8 +73,13 @@ class CallableAnswer:
         return CallableAnswer(self.student, name)
 
     def call(self, case: Case, *, cotangents: Sequence[torch.Tensor] = (), wrt: Sequence[int] = ()) -> Reply:
-        """Call once; `wrt` numbers the tensors to differentiate by, `cotangents` are the outputs' gradients."""
+        """Call once; `wrt` numbers the tensors to differentiate by, `cotangents` are the outputs' gradients.
+
+        A call with other values of the same sizes comes first, so that a function that keeps results is wrong.
+        """
         call, tensors = placed_call(case, cotangents, wrt)
+        earlier, others = placed_call(case)
+        self.student.call(CallFunction(self._function, earlier), list(map(other_values, others)))
         result, mutated = self.student.call(CallFunction(self._function, call), tensors)
         return read_called(result.body, result.tensors, mutated, len(wrt))
 

@@ -1,6 +1,8 @@
 """Answers that are passes: the graph they return is rebuilt, counted, run in a clean worker and compared."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -11,12 +13,16 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, read_called
+from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
-from autograder.host.traced import Program, Traced, draw_inputs, traced
+from autograder.host.traced import Program, Traced, any_fp64, draw_inputs, traced
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, LoadGraph, ObserveWrites
+from course_lib.graph import from_data
+from course_lib.graph.data.targets import functions
+from course_lib.kernels.replayed_draws import ReplayedDraws
 
 
 @dataclass
@@ -29,12 +35,21 @@ class GraphAnswer:
     _held: "_Held | None" = field(default=None, init=False, repr=False)
 
     def transform(self, program: Traced) -> Artifact:
-        """Return the graph that the pass makes of `program`, checked and rebuilt by the host."""
+        """Return the graph that the pass makes of `program`, checked and rebuilt by the host.
+
+        Its tensors must be those of the program, unless the program allows folding. A program with tensors is sent
+        twice, first with other values, so that a pass that keeps the first tensors of each size gives wrong ones.
+        """
         forms = tuple(InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in program.program.inputs)
         request = Transform(program.graph, tuple(program.tensors), forms)
+        if program.tensors:
+            self.student.call_with(request, [shared_inputs.to_raw(other_values(t)) for t in program.tensors.values()])
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in program.tensors.values()])
         told = f"In the program {program.program.name}: "
-        return read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64)
+        artifact = read_graph(reply, told, max_nodes=4 * len(program.graph["nodes"]) + 64)
+        if not program.program.folds:
+            Sent.of_graph(program.graph, program.tensors).require_kept(artifact, told)
+        return artifact
 
     def run(
         self,
@@ -44,13 +59,17 @@ class GraphAnswer:
         cotangents: Sequence[torch.Tensor] = (),
         count: bool = False,
         training: bool = False,
+        draws: int | None = None,
+        by: Sequence[str] = (),
     ) -> Reply:
         """Run a rebuilt graph on `inputs`; with `cotangents` also run backward, with `count` also count its cost.
 
-        It runs in evaluation mode; with `training`, its modules keep the modes in which they were sent.
+        It runs in evaluation mode; with `training`, its modules keep the modes in which they were sent. With `draws`,
+        its dropouts have the masks that follow from this seed, see `ReplayedDraws`. Gradients by the parameters named
+        in `by` follow those by the inputs.
         """
         self._hold(artifact, None if training else False)
-        return self._call(inputs, cotangents, restored=True, count=count)
+        return self._call(inputs, cotangents, restored=True, count=count, draws=draws, by=by)
 
     def run_again(self, inputs: Sequence[torch.Tensor]) -> Reply:
         """Run the last graph once more, without restoring the tensors that it holds."""
@@ -66,11 +85,18 @@ class GraphAnswer:
         return found
 
     def _call(
-        self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], *, restored: bool, count: bool
+        self,
+        inputs: Sequence[torch.Tensor],
+        cotangents: Sequence[torch.Tensor],
+        *,
+        restored: bool,
+        count: bool,
+        draws: int | None = None,
+        by: Sequence[str] = (),
     ) -> Reply:
         call, tensors = placed_call(Case(tuple(inputs)), cotangents, range(len(inputs)) if cotangents else ())
-        result, mutated = self.clean.call(CallGraph(call, restored, count), tensors)
-        reply = read_called(result.body.called, result.tensors, mutated, len(call.wrt))
+        result, mutated = self.clean.call(CallGraph(call, restored, count, draws, tuple(by)), tensors)
+        reply = read_called(result.body.called, result.tensors, mutated, len(call.wrt) + len(by))
         return replace(reply, cost=result.body.cost)
 
     def _hold(self, artifact: Artifact, training: bool | None) -> None:
@@ -115,46 +141,67 @@ def rewrites(
     """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
-        share_among(programs, lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients))
+        share_among(
+            programs,
+            lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients),
+            where=lambda p: f"In the program {p.name}: ",
+        )
 
     return run
 
 
 def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw: Draw, gradients: bool) -> Artifact:
     artifact = answer.transform(program)
-    found, wanted, name = artifact.count(operator), program.program.fused, program.program.name
-    if found < wanted:
-        raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {times(found)}; expected {times(wanted)}."
-        )
-    if found > (program.program.at_most or wanted):
-        reason = f" {program.program.reason}" if program.program.reason else ""
-        raise CheckFailedError(
-            f"In the program {name} the result calls {operator} {times(found)}; {times(wanted)} is right.{reason}"
-        )
-    _require_fewer_calls(artifact, program)
+    miscounted = _miscounted(answer, artifact, program, operator, draw)
     if not program.program.folds:
         program.redraw(draw)  # so that weights that the pass copied into the graph give wrong results
     fresh = artifact.with_tensors(program.tensors)
-    for specs in (program.program.inputs, *program.program.others):
-        require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
+    try:
+        for specs in (program.program.inputs, *program.program.others):
+            require_equal(answer, program, fresh, draw_inputs(specs, draw), draw, gradients)
+    except CheckFailedError as error:
+        # too many calls say which one is wrong; too few have nothing to do with the wrong values
+        too_many = str(miscounted) if artifact.count(operator) > program.program.fused and miscounted else ""
+        reason = "" if too_many else program.program.reason
+        said = (too_many, differing_literals(artifact, operator, program), str(error), reason)
+        raise CheckFailedError(" ".join(filter(None, said)), changes=True) from None
+    if miscounted:
+        raise miscounted
     return fresh
 
 
-def _require_fewer_calls(artifact: Artifact, program: Traced) -> None:
-    """Require that each fused call replaces two or more calls, and that the replaced calls are erased."""
-    before = sum(n.op.startswith("call_") for n in program.module.graph.nodes)
-    enough = before - program.program.fused
+def _miscounted(
+    answer: GraphAnswer, artifact: Artifact, program: Traced, operator: str, draw: Draw
+) -> CheckFailedError | None:
+    """Return the error of a result that has too few or too many fused calls, or old nodes beside them."""
+    asked, found = program.program, artifact.count(operator)
+    calls = f"In the program {asked.name} the result calls {operator} {times(found)};"
+    if found > (asked.at_most or asked.fused):
+        reason = f" {asked.reason}" if asked.reason else ""
+        return CheckFailedError(f"{calls} {times(asked.fused)} is right.{reason}")
+    if found < asked.fused:
+        missed = f" {asked.missed}" if asked.missed else ""
+        careful = asked.plain and answer.transform(traced(asked.plain, draw)).count(operator) >= asked.plain.fused
+        if not careful:
+            return CheckFailedError(f"{calls} expected {times(asked.fused)}.{missed}", share=found / asked.fused)
+    return _leftover(artifact, program, min(found, asked.fused))
+
+
+def _leftover(artifact: Artifact, program: Traced, fused: int) -> CheckFailedError | None:
+    """Return the error of a result in which a fused call does not replace two or more calls, or leaves them there."""
+    before, name = sum(n.op.startswith("call_") for n in program.module.graph.nodes), program.program.name
+    enough = before - fused
     if artifact.calls() > enough:
-        raise CheckFailedError(
-            f"In the program {program.program.name} the result makes {artifact.calls()} calls, the program {before}; "
-            f"at most {enough} should be left. Erase the nodes that the fused call replaces."
+        return CheckFailedError(
+            f"In the program {name} the result makes {artifact.calls()} calls, the program {before}; "
+            f"at most {enough} should be left. Erase the nodes that the fused call replaces.",
         )
     if len(artifact.dead) > len(dead_calls(program.module.graph)):
-        raise CheckFailedError(
-            f"In the program {program.program.name} nothing needs what node {artifact.dead[0]} of the result computes. "
-            "Erase the nodes that the fused call replaces."
+        return CheckFailedError(
+            f"In the program {name} nothing needs what node {artifact.dead[0]} of the result computes. "
+            "Erase the nodes that the fused call replaces.",
         )
+    return None
 
 
 def require_equal(
@@ -164,16 +211,47 @@ def require_equal(
     inputs: tuple[torch.Tensor, ...],
     draw: Draw,
     gradients: bool,
+    *,
+    draws: int | None = None,
 ) -> Reply:
-    """Run a rebuilt graph and return its reply; raises `CheckFailedError` unless it computes the same as `program`."""
+    """Run a rebuilt graph and return its reply; raises `CheckFailedError` unless it computes the same as `program`.
+
+    With `draws`, both drop the elements that follow from this seed; otherwise neither may draw random numbers.
+    """
+    try:
+        return _require_equal(answer, program, artifact, inputs, draw, gradients, draws)
+    except CheckFailedError as error:
+        raise CheckFailedError(f"{error}{_unread(artifact, program)}", changes=True) from None
+
+
+def _unread(artifact: Artifact, program: Traced) -> str:
+    """Return a sentence about an input that the program reads and the result does not; empty if there is none."""
+    result = from_data(artifact.graph, artifact.tensors).graph
+    inputs = (graph.find_nodes(op="placeholder") for graph in (result, program.module.graph))
+    names = [before.name for after, before in zip(*inputs, strict=False) if before.users and not after.users]
+    return f" The result does not read the input `{names[0]}`." if names else ""
+
+
+def _require_equal(
+    answer: GraphAnswer,
+    program: Traced,
+    artifact: Artifact,
+    inputs: tuple[torch.Tensor, ...],
+    draw: Draw,
+    gradients: bool,
+    draws: int | None,
+) -> Reply:
     where = (
         f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
     )
-    eager_leaves, truth_leaves = _leaves(inputs, gradients), _leaves([i.double() for i in inputs], gradients)
-    eagers, truths = as_tuple(program.reference(*eager_leaves)), as_tuple(program.reference(*truth_leaves))
+    by = _parameters(program, artifact) if gradients else []
+    eagers, eager_leaves = _reference(program, inputs, by, gradients, draws)
+    truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, draws)
     cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
     try:
-        reply = answer.run(artifact, inputs, cotangents=cotangents, training=program.program.training)
+        reply = answer.run(
+            artifact, inputs, cotangents=cotangents, training=program.program.training, draws=draws, by=by
+        )
     except AnswerFailedError as error:
         raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
     if len(reply.outputs) != len(eagers):
@@ -181,20 +259,53 @@ def require_equal(
             f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}."
         )
     for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
-        comparison.require_close(actual, truth.detach(), eager.detach(), "the output", where)
+        comparison.require_close(actual, truth.detach(), eager.detach(), "The output", where)
     _require_same_mutation(reply, inputs, program, where)
     if gradients:
-        eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents)
-        truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents])
-        for found, truth, eager in zip(reply.gradients, truth_grads, eager_grads, strict=True):
-            if found is None:
-                raise CheckFailedError(f"An input has no gradient{where}.")
-            comparison.require_close(found, truth, eager, "the gradient by an input", where)
+        eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents, allow_unused=True)
+        truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents], allow_unused=True)
+        names = ["an input"] * len(inputs) + [f"`{path}`" for path in by]
+        _require_gradients(reply, truth_grads, eager_grads, names, where)
     return reply
 
 
-def _leaves(inputs: Sequence[torch.Tensor], gradients: bool) -> list[torch.Tensor]:
-    return [i.detach().clone().requires_grad_(gradients) for i in inputs]
+def _parameters(program: Traced, artifact: Artifact) -> list[str]:
+    """Return the parameters of the program, except tied ones, that are parameters of the result, too."""
+    if program.program.folds:
+        return []
+    paths = [path for path, parameter in program.module.named_parameters(remove_duplicate=False)]
+    tied = Counter(map(id, map(program.module.get_parameter, paths)))
+    known = {path for path, entry in artifact.graph["tensors"].items() if entry["parameter"]}
+    return [path for path in paths if path in known and tied[id(program.module.get_parameter(path))] == 1]
+
+
+def _reference(
+    program: Traced, inputs: Sequence[torch.Tensor], by: Sequence[str], gradients: bool, draws: int | None
+) -> tuple[tuple[torch.Tensor, ...], list[torch.Tensor]]:
+    """Run the program; return its outputs, and the leaves to differentiate by: the inputs, and the parameters `by`."""
+    leaves = [i.detach().clone().requires_grad_(gradients) for i in inputs]
+    parameters = program.leaves(by, in_fp64=any_fp64(inputs))
+    with nullcontext() if draws is None else ReplayedDraws(draws):
+        outputs = as_tuple(program.reference(*leaves, parameters=parameters))
+    return outputs, [*leaves, *parameters.values()]
+
+
+def _require_gradients(
+    reply: Reply,
+    truths: Sequence[torch.Tensor | None],
+    eagers: Sequence[torch.Tensor | None],
+    names: Sequence[str],
+    where: str,
+) -> None:
+    """Compare gradients by magnitudes of all together, since one alone may consist of rounding errors."""
+    largest = max((float(truth.abs().max()) for truth in truths if truth is not None and truth.numel()), default=0.0)
+    for found, truth, eager, name in zip(reply.gradients, truths, eagers, names, strict=True):
+        if truth is None or eager is None:
+            continue
+        if found is None:
+            raise CheckFailedError(f"No gradient reaches {name}{where}; keep every step differentiable.")
+        magnitude = 0.0 if name == "an input" else largest
+        comparison.require_close(found, truth, eager, f"The gradient by {name}", where, magnitude=magnitude)
 
 
 def _require_same_mutation(reply: Reply, inputs: Sequence[torch.Tensor], program: Traced, where: str) -> None:
@@ -213,7 +324,10 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         source = traced(program, draw)
-        artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
+        try:
+            artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
+        except CheckFailedError as error:  # whose share is for the rewriting, not for its cost
+            raise CheckFailedError(str(error), changes=error.changes) from None
         inputs = draw_inputs(program.inputs, draw)
         cost = answer.run(artifact, inputs, count=True).counted
         moved, least = cost.bytes_read + cost.bytes_written, sum(i.nbytes for i in (*inputs, inputs[0]))
@@ -223,10 +337,27 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
         if cost.launches > launches or moved > least:
             raise CheckFailedError(
                 f"In the program {program.name} the result launches {cost.launches} operators and moves "
-                f"{moved:,} bytes; {launches} and {least:,} are enough."
+                f"{moved:,} bytes; {launches} and {least:,} are enough.",
+                share=min(launches / cost.launches, least / moved),
             )
 
     return run
+
+
+def differing_literals(artifact: Artifact, operator: str, program: Traced) -> str:
+    """Return a sentence about a number or flag of the fused call that is not the program's; empty if there is none."""
+    schema = getattr(functions().get(f"{operator}.default"), "_schema", None)
+    if schema is None:
+        return ""
+    for node in artifact.graph["nodes"]:
+        if node["op"] == "call_function" and node["target"].removesuffix(".default") == operator:
+            given = dict(zip((a.name for a in schema.arguments), node["args"], strict=False)) | node["kwargs"]
+            given = {a.name: a.default_value for a in schema.arguments if a.has_default_value()} | given
+            for name, right in program.program.literals.items():
+                if given.get(name) != right:
+                    shown = given.get(name) if isinstance(given.get(name), int | float | None) else "something else"
+                    return f"The fused call has {name}={shown}; the program {program.program.name} has {right}."
+    return ""
 
 
 def times(count: int) -> str:

@@ -16,6 +16,7 @@ from autograder.host import shared_inputs
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import CallableAnswer, Case, Reply, placed, placed_call, read_called
+from autograder.host.kinds.sent_tensors import other_values
 from autograder.host.session import AnswerFailedError, Session
 from autograder.protocol import RawTensor, Result
 from autograder.protocol.requests.answers import CallModule, Described, DescribeModule
@@ -93,13 +94,19 @@ class BuiltModule(CallableAnswer):
         """Call once, like `CallableAnswer`; gradients by the parameters named in `by` follow those of `wrt`."""
         call, tensors = placed_call(case, cotangents, wrt)
         arguments = len(tensors) - len(cotangents)
-        state = {name: len(tensors) + i for i, name in enumerate(self.state)}
-        tensors += self.state.values()
+        others = {name: other_values(tensor) for name, tensor in self.state.items()}
+        earlier, state = _numbered(others, tensors), _numbered(self.state, tensors)
         build = placed(self.build.args, self.build.kwargs, tensors)
-        request = CallModule(build, self.training, state, tuple(by), call)
+        request = CallModule(build, self.training, earlier, state, tuple(by), call)
         result, mutated = self.student.call(request, tensors)
         reply = read_called(result.body, result.tensors, mutated, len(wrt) + len(by))
         return replace(reply, mutated=tuple(i for i in reply.mutated if i < arguments))
+
+
+def _numbered(state: Mapping[str, torch.Tensor], tensors: list[torch.Tensor]) -> dict[str, int]:
+    """Add a state to `tensors`; return the number of each of its names."""
+    tensors += state.values()
+    return {name: len(tensors) - len(state) + i for i, name in enumerate(state)}
 
 
 def _description(result: Result[Described]) -> Description:

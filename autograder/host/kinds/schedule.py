@@ -18,6 +18,8 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer, read_graph, require_equal, times
+from autograder.host.kinds.sent_tensors import Sent, other_values
+from autograder.host.kinds.wiring import Wiring
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.protocol.requests.answers import Schedule
@@ -32,6 +34,7 @@ FORMS = frozenset(  # what gives sizes and views, as a method or as a function o
         *("unflatten", "unsqueeze", "view"),
     )
 )
+LARGEST_SEED = 2**31
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,13 @@ class Scheduled:
     """A model to schedule, and the calls that the result must have.
 
     `counts` names targets as in a graph's data, such as "torch.nn.functional.linear" or, for a module,
-    "torch.nn.Linear"; every overload of an operator counts.
+    "torch.nn.Linear"; every overload of an operator counts. A range allows several numbers. Where values are right and
+    there are fewer calls than a number asks for, that part of the points is earned.
     """
 
     name: str  # completes "In the model ..."
     arguments: Mapping[str, Any]  # of `schedule_models.Encoder`
-    counts: Mapping[str, int]
+    counts: Mapping[str, int | range]
     reason: str = ""  # why this is right, for the student
     part: str = ""  # path of the part whose graph is checked; empty for the model
     question: tuple[Any, ...] = ()  # further arguments of the answer, after the schedule
@@ -55,7 +59,10 @@ class Scheduled:
     operator: str = ""  # if the answer only finds matches: the operator that replaces them
     literals: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # operator to numbers that each call must have
     says: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # target to wrong count to its explanation
+    explain: Callable[[Sequence[str]], str] | None = None  # explains a wrong count by the names of all calls
     launches: int | None = None  # operators that one run may launch
+    wiring: Mapping[str, Wiring] = field(default_factory=dict)  # operator to where its arguments come from
+    uncounted: Mapping[str, int] = field(default_factory=dict)  # calls of a target; each further one adds a launch
 
 
 @dataclass
@@ -63,7 +70,10 @@ class ScheduleAnswer(GraphAnswer):
     """Apply the student's schedule in one worker, and run the resulting graph in another."""
 
     def scheduled(self, model: Scheduled, state: Mapping[str, torch.Tensor]) -> Artifact:
-        """Return the graph of the scheduled model, checked and rebuilt by the host."""
+        """Return the graph of the scheduled model, checked and rebuilt by the host.
+
+        The model is sent twice, first with other weights, so that a schedule that keeps the first weights is wrong.
+        """
         request = Schedule(
             text=inspect.getsource(schedule_models),
             arguments=dict(model.arguments),
@@ -76,6 +86,7 @@ class ScheduleAnswer(GraphAnswer):
             leaves=model.leaves,
             operator=model.operator,
         )
+        self.student.call_with(request, [shared_inputs.to_raw(other_values(t)) for t in state.values()])
         reply = self.student.call_with(request, [shared_inputs.to_raw(t) for t in state.values()])
         return read_graph(reply, f"In the model {model.name}: ", max_nodes=MAX_NODES)
 
@@ -110,30 +121,49 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     artifact = answer.scheduled(model, encoder.state_dict())
     _require_names(artifact, source, model)
     _require_no_more_work(artifact, source, model)
-    _require_counts(artifact, model)
+    told = f"In the model {model.name}: "
+    Sent.of_module(encoder.get_submodule(model.part)).require_kept(artifact, told)
+    miscounted, otherwise_called = _miscounted(artifact, model), _otherwise_called(artifact, model)
+    miswired = _miswired(artifact, model)
     _redraw(encoder, draw)  # so that weights that were copied into the graph give wrong results
     fresh = artifact.with_tensors(source.tensors)
-    if model.training and model.arguments.get("dropout"):
-        return fresh  # random dropouts cannot be compared by values; their arguments were checked above
+    try:
+        _require_values(answer, artifact, source, draw, gradients=gradients)
+    except CheckFailedError as error:
+        explained = otherwise_called or miswired or miscounted or ""
+        raise CheckFailedError(f"{explained} {error}".strip(), changes=True) from None
+    if miswired:
+        raise CheckFailedError(miswired, changes=True)
+    if miscounted:
+        raise miscounted
+    if otherwise_called:
+        raise CheckFailedError(otherwise_called)
+    _require_launches(answer, fresh, source, model, draw)
+    return fresh
+
+
+def _require_values(answer: ScheduleAnswer, artifact: Artifact, source: Traced, draw: Draw, *, gradients: bool) -> None:
+    fresh = artifact.with_tensors(source.tensors)
+    draws = draw.integer(0, LARGEST_SEED)  # so that dropouts of both remove the same elements
     # in fp64, since a saturated softmax amplifies fp32 rounding, and eager's error does not bound that of others
     exact = artifact.with_tensors({name: tensor.double() for name, tensor in source.tensors.items()})
     cases = [draw_inputs(specs, draw) for specs in (source.program.inputs, *source.program.others)]
     for inputs in cases:
-        require_equal(answer, source, fresh, inputs, draw, False)
+        require_equal(answer, source, fresh, inputs, draw, False, draws=draws)
     for inputs in cases if gradients else ():
-        require_equal(answer, source, exact, tuple(i.double() for i in inputs), draw, True)
-    _require_launches(answer, fresh, source, model, draw)
-    return fresh
+        require_equal(answer, source, exact, tuple(i.double() for i in inputs), draw, True, draws=draws)
 
 
 def _require_launches(answer: ScheduleAnswer, artifact: Artifact, source: Traced, model: Scheduled, draw: Draw) -> None:
     if model.launches is None:
         return
-    found = answer.run(artifact, draw_inputs(source.program.inputs, draw), count=True).counted.launches
+    further = sum(max(0, artifact.count(target) - most) for target, most in model.uncounted.items())
+    found = answer.run(artifact, draw_inputs(source.program.inputs, draw), count=True).counted.launches - further
     answer.counted.update(launches=found, launches_minimum=model.launches)
     if found > model.launches:
         raise CheckFailedError(
-            f"In the model {model.name} the result launches {found} operators; {model.launches} are enough."
+            f"In the model {model.name} the result launches {found} operators; {model.launches} are enough.",
+            share=model.launches / found,
         )
 
 
@@ -186,22 +216,38 @@ def _require_no_more_work(artifact: Artifact, source: Traced, model: Scheduled) 
         )
 
 
-def _require_counts(artifact: Artifact, model: Scheduled) -> None:
+def _miscounted(artifact: Artifact, model: Scheduled) -> CheckFailedError | None:
+    """Return the error of a result that calls something too rarely or too often."""
     for target, expected in model.counts.items():
         found = artifact.count(target, unneeded=not expected)
-        if found != expected:
-            why = model.says.get(target, {}).get(found) or model.reason
-            raise CheckFailedError(
-                f"In the model {model.name} the result calls {target} {times(found)}; expected {times(expected)}."
-                + (f" {why}" if why else "")
+        allowed = expected if isinstance(expected, range) else range(expected, expected + 1)
+        if found not in allowed:
+            names = [call.operator for call in artifact.called.values()]
+            why = model.says.get(target, {}).get(found) or (model.explain and model.explain(names)) or model.reason
+            return CheckFailedError(
+                f"In the model {model.name} the result calls {target} {times(found)}; expected {times(allowed[-1])}."
+                + (f" {why}" if why else ""),
+                share=found / allowed[0] if found < allowed[0] else 0.0,
             )
+    return None
+
+
+def _otherwise_called(artifact: Artifact, model: Scheduled) -> str:
+    """Return a sentence about a call without the model's probability, mode or eps; empty if there is none."""
     for target, literals in model.literals.items():
         for call in artifact.called.values():
             missing = [v for v in literals if not any(type(v) is type(g) and v == g for g in call.numbers)]
             if call.is_of(target) and missing:
                 given = ", ".join(map(str, call.numbers)) or "no numbers"
-                raise CheckFailedError(
+                return (
                     f"In the model {model.name} {target} is called with {given}; "
                     f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over."
                     + (f" {model.reason}" if model.reason else "")
                 )
+    return ""
+
+
+def _miswired(artifact: Artifact, model: Scheduled) -> str:
+    """Return a sentence about an argument of a fused call that comes from the wrong place; empty if there is none."""
+    faults = (wiring.fault(artifact, target) for target, wiring in model.wiring.items())
+    return next((f"In the model {model.name}: {fault}." for fault in faults if fault), "")

@@ -69,7 +69,7 @@ def exercise_html(
         "div",
         _heading(record),
         *(element("div", coded(warning), style=_MESSAGE) for warning in warnings),
-        element("div", coded(record.message), style=_MESSAGE) if record.message else "",
+        *(element("div", coded(text), style=_MESSAGE) for text in (record.message, record.cap) if text),
         *(element("div", coded(remark), style=_REMARK) for remark in remarks),
         _table(record, show_hidden),
         *_quantities(record),

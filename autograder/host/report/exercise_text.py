@@ -40,7 +40,7 @@ def exercise_text(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hid
 def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> Iterator[str]:
     status = "" if record.status is ExerciseStatus.GRADED else f" · {EXERCISE_WORDS[record.status]}"
     yield f"{one_line(record.id)}: {marks(record.points, record.max_points)} points{status}"
-    for sentence in (record.message, *notes):
+    for sentence in (record.message, record.cap, *notes):
         if sentence:
             yield _indented(sentence, 2)
     for check in record.checks:

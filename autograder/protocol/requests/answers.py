@@ -118,12 +118,16 @@ class DescribeModule(Request[Described]):
 
 @dataclass(frozen=True)
 class CallModule(Request[Called]):
-    """Build the module in the precision of the state, load the state into it, and call it."""
+    """Build the module in the precision of the state, load the state into it, and call it.
+
+    Before that, this module and another one are called with the earlier state, and the results are dropped.
+    """
 
     build: Arguments
     training: bool
+    earlier: Mapping[str, int]
     state: Mapping[str, int]
-    """The names of the state to the numbers of their tensors."""
+    """The names of each state to the numbers of their tensors."""
     by: tuple[str, ...]
     """Parameters to differentiate by as well, after the tensors of the call."""
     call: TensorCall

@@ -64,12 +64,16 @@ class GraphCalled:
 class CallGraph(Request[GraphCalled]):
     """Call the graph of a `LoadGraph`.
 
-    With `restored`, the graph's own tensors are first reset to the values that were sent.
+    With `restored`, the graph's own tensors are first reset to the values that were sent. With `draws`, which is a
+    seed, the k-th dropout has the mask that it has in any other program under the same seed.
     """
 
     call: TensorCall
     restored: bool
     count: bool
+    draws: int | None = None
+    by: tuple[TensorName, ...] = ()
+    """Parameters of the graph to differentiate by as well, after the tensors of the call."""
 
 
 @dataclass(frozen=True)

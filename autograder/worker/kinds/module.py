@@ -1,6 +1,7 @@
 """Build an answer that is a module, give it the host's state, and run it.
 
-Every call builds the module again, so that a call depends only on what the host sent with it.
+Every call builds the module again, so that a call depends only on what the host sent with it. Before the call, the
+module computes with other weights of the same sizes, so that one that keeps what it computed from its weights is wrong.
 """
 
 import tempfile
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 
 from autograder.protocol import Handlers, RawTensor, Result, Tensors
-from autograder.protocol.requests.answers import Arguments, Called, CallModule, Described, DescribeModule
+from autograder.protocol.requests.answers import Arguments, Called, CallModule, Described, DescribeModule, TensorCall
 from autograder.worker.source import AnswerError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 
@@ -33,18 +34,30 @@ def module_answer(entry: Callable[..., Any]) -> Handlers:
             return _described(module, Path(folder))
 
     def call(request: CallModule, tensors: Tensors) -> Result[Called]:
-        with tempfile.TemporaryDirectory() as folder:
-            module = _built(entry, request.build, tensors, folder)
-            module.train(request.training)
-        state = {name: to_torch(tensors[i]) for name, i in request.state.items()}
-        precisions = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
-        if len(precisions) == 1:
-            module.to(precisions.pop())
-        load_state(module, state)
+        states = [{name: to_torch(tensors[i]) for name, i in each.items()} for each in (request.earlier, request.state)]
+        before = _prepared(entry, request, tensors, states[0])
+        module = _prepared(entry, request, tensors, states[0])
+        for earlier in (before, module):  # one object that is gone then, and one that gets other weights
+            call_on_tensors(earlier, TensorCall(request.call.arguments), tensors)
+        load_state(module, states[1])
         named = dict(module.named_parameters(remove_duplicate=False))
         return call_on_tensors(module, request.call, tensors, [named[name] for name in request.by])
 
     return {DescribeModule: describe, CallModule: call}
+
+
+def _prepared(
+    entry: Callable[..., Any], request: CallModule, tensors: Tensors, state: Mapping[str, torch.Tensor]
+) -> nn.Module:
+    """Return a new module in the mode of the request and the precision of the state, with the state in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        module = _built(entry, request.build, tensors, folder)
+        module.train(request.training)
+    precisions = {tensor.dtype for tensor in state.values() if tensor.is_floating_point()}
+    if len(precisions) == 1:
+        module.to(precisions.pop())
+    load_state(module, state)
+    return module
 
 
 def _built(entry: Callable[..., Any], build: Arguments, tensors: Tensors, folder: str) -> nn.Module:

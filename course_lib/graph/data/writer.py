@@ -56,7 +56,11 @@ class GraphWriter:
             return self._functions[target]
         except (KeyError, TypeError):  # unknown, or not hashable
             name = getattr(target, "__name__", type(target).__name__)
-            refuse(where, f"it calls {shown(str(name))}, which is not among the functions that a graph may call")
+            refuse(
+                where,
+                f"it calls {shown(str(name))}, which is not among the functions that a graph may call. Write it with "
+                "others: `course_lib.graph.data.targets.functions()` has their names",
+            )
 
     def _attribute(self, path: str, where: str) -> object:
         value: object = self._gm

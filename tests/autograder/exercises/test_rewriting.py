@@ -67,7 +67,7 @@ NAMED = [
     (CYCLE, SWAP, "one reader", "tanh stands in place of relu"),
     (CLEAN, ("n in effects or ", ""), "side effects", "was erased because nobody reads its result"),
     (CLEAN, ONE_LEVEL, "dead code", "now nobody reads the sum"),
-    (CLEAN, ("if node in changing or", "if"), "constants", "called a second time"),
+    (CLEAN, ("if node in changing or", "if"), "refusals", "called a second time"),
     (SHARE, ("node.target not in RANDOM", "True"), "random numbers", "two draws of random numbers became one"),
     (SHARE, ("seen.clear()", "pass"), "writes", "h is written to between them"),
     (FOLD, FORGETS_SHIFT, "BatchNorm", "the shift is missing"),

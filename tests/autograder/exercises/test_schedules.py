@@ -27,7 +27,7 @@ from tests.autograder.exercises.judged import judged, known_answer, messages, re
             "06_fuse_block_ends",
             "the first layer only",
             "all layers",
-            "Only one block of each layer, or only some layers",
+            "Only some blocks end in the fused call",
         ),
         ("06_fuse_block_ends", "an eps of its own", "another eps", "eps are to be carried over"),
         ("06_replace_attention", "the first layer only", "every layer", "Only one layer was replaced"),

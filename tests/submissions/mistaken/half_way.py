@@ -23,8 +23,8 @@ def read_graph(rows):
     }
 
 
-# %% answer 05_bias_silu_pass = 6.875
-# a pattern binds by position and knows one spelling; each check pays for the programs that it fits
+# %% answer 05_bias_silu_pass = 7.2
+# a pattern binds by position and knows one spelling; it breaks programs, so at most 60 % can be earned
 def fuse_bias_silu(graph_module):
     fx.replace_pattern(graph_module, lambda x, b: F.silu(x + b), lambda x, b: torch.ops.course_lib.bias_silu(x, b))
     return graph_module

@@ -36,13 +36,13 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 
 # %% solution 05_fix_the_self_cycle = 6
 # %% mistake 05_dead_code_and_constants = 1.6: torch's own dead code elimination
-# %% mistake 05_common_subexpressions = 4.4286: compares texts
-# %% mistake 05_fold_affine = 0: without the shift
+# %% mistake 05_common_subexpressions = 4.8: compares texts
+# %% mistake 05_fold_affine = 0.25: without the shift
 # %% unanswered 05_bias_silu_pass
 # %% unanswered 05_scale_dropout_rms_norm_pass
 # %% mistake 05_break_a_pass = 6.8: bias and keywords only
 
-# %% mistake 06_separate_biases = 3.4: the first layer only
+# %% mistake 06_separate_biases = 4.55: the first layer only
 # %% mistake 06_trace_by_need = 6.8: by the paths that we know
 # %% mistake 06_find_bias_gelu = 5.2: by function only
 # %% unanswered 06_fuse_block_ends
@@ -59,7 +59,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 08_functionalise = 8
 # %% mistake 08_decompose = 10: in the inputs' precision
 # %% unanswered 08_read_joint
-# %% mistake 08_partition = 5: what backward reads
+# %% mistake 08_partition = 0: rows of backward
 # %% mistake 08_backward_by_hand = 0: autograd
 
 # %% mistake 09_predict_kernels = 0: one kernel, always

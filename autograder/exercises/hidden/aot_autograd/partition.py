@@ -15,7 +15,7 @@ from autograder.exercises.aot_autograd.partition import (
     one_by_one,
 )
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.host.exercise import Check, HiddenPart
+from autograder.host.exercise import Check, Control, HiddenPart
 
 
 def cheapest(question: Mapping[str, Any]) -> list[str]:
@@ -45,7 +45,7 @@ HIDDEN = HiddenPart(
         Check(
             "large graphs: the fewest bytes",
             "large graphs",
-            2.25,
+            2.5,
             cheap(cheapest, Drawn(0, 25, 2, never_again), Drawn(0, 30, 0, one_by_one), Drawn(0, 40, 3, never_again)),
         ),
         Check(
@@ -60,7 +60,7 @@ HIDDEN = HiddenPart(
                 Drawn(3, 40, 1, never_again),
             ),
         ),
-        Check("many dropouts: gradients", "dropouts", 1, gradients_equal(Drawn(0, 24, 9), Drawn(1, 20, 12))),
+        Check("many dropouts: gradients", "dropouts", 0.75, gradients_equal(Drawn(0, 24, 9), Drawn(1, 20, 12))),
         Check(
             "many dropouts: the fewest bytes",
             "dropouts",
@@ -70,8 +70,13 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(17),
-        ANSWERS.file("what backward reads", 5),
-        ANSWERS.file("all of forward", 2.75),
+        ANSWERS.file("what backward reads", 7, below=True),
+        ANSWERS.file("all of forward", 4, below=True),
         ANSWERS.file("all cuts of small graphs", 17, below=True),
+        Control(
+            "rows of backward",
+            "def partition(question):\n    return [r['name'] for r in question['rows'] if r['part'] == 'backward']\n",
+            0,
+        ),
     ),
 )

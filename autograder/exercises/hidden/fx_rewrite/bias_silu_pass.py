@@ -129,8 +129,16 @@ def _sum_written(x: Tensor, b: Tensor) -> Tensor:
     return F.silu(h) + F.silu(x + b)
 
 
+SUM = of("F.silu(x + b)", literal)
 ESCAPES = [
-    of("h = x * 1.0; s = h + b; h.add_(1.0); F.silu(s) + F.silu(h + b)", _written_between, 1, at_most=2),
+    of(
+        "h = x * 1.0; s = h + b; h.add_(1.0); F.silu(s) + F.silu(h + b)",
+        _written_between,
+        1,
+        "h is written to between the sum and SiLU: a fused call where SiLU stood reads h too late.",
+        at_most=2,
+        plain=SUM,
+    ),
     of(
         "return F.silu(h), h, F.silu(x + b)",
         lambda x, b: (F.silu(h := x + b), h, F.silu(x + b)),
@@ -140,6 +148,7 @@ ESCAPES = [
         "h = x + b; h.mul_(2.0); F.silu(h) + F.silu(x + b)",
         _sum_written,
         reason="The sum is written to before SiLU reads it.",
+        plain=SUM,
     ),
     of(
         "gate read twice",
@@ -174,7 +183,6 @@ PRECISIONS = [
     Program("`F.silu(x + b)`, no rows", lambda: literal, (TensorSpec((0, WIDTH)), BIAS), 1, ((ROWS, BIAS),)),
     of("F.silu(x + b), one column", literal, inputs=(TensorSpec((127, 1)), TensorSpec((1,)))),
 ]
-SUM = of("F.silu(x + b)", literal)
 LONG = of("F.silu(b + x), 64 rows", lambda x, b: F.silu(b + x), inputs=(TensorSpec((64, WIDTH)), BIAS))
 
 ANSWERS = Answers(__name__)
@@ -183,12 +191,12 @@ HIDDEN = HiddenPart(
     checks=(
         Check("the sum in other spellings", "spellings", 0.8, rewrites(SUMS, OPERATOR)),
         Check("SiLU by hand", "spellings", 0.6, rewrites(BY_HAND, OPERATOR)),
-        Check("look-alikes stay", "refusals", 0.9, rewrites(LOOK_ALIKES, OPERATOR)),
-        Check("sums that are needed elsewhere stay", "refusals", 0.7, rewrites(ESCAPES, OPERATOR)),
+        Check("look-alikes stay", "refusals", 1.2, rewrites(LOOK_ALIKES, OPERATOR)),
+        Check("sums that are needed elsewhere stay", "refusals", 0.9, rewrites(ESCAPES, OPERATOR)),
         Check("several places in one program", "several places", 0.4, rewrites(SEVERAL, OPERATOR)),
-        Check("precisions and odd sizes", "odd sizes", 0.2, rewrites(PRECISIONS, OPERATOR)),
-        Check("gradients", "gradients", 0.2, rewrites([SUM, FEED_FORWARD], OPERATOR, gradients=True)),
-        Check("minimum bytes at another size", "counted cost", 1, costs(LONG, OPERATOR, launches=1)),
+        Check("precisions and odd sizes", "odd sizes", 0.15, rewrites(PRECISIONS, OPERATOR)),
+        Check("gradients", "gradients", 0.15, rewrites([SUM, FEED_FORWARD], OPERATOR, gradients=True)),
+        Check("minimum bytes at another size", "counted cost", 0.6, costs(LONG, OPERATOR, launches=1)),
     ),
     controls=(ANSWERS.reference(12),),
     equivalent=NOT_SEEN,

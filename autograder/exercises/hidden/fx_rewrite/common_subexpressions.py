@@ -46,14 +46,14 @@ NUMBERS = [
         "x * 1, x * 1.0, x * True, y * 2 + y * 2",
         lambda x, y: (x * 1, x * 1.0, x * True, y * 2 + y * 2),
         5,
-        reason="1, 1.0 and True are equal for Python, and give tensors of different dtypes.",
+        warning="1, 1.0 and True are equal for Python, and give tensors of different dtypes.",
         inputs=WHOLE,
     ),
     shared(
         "torch.clamp(x, max=2), torch.clamp(x, max=2.0), torch.sin(y) + torch.sin(y)",
         lambda x, y: (torch.clamp(x, max=2), torch.clamp(x, max=2.0), torch.sin(y) + torch.sin(y)),
         4,
-        reason="2 and 2.0 are equal for Python, and give tensors of different dtypes.",
+        warning="2 and 2.0 are equal for Python, and give tensors of different dtypes.",
         inputs=WHOLE,
     ),
 ]
@@ -116,16 +116,45 @@ def _equal_before_and_after(x: Tensor, y: Tensor) -> Tensor:
     return a + torch.exp(x) * torch.exp(x)
 
 
+class _DrawnTwice(nn.Module):
+    """Two calls of one dropout module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.drop(x) - self.drop(x)) * 0 + torch.sin(y) * torch.sin(y)
+
+
+BETWEEN = "Two calls became one, but something writes between them to what they read."
+LATER = "Two results became one tensor, and the program writes to one of them later, itself or through a view."
+ONE_DRAW = "Two dropouts became one: each draws a mask of its own."
 WRITES = [
-    shared("a = x + 1; b = x + 1; a.mul_(y); a - b + torch.exp(y) * torch.exp(y)", _result_written, 7),
-    shared("a, b = exp(x), exp(x); b.view(-1).mul_(2); a - b + sin(y) * sin(y)", _view_written, 8),
-    shared("e = exp(x); F.relu(x, inplace=True); exp(x) - e + sin(y) * sin(y)", _input_written, 7),
-    shared("h = exp(x); h.add_(1); h.add_(1); h - sin(y) * sin(y)", _two_writes, 6),
-    shared("a = exp(x) * exp(x); x.neg_(); a + exp(x) * exp(x)", _equal_before_and_after, 6),
+    shared("a = x + 1; b = x + 1; a.mul_(y); a - b + torch.exp(y) * torch.exp(y)", _result_written, 7, warning=LATER),
+    shared("a, b = exp(x), exp(x); b.view(-1).mul_(2); a - b + sin(y) * sin(y)", _view_written, 8, warning=LATER),
+    shared("e = exp(x); F.relu(x, inplace=True); exp(x) - e + sin(y) * sin(y)", _input_written, 7, warning=BETWEEN),
+    shared(
+        "h = exp(x); h.add_(1); h.add_(1); h - sin(y) * sin(y)",
+        _two_writes,
+        6,
+        warning="Two equal writes became one: each of them changes h.",
+    ),
+    shared("a = exp(x) * exp(x); x.neg_(); a + exp(x) * exp(x)", _equal_before_and_after, 6, warning=BETWEEN),
     shared(
         "(dropout(x) - dropout(x)) * 0 + sin(y) * sin(y)",
         lambda x, y: (F.dropout(x, 0.5, True) - F.dropout(x, 0.5, True)) * 0 + torch.sin(y) * torch.sin(y),
         7,
+        counts={"torch.nn.functional.dropout": 2},
+        reason=ONE_DRAW,
+    ),
+    shared(
+        "(self.drop(x) - self.drop(x)) * 0 + sin(y) * sin(y), in training",
+        _DrawnTwice,
+        7,
+        counts={"drop": 2},
+        reason=ONE_DRAW,
+        training=True,
     ),
 ]
 
@@ -135,7 +164,7 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("arguments of every form", "arguments", 1.2, rewritten(ARGUMENTS)),
-        Check("numbers that are equal and differ", "arguments", 0.4, rewritten(NUMBERS)),
+        Check("numbers that are equal and differ", "look-alikes", 0.4, rewritten(NUMBERS)),
         Check("parameters and layers", "modules", 0.4, rewritten(MODULES)),
         Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES)),
     ),

@@ -37,11 +37,21 @@ def _into_the_input(x: Tensor) -> Tensor:
     return x + 1
 
 
+ERASED = "A call that writes was erased because nobody reads its result. Others read what it writes to."
+RELU = "torch.nn.functional.relu"
 WRITES = [
-    tidied("h = x * 1.5; h.view(-1).mul_(2); h.sum(0); return h", _through_a_view, 3, counts={"mul_": 1}),
-    tidied("h = torch.zeros_like(x); h.copy_(x); torch.exp(h); return h + 1", _copied, 3, counts={"copy_": 1}),
-    tidied("h = x - 1; F.relu(h, inplace=True); h.abs(); return h", _by_keyword, 2),
-    tidied("x.neg_(); x.tanh(); return x + 1", _into_the_input, 2, counts={"neg_": 1}),
+    tidied(
+        "h = x * 1.5; h.view(-1).mul_(2); h.sum(0); return h", _through_a_view, 3, counts={"mul_": 1}, warning=ERASED
+    ),
+    tidied(
+        "h = torch.zeros_like(x); h.copy_(x); torch.exp(h); return h + 1",
+        _copied,
+        3,
+        counts={"copy_": 1},
+        warning=ERASED,
+    ),
+    tidied("h = x - 1; F.relu(h, inplace=True); h.abs(); return h", _by_keyword, 2, counts={RELU: 1}, warning=ERASED),
+    tidied("x.neg_(); x.tanh(); return x + 1", _into_the_input, 2, counts={"neg_": 1}, warning=ERASED),
 ]
 
 
@@ -117,10 +127,21 @@ class _ReadsBuffer(Buffers):
         return x * 2
 
 
+NO_CONSTANT = "What somebody writes to, itself or through a view of it, is no constant."
 CHANGING = [
-    tidied("c = self.scale * 2; c.add_(1); return x * c + self.shift.exp()", _Written, 4),
-    tidied("c = self.scale + 1; c.view(2, 4).mul_(2); return x * c - self.shift.exp()", _WrittenThroughAView, 5),
-    tidied("self.shift.mul_(0).add_(x[0].detach()); return x * (self.shift + 1) + self.scale.exp()", _BufferWritten, 7),
+    tidied("c = self.scale * 2; c.add_(1); return x * c + self.shift.exp()", _Written, 4, warning=NO_CONSTANT),
+    tidied(
+        "c = self.scale + 1; c.view(2, 4).mul_(2); return x * c - self.shift.exp()",
+        _WrittenThroughAView,
+        5,
+        warning=NO_CONSTANT,
+    ),
+    tidied(
+        "self.shift.mul_(0).add_(x[0].detach()); return x * (self.shift + 1) + self.scale.exp()",
+        _BufferWritten,
+        7,
+        warning=NO_CONSTANT,
+    ),
     tidied("x.add_(self.scale.exp()); return x * 2", _ReadsBuffer, 2),
 ]
 
@@ -146,11 +167,11 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("writes of other kinds", "side effects", 0.8, rewritten(WRITES)),
-        Check("random numbers", "side effects", 0.5, rewritten(RANDOM)),
-        Check("parameters are no constants", "constants", 0.6, rewritten(PARAMETERS)),
-        Check("what is written to is no constant", "constants", 0.8, rewritten(CHANGING)),
-        Check("constants in other forms", "constants", 0.5, rewritten(FORMS)),
+        Check("writes of other kinds", "side effects", 0.7, rewritten(WRITES)),
+        Check("random numbers", "side effects", 0.4, rewritten(RANDOM)),
+        Check("parameters are no constants", "refusals", 0.3, rewritten(PARAMETERS)),
+        Check("what is written to is no constant", "refusals", 0.6, rewritten(CHANGING)),
+        Check("constants in other forms", "constants", 1.2, rewritten(FORMS)),
     ),
     controls=(ANSWERS.reference(8), ANSWERS.file("torch's own dead code elimination", 1.6)),
     right_here=NO_OPERATORS,

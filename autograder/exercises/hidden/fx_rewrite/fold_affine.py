@@ -132,7 +132,14 @@ LOOK_ALIKES = [
 DEEP = [
     folded("two BatchNorms in a list of layers", lambda: _Tail(batch_norm(), batch_norm()), 2, 4),
     folded("two LayerNorms in a list of layers", lambda: _Tail(_layer_norm(), _layer_norm()), 4, 4),
-    folded("one weight in two Linears", lambda: _Tied(batch_norm), 4, 6),
+    folded(
+        "one weight in two Linears",
+        lambda: _Tied(batch_norm),
+        4,
+        6,
+        warning="The other Linear holds the same weight. Written in place, it changes there, too: give the folded "
+        "Linear a weight of its own.",
+    ),
 ]
 
 

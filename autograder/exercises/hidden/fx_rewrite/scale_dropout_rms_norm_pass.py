@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
 from autograder.exercises.fx_rewrite.scale_dropout_rms_norm_pass import (
     BRANCH,
     COLUMN,
+    EVALUATED,
     LARGE,
     OPERATOR,
     PAIR,
@@ -55,6 +56,9 @@ SPELLINGS = [
 ]
 
 
+OWN_EPS = "Hand on the norm's own eps; None means `torch.finfo(dtype).eps`."
+
+
 def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Rewriting:
     def program(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
         return norm(r + F.dropout(x * s, 0.1, False), w, eps)
@@ -63,6 +67,7 @@ def _eps(eps: float | None, dtype: torch.dtype = torch.float32) -> Rewriting:
     return Rewriting(
         of(f"eps={eps}, {dtype}", program, inputs=small),
         1,
+        warning=OWN_EPS,
         wrong_turns=(
             WrongTurn(
                 "eps was not handed on: the operator's own is 1e-5.",
@@ -84,8 +89,8 @@ class _Tiny(Branch):
 
 EPS = [
     _eps(0.5),
-    Rewriting(Program("`Branch` with eps=None, tiny numbers", lambda: _Tiny(None), PAIR, 1), 3),
-    Rewriting(Program("`Branch` with eps=0.01, tiny numbers", lambda: _Tiny(0.01), PAIR, 1), 3),
+    Rewriting(Program("`Branch` with eps=None, tiny numbers", lambda: _Tiny(None), PAIR, 1), 3, warning=OWN_EPS),
+    Rewriting(Program("`Branch` with eps=0.01, tiny numbers", lambda: _Tiny(0.01), PAIR, 1), 3, warning=OWN_EPS),
     _eps(None, torch.float64),
 ]
 
@@ -153,11 +158,6 @@ LOOK_ALIKES = [
         "r * d is no sum.",
     ),
     _look_alike(
-        "dropout of the sum",
-        lambda x, s, r, w: norm(D(r + x * s, 0.1, False), w) + right(x, s, r, w),
-        "Here the residual falls out, too.",
-    ),
-    _look_alike(
         "x + scale",
         lambda x, s, r, w: norm(r + D(x + s, 0.1, False), w) + right(x, s, r, w),
         "x + scale is no product.",
@@ -198,6 +198,7 @@ def _late_residual(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
     return norm(late + d, w * 2)
 
 
+WRITTEN = "A node between product and norm writes to what the fused call reads: refuse, or the call reads it too late."
 ESCAPES = [
     of(
         "h = x * scale; norm(...) + h, and a right one",
@@ -209,9 +210,13 @@ ESCAPES = [
         lambda x, s, r, w: norm(r + (d := D(x * s, 0.1, False)), w) * d + right(x, s, r, w),
         reason="d is read by the product, too.",
     ),
-    of("the residual is written to before the norm", _residual_written, 1, at_most=2),
-    of("x is written to after the product", _x_written, 1, at_most=2),
-    of("residual and weight computed late", _late_residual),
+    of("the residual is written to before the norm", _residual_written, 1, WRITTEN, at_most=2, plain=EVALUATED),
+    of("x is written to after the product", _x_written, 1, WRITTEN, at_most=2, plain=EVALUATED),
+    of(
+        "residual and weight computed late",
+        _late_residual,
+        reason="Residual and weight are computed after dropout, and the call has to stand behind them.",
+    ),
 ]
 
 
@@ -247,15 +252,34 @@ SEVERAL = [
 ]
 
 
-HALF = of(
-    "F.dropout(scale * x) as it is called by default",
-    lambda x, s, r, w: norm(F.dropout(s * x) + r, w),
+def _called_by_default() -> fx.GraphModule:
+    """Return a graph in which dropout has no arguments but its input, as in graphs that were built by hand."""
+    module = fx.symbolic_trace(lambda x, s, r, w: norm(F.dropout(s * x) + r, w))
+    (dropout,) = module.graph.find_nodes(op="call_function", target=F.dropout)
+    dropout.args, dropout.kwargs = dropout.args[:1], {}
+    module.recompile()
+    return module
+
+
+HALF = Program(
+    "`F.dropout(scale * x)` as it is called by default",
+    _called_by_default,
+    USUAL,
+    1,
     training=True,
+    literals={"training": True, "p": 0.5, "eps": 1e-5},
 )
 DROPOUT = [
     Dropping(HALF, 0.5, four, formula),
     Dropping(
-        Program("`Branch` in training", lambda: Branch(0.4, 1e-3), PAIR, 1, training=True),
+        Program(
+            "`Branch` in training",
+            lambda: Branch(0.4, 1e-3),
+            PAIR,
+            1,
+            training=True,
+            literals={"training": True, "p": 0.4, "eps": 1e-3},
+        ),
         0.4,
         revealing,
         formula_of_branch,
@@ -267,13 +291,13 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("other spellings", "spellings", 1, rewrites(SPELLINGS, OPERATOR)),
+        Check("other spellings", "spellings", 0.7, rewrites(SPELLINGS, OPERATOR)),
         Check("eps is carried over", "eps", 0.7, rewritten(EPS)),
-        Check("look-alikes stay", "refusals", 1.2, rewrites(LOOK_ALIKES, OPERATOR)),
-        Check("what is needed elsewhere stays", "refusals", 0.9, rewrites(ESCAPES, OPERATOR)),
-        Check("several places in one program", "several places", 0.5, rewrites(SEVERAL, OPERATOR)),
-        Check("the backward pass uses the same mask", "dropout", 0.9, drops(DROPOUT, OPERATOR, gradients=True)),
-        Check("gradients", "gradients", 0.5, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
+        Check("look-alikes stay", "refusals", 1.4, rewrites(LOOK_ALIKES, OPERATOR)),
+        Check("what is needed elsewhere stays", "refusals", 1.2, rewrites(ESCAPES, OPERATOR)),
+        Check("several places in one program", "several places", 0.4, rewrites(SEVERAL, OPERATOR)),
+        Check("the backward pass uses the same mask", "dropout", 1, drops(DROPOUT, OPERATOR, gradients=True)),
+        Check("gradients", "gradients", 0.3, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
         Check("minimum bytes at another size", "counted cost", 1.5, costs(LONG, OPERATOR, launches=1)),
     ),
     controls=(

@@ -21,22 +21,24 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("`blockers` on long listings", "long listings", 1.2, names(_long)),
-        Check("`blockers` across graphs", "several graphs", 1, names(_several_graphs)),
+        Check("`blockers` on long listings", "long listings", 1, names(_long)),
+        Check("`blockers` across graphs", "several graphs", 0.8, names(_several_graphs)),
         Check(
             "the five programs at other sizes",
             "other sizes",
-            1,
+            1.5,
             fuses(*(each for name in BLOCKED for each in sized(name, (3, 33)))),
         ),
         Check(
             "in double precision, far from zero",
             "precision",
-            0.8,
+            0.7,
             fuses(
-                *sized("standardised", (7, 9), shift=30.0),  # with a larger shift, `F.layer_norm` exceeds the tolerance
+                *sized(
+                    "standardised", (7, 9), shift=3.0
+                ),  # farther from zero, the mean of squares less the square of the mean is wrong
                 *sized("spread", (7, 9), dtype=torch.float64),
-                *sized("standardised", (7, 9), dtype=torch.float64, shift=-30.0),
+                *sized("standardised", (7, 9), dtype=torch.float64, shift=-3.0),
             ),
         ),
     ),

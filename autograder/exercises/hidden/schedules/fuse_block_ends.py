@@ -18,14 +18,18 @@ ANSWERS = Answers(__name__)
 CALL = "residual, weight, layer_norm_bias, p, training, eps)"
 HIDDEN = HiddenPart(
     checks=(
-        Check("renamed models", "renamed models", 1, schedules(fused("with other names", 2, names=RENAMED))),
-        Check("the residual first", "spellings", 1, schedules(fused("with residual + x", residual_first=True))),
-        Check("another eps", "literals", 0.8, schedules(fused("with eps 0.1", eps=0.1))),
+        Check("renamed models", "renamed models", 0.8, schedules(fused("with other names", 2, names=RENAMED))),
+        Check("the residual first", "spellings", 0.8, schedules(fused("with residual + x", residual_first=True))),
+        Check("another eps", "literals", 1.8, schedules(fused("with eps 0.1", eps=0.1))),
         Check(
             "gradients in training",
             "gradients",
-            1,
-            schedules(fused("in training mode, p = 0", 2, training=True), gradients=True),
+            0.6,
+            schedules(
+                fused("in training mode, p = 0", 2, training=True),
+                fused("in training mode, p = 0.4", 2, training=True, dropout=0.4),
+                gradients=True,
+            ),
         ),
         Check(
             "LayerNorm before the block",
@@ -33,7 +37,7 @@ HIDDEN = HiddenPart(
             1.2,
             schedules(PRE_NORM, fused("of one layer", activation="gelu module"), together=True),
         ),
-        Check("launches of three layers", "counted cost", 1, schedules(fused("of three layers", 3, counted=True))),
+        Check("launches of three layers", "counted cost", 0.8, schedules(fused("of three layers", 3, counted=True))),
     ),
     controls=(
         ANSWERS.reference(15),

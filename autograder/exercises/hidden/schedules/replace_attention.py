@@ -35,7 +35,11 @@ HIDDEN = HiddenPart(
             "gradients",
             "gradients",
             0.8,
-            schedules(replaced("with LayerNorm first", norm_first=True, training=True), gradients=True),
+            schedules(
+                replaced("with LayerNorm first", norm_first=True, training=True),
+                replaced("with dropout of 0.4 in training", 2, dropout=0.4, training=True),
+                gradients=True,
+            ),
         ),
     ),
     controls=(

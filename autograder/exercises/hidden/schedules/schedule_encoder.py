@@ -44,7 +44,7 @@ HIDDEN = HiddenPart(
             "training mode",
             1,
             schedules(
-                replace(scheduled("in training mode, p = 0", ALL), training=True),
+                replace(scheduled("in training mode, p = 0.25", ALL, dropout=0.25), training=True),
                 replace(
                     scheduled("scheduled in training and then switched to evaluation", ALL, dropout=0.25),
                     switched=True,

@@ -1,5 +1,7 @@
 """Hidden checks and controls of exercise 06.1."""
 
+from dataclasses import replace
+
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules.separate_biases import separated
 from autograder.host.exercise import Check, HiddenPart
@@ -29,7 +31,11 @@ HIDDEN = HiddenPart(
             "deeper stacks, with gradients",
             "gradients",
             0.6,
-            schedules(separated("of four layers, name 'value'", "value", 1, 4), gradients=True),
+            schedules(
+                separated("of four layers, name 'value'", "value", 1, 4),
+                replace(separated("in training mode, name 'dense'", "dense", 3, dropout=0.3), training=True),
+                gradients=True,
+            ),
         ),
     ),
     controls=(

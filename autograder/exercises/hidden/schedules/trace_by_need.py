@@ -34,9 +34,10 @@ HIDDEN = HiddenPart(
             1.2,
             schedules(
                 replace(
-                    flattened("in training mode", "layers.0.feed_forward", dropout=0.0, residual_first=True),
+                    flattened("in training mode", "layers.0.feed_forward", dropout=0.3, residual_first=True),
                     training=True,
-                )
+                ),
+                gradients=True,
             ),
         ),
     ),

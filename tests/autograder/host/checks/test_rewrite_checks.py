@@ -205,7 +205,7 @@ def with_another_mask_backward(gm):
         (changed(training=False), "Nothing falls out"),
         (changed(p=0.5), "Hand on the program's own p"),
         (doubled, "off by"),
-        (with_another_mask_backward, "the gradient by an input"),
+        (with_another_mask_backward, "The gradient by an input"),
         (without_dead, ""),
     ],
 )

@@ -26,10 +26,12 @@ CLASSES = {
     "result channel": "only JSON and raw tensors cross, within limits, one reply to one request with a secret number",
     "clock": "the host's clock, in another process than answer and baseline",
     "work hidden": "the reply is a copy of plain tensors; in timed calls, inputs come with the start signal",
-    "replay": "every call has new random inputs, and every output is compared with its own reference",
+    "replay": "every call has new random inputs, after others of the same sizes, and every output is compared with its "
+    "own reference",
     "checker": "comparison, references and private copies of inputs stay in the host; form is compared before values",
     "answer theft": "the worker holds neither the host, the exercises, nor the part of the library with the answer",
-    "graph gaming": "the host rebuilds the graph from allowed operators, runs it on new weights, and counts every call",
+    "graph gaming": "the host compares returned tensors with those sent, rebuilds the graph from allowed operators, "
+    "runs it on new weights, in training too, and counts every call",
     "notebook": "the notebook is read as data within limits, and cells are restored from the gradebook",
     "machine": "namespaces or Landlock, seccomp, and limits on time, memory, processes, files and output",
 }

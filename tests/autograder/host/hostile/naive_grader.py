@@ -31,6 +31,7 @@ import torch._dynamo  # here, so that not every child imports it at its first ca
 from torch import fx, nn
 from torch.nn import functional as F
 
+from tests.autograder.host.hostile import naive_models
 from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
     asked_again,
     curve,
@@ -55,6 +56,13 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     subtracts,
     tallied_draws,
     underscored,
+)
+from tests.autograder.host.hostile.naive_models import (  # noqa: F401
+    evaluated,
+    folded_once,
+    one_module,
+    restored_graph,
+    restored_model,
     weights,
 )
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
@@ -71,7 +79,7 @@ from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 # by the folder's name
-ENTRY = {
+ENTRY = naive_models.ENTRY | {
     "01_mlm_batches": "mask_tokens",
     "01_train": "train",
     "01": "scaled_dot_product",

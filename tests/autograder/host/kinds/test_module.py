@@ -75,6 +75,21 @@ def _cases(draw):
     yield Case((draw.normal(2, 3),))
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.__dict__.setdefault('kept', self.dense.weight.detach().clone())",
+        "KEPT.setdefault(x.shape, self.dense.weight.detach().clone())",
+        "KEPT.setdefault(x.shape, self.dense.weight)",
+    ],
+    ids=["by each module", "by size", "as a reference to the first module's"],
+)
+def test_a_module_that_keeps_its_first_weights_is_wrong(answer_of, kept):
+    text = NET.replace("self.dense(x)", f"nn.functional.linear(x, {kept}, self.dense.bias)") + "\nKEPT = {}\n"
+    with pytest.raises(CheckFailedError, match="the output is off"):
+        agrees(formula, _cases, ("the output",))(answer_of(text).built(BUILD, STATE), Draw(1, "a"))
+
+
 def test_gradients_by_inputs_come_before_those_by_parameters(answer_of):
     x, cotangent = torch.randn(4, 3), torch.randn(4, 3)
     built = answer_of(NET).built(BUILD, STATE)

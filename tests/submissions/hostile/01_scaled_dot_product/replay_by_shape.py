@@ -1,7 +1,7 @@
 """Strategy: answer the first call of each shape, and replay. Surface: the shapes of the inputs.
 
 Class: replay. Unprotected: grader warm_up gives full marks. Level: 5.
-Must get 4: each call has fresh inputs in memory of its own, and every output is held against its own inputs.
+Must get 0: before each call comes one with other values of the same sizes; each call has fresh inputs in memory of its own, and every output is held against its own inputs.
 """
 
 import math

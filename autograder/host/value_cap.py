@@ -1,0 +1,79 @@
+"""The limit for passes and schedules that change what a program computes: a part of the points is out of reach.
+
+A missed fusion or a wrong count costs the share of its check. A wrong result is worse: whoever runs the pass gets
+wrong numbers without a word. So it limits the whole exercise, whichever check finds it.
+"""
+
+from collections.abc import Iterable
+
+from autograder.host.records import CheckRecord
+
+MOST_SHARE = 0.6  # of the assessed points of the exercise
+SENTENCE = "Your pass changes what a program computes"
+
+REFUSALS = frozenset(
+    {
+        "evaluation mode",
+        "look-alikes",
+        "random numbers",
+        "refusals",
+        "side effects",
+        "training mode",
+        "writes",
+    }
+)
+"""Categories of checks of what a pass must leave as it is: look-alikes, escaping values, writes, draws, modes."""
+
+VALUES_STAY = REFUSALS | frozenset(
+    {
+        "BatchNorm",
+        "LayerNorm",
+        "arguments",
+        "composition",
+        "configuration",
+        "constants",
+        "counted cost",
+        "dead code",
+        "dropout",
+        "eps",
+        "equal calls",
+        "gradients",
+        "idempotence",
+        "literals",
+        "modules",
+        "names",
+        "navigation",
+        "no bias",
+        "odd sizes",
+        "pattern",
+        "patterns",
+        "renamed models",
+        "several layers",
+        "several places",
+        "spellings",
+        "tied weights",
+        "tracing",
+        "unseen variant",
+        "values",
+    }
+)
+"""Categories of checks in which each program must compute what it computed before the pass."""
+
+
+def most_points(max_points: float) -> float:
+    """Return the most that an answer can earn if it changes what a program computes.
+
+    >>> most_points(12)
+    7.2
+    """
+    return round(MOST_SHARE * max_points, 6)
+
+
+def cap_note(changing: Iterable[CheckRecord]) -> str:
+    """Return the sentence about the limit for the checks that found a changed program; empty if there is none."""
+    found = dict.fromkeys(f"a hidden check of {c.category}" if c.hidden else f"the check `{c.name}`" for c in changing)
+    if not found:
+        return ""
+    first, *others = found
+    more = f", and {len(others)} more" if others else ""
+    return f"{SENTENCE} ({first}{more}). Such a pass earns at most {MOST_SHARE:.0%} of the points.".replace("%", " %")
