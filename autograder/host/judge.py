@@ -5,8 +5,9 @@ the check. An answer that raises an exception loses the checks in which it raise
 breaks the protocol ends the exercise. A failure of the grader costs no points and is not graded.
 """
 
+import contextlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,7 +87,8 @@ class _Grading:
             self._add(check, CheckStatus.ERROR, 0.0, f"Not run: {self.ended.message}")
             return
         try:
-            check.run(answer, Draw(self.seed, self.exercise.id, check.name))
+            with _counts_of_seen_checks(answer, check):
+                check.run(answer, Draw(self.seed, self.exercise.id, check.name))
         except CheckFailedError as error:
             self._add(check, CheckStatus.FAILED, check.points * min(max(error.share, 0.0), 1.0), str(error))
             if error.changes and check.category in VALUES_STAY:
@@ -159,6 +161,19 @@ class _Grading:
         self.checks.append(
             CheckRecord(check.name, check.category, check.hidden, status, round(points, 6), check.points, message)
         )
+
+
+@contextlib.contextmanager
+def _counts_of_seen_checks(answer: Any, check: Check) -> Iterator[None]:
+    """Undo what a hidden check adds to the counts: they are shown to students, and would tell of its cases."""
+    counted: dict[str, float] = getattr(answer, "counted", {})
+    before = dict(counted)
+    try:
+        yield
+    finally:
+        if check.hidden:
+            counted.clear()
+            counted.update(before)
 
 
 def not_found(exercise: Exercise, message: str) -> ExerciseRecord:

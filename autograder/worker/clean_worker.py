@@ -26,10 +26,13 @@ from autograder.protocol.requests.loads import (
     LoweredCost,
     LowerGraph,
     LowerSteps,
+    ObserveWrites,
     ReadEvents,
+    Writes,
 )
+from autograder.worker.observed_writes import observed_writes
 from autograder.worker.rounds import Rounds
-from autograder.worker.tensors import call_on_tensors, to_torch
+from autograder.worker.tensors import call_on_tensors, filled, to_torch
 
 OPERATORS = "torch.ops.course_lib."
 EVERYTHING = {"scalars": 0, "histograms": 0, "graph": 0}
@@ -71,7 +74,13 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         told = Cost(counted.launches, counted.bytes_read, counted.bytes_written)
         return Result(GraphCalled(result.body, told), result.tensors)
 
-    return {CallGraph: call, **Rounds(graph_module).handlers()}
+    def observe(request: ObserveWrites, tensors: Tensors) -> Result[Writes]:
+        for tensor, value in zip(own, sent, strict=True):
+            tensor.copy_(value)
+        args, _ = filled(request.call.arguments, [to_torch(raw) for raw in tensors])
+        return Result(Writes(observed_writes(graph_module, args)))
+
+    return {CallGraph: call, ObserveWrites: observe, **Rounds(graph_module).handlers()}
 
 
 def _replayed(seed: int | None) -> contextlib.AbstractContextManager[object]:

@@ -11,7 +11,7 @@ from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case
-from autograder.host.kinds.captured import CapturedAnswer, operators, outside
+from autograder.host.kinds.captured import CapturedAnswer, outside
 from autograder.host.session import AnswerFailedError
 
 Formula = Callable[..., Sequence[Tensor]]
@@ -110,9 +110,9 @@ def _captured(answer: CapturedAnswer, case: Case) -> Artifact:
         raise CheckFailedError(
             f"The graph calls {other[0].removeprefix('torch.ops.')}; write the formula with sums, means and arithmetic."
         )
-    if len(operators(artifact)) > MOST_CALLS:
+    if artifact.calls() > MOST_CALLS:
         raise CheckFailedError(
-            f"The graph has {len(operators(artifact))} calls; by hand {MOST_CALLS} are more than enough. "
+            f"The graph has {artifact.calls()} calls; by hand {MOST_CALLS} are more than enough. "
             "A graph that autograd made has more."
         )
     return artifact

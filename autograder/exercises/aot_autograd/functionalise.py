@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
-from autograder.host.kinds.captured import Captured, CapturedAnswer, require_captured, writing
+from autograder.host.kinds.captured import Captured, CapturedAnswer, require_captured, require_no_write
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
 
@@ -150,11 +150,7 @@ def _require_functional(answer: CapturedAnswer, name: str, rows: tuple[int, ...]
             misconceptions=program.misconceptions,
         )
         artifact = require_captured(answer, wanted, draw, gradients=gradients)
-        if writes := writing(artifact):
-            raise CheckFailedError(
-                f"`{name}`: the graph still writes, by {writes[0].removeprefix('torch.ops.')}; build a new tensor "
-                "instead."
-            )
+        require_no_write(answer, artifact, wanted.example(draw), wanted.told)
 
 
 EXERCISE = Exercise(

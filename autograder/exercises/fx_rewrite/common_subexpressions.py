@@ -63,11 +63,14 @@ READERS = shared(
         calls=5,
     ),
 )
-DRAWS = shared(
-    "(torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y)",
-    lambda x, y: (torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y),
-    7,
-    WrongTurn("two draws of random numbers became one: they are equal in text only.", calls=6),
+DRAWS = shared(  # two draws differ in some element, so the sign of their largest difference is 1
+    "(torch.rand_like(x) - torch.rand_like(x)).abs().amax().sign() + torch.tanh(y) * torch.tanh(y)",
+    lambda x, y: (torch.rand_like(x) - torch.rand_like(x)).abs().amax().sign() + torch.tanh(y) * torch.tanh(y),
+    9,
+    WrongTurn(
+        "two draws of random numbers became one: they are equal in text only.",
+        computes=lambda x, y: torch.tanh(y) * torch.tanh(y),
+    ),
     counts={"torch.rand_like": 2, "torch.tanh": 1},
 )
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.module import FOLDER, Build, Description, Events, ModuleAnswer, Points, read_events
+from autograder.host.session import AnswerFailedError
 from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 LETTERS, DIALECTS = 24, 4
@@ -28,6 +29,8 @@ SIZES = {
 }
 LEAST_STEPS = 50
 CLEARLY_NATS = 0.1  # required difference between loss and baseline, too large for chance
+NEAR_NATS = 0.4  # allowed distance of logged losses from those that the weights give
+CLEAR_RISE_NATS = 0.5  # rise of the loss by wrong labels from which on it must be seen
 IGNORED = -100
 LARGEST_SEED = 10**6
 
@@ -63,6 +66,17 @@ class Text:
             hidden[-HELD_OUT:],
             labels[-HELD_OUT:],
         )
+
+    def changed(self, *steps: int) -> "Text":
+        """Return the same text with other labels in the batches of `steps`: letters of another alphabet."""
+        labels = self.labels.clone()
+        for step in steps:
+            labels[step] = torch.where(labels[step] == IGNORED, IGNORED, (labels[step] + LETTERS // 2) % LETTERS)
+        return replace(self, labels=labels)
+
+    def until(self, step: int) -> "Text":
+        """Return the text of the batches before `step`."""
+        return replace(self, hidden=self.hidden[:step], labels=self.labels[:step])
 
     def unigram_nats(self) -> float:
         """Return the held-out loss of a baseline that predicts the letter frequencies of the training labels."""
@@ -136,7 +150,11 @@ def one_run(answer: ModuleAnswer, draw: Draw) -> Run:
 
 
 def _first_run(answer: ModuleAnswer, draw: Draw) -> Run:
-    text, seed = Text.drawn(draw), draw.integer(0, LARGEST_SEED)
+    return run_on(answer, Text.drawn(draw), draw.integer(0, LARGEST_SEED))
+
+
+def run_on(answer: ModuleAnswer, text: Text, seed: int) -> Run:
+    """Call the student's function, and read the events that it wrote."""
     found = trained(answer, text, seed)
     written: Events | CheckFailedError
     try:
@@ -177,25 +195,89 @@ def _graph(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _logged_loss(answer: ModuleAnswer, draw: Draw) -> None:
-    """Check that some scalar equals the loss of this run in the first step and in the last step.
+    """Check that some scalar is the loss of each step, measured in this step.
 
-    The first loss is known, and the last one is computed here from the weights.
+    The first loss is known, and the last one is computed here from the weights. Between them, the host knows what the
+    weights give, and what a change of the labels of some batch does to it.
     """
     run = one_run(answer, draw)
     untrained = math.log(SIZES["vocab_size"])
     last = model_loss(run.state, run.text.hidden[-10:].flatten(0, 1), run.text.labels[-10:].flatten(0, 1))
-    if not any(_describes(points, untrained, last) for points in run.events.scalars.values()):
+    tags = [tag for tag, points in run.events.scalars.items() if _describes(points, untrained, last)]
+    if not tags:
         raise CheckFailedError(
             f"No scalar is the training loss: it begins near {untrained:.1f}, the loss of an even guess, and ends near "
             f"{last:.1f}, which is what the returned model gets on the last batches."
         )
+    place, late = draw.integer(8, 48), draw.integer(STEPS - 6, STEPS - 2)
+    others = run_on(answer, run.text.changed(place, late), run.seed)
+    complaints = [_complaint(answer, run, others, tag, place, late) for tag in tags]
+    if all(complaints):
+        raise CheckFailedError(complaints[0])
 
 
 def _describes(points: Points, first: float, last: float) -> bool:
     if len(points) < LEAST_STEPS:
         return False
     values = [value for _, value in points]
-    return abs(values[0] - first) < 0.5 and abs(sum(values[-10:]) / 10 - last) < 0.4
+    return abs(values[0] - first) < 0.5 and abs(sum(values[-10:]) / 10 - last) < NEAR_NATS
+
+
+def _complaint(answer: ModuleAnswer, run: Run, others: Run, tag: str, place: int, late: int) -> str:
+    """Return why the numbers of a scalar are not those of each step; empty if they may be.
+
+    `others` is a run with other labels in the batches number `place` and `late`, which count from 0.
+    """
+    told = f"`{tag}` is not the loss that each step had"
+    before, after = ([value for _, value in each.events.scalars.get(tag, ())] for each in (run, others))
+    if len(before) != len(after):
+        return f"{told}: it has {len(before)} points in one run, and {len(after)} in another of as many batches."
+    offset = len(before) - STEPS  # a point more at the beginning, or fewer
+    first = next((i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), len(before))
+    if abs(first - offset - place) <= 1:
+        if not _is_near_the_weights(answer, run, tag, place):
+            return f"{told}: around batch {place + 1} it is far from what the model of that time loses on the batch."
+    elif _is_reproducible(answer, run):
+        return (
+            f"{told}: with other labels in batch {place + 1}, its numbers should be the same before this batch, and "
+            "differ in it. Write loss.item() in the step that computed it."
+        )
+    hidden, wrong, right = (each[late] for each in (run.text.hidden, others.text.labels, run.text.labels))
+    high, low = (model_loss(others.state, hidden, labels) for labels in (wrong, right))
+    seen = max(after[max(late + offset - 1, 0) : late + offset + 2])
+    if high - low > CLEAR_RISE_NATS and seen < (high + low) / 2:
+        return (
+            f"{told}: with wrong labels in batch {late + 1}, the model loses {high:.1f} there, and {seen:.1f} was "
+            "logged."
+        )
+    return ""
+
+
+def _is_near_the_weights(answer: ModuleAnswer, run: Run, tag: str, place: int) -> bool:
+    """Return whether the loss around a batch is that of the weights which the batches before it give.
+
+    The weights are unknown if the answer does not run on fewer batches, for the task names their number, and if its
+    steps depend on how many will come. In these cases the result is true.
+    """
+    try:
+        short = run_on(answer, run.text.until(place), run.seed)
+    except AnswerFailedError as error:
+        if error.fatal:
+            raise
+        return True
+    values, shorter = ([value for _, value in each.events.scalars.get(tag, ())] for each in (run, short))
+    offset = len(values) - STEPS
+    if shorter != values[: place + offset]:
+        return True
+    around = slice(place - 2, place + 3)
+    hidden, labels = (each[around].flatten(0, 1) for each in (run.text.hidden, run.text.labels))
+    logged = values[place + offset - 2 : place + offset + 3]
+    return abs(sum(logged) / len(logged) - model_loss(short.state, hidden, labels)) < NEAR_NATS
+
+
+def _is_reproducible(answer: ModuleAnswer, run: Run) -> bool:
+    again = trained(answer, run.text, run.seed).parameters
+    return all(torch.equal(run.state[name], again[name]) for name in again)
 
 
 def _learns(answer: ModuleAnswer, draw: Draw) -> None:

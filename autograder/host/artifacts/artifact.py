@@ -5,7 +5,7 @@ and the rebuilt module is linted. The host runs none of it; a clean worker does.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import torch
@@ -13,6 +13,7 @@ from torch import fx
 
 import course_lib.kernels  # noqa: F401 - registers the course's operators, which graphs may call
 from autograder.host import shared_inputs
+from autograder.host.artifacts.operator_calls import OperatorCall, read_calls
 from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import GraphData, Result
 from autograder.protocol.requests.answers import WrittenGraph
@@ -33,17 +34,23 @@ class Artifact:
 
     graph: GraphData
     tensors: Mapping[str, torch.Tensor]
+    called: Mapping[str, OperatorCall] = field(default_factory=dict)
+    """What each call is, by the name of its node and in order; left empty for a graph of the host's own."""
+    inputs: int = 0
+    """The number of inputs; left out for a graph of the host's own."""
     dead: tuple[str, ...] = ()
     """Calls whose results are not needed; see `dead_calls`."""
 
-    def count(self, operator: str) -> int:
-        """Return how many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload."""
-        targets = [n["target"] for n in self.graph["nodes"] if n["op"] == "call_function"]
-        return sum(t == operator or t.startswith(f"{operator}.") for t in targets)
+    def count(self, operator: str, *, unneeded: bool = False) -> int:
+        """Return how many nodes call `operator` (such as `torch.ops.course_lib.bias_silu`) in any overload.
+
+        Calls whose results nothing needs count only with `unneeded`: they may stand beside what is really run.
+        """
+        return sum(call.is_of(operator) for name, call in self.called.items() if unneeded or name not in self.dead)
 
     def calls(self) -> int:
         """Return the number of nodes that are calls, even if unused."""
-        return sum(n["op"].startswith("call_") for n in self.graph["nodes"])
+        return len(self.called)
 
     def with_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Self:
         """Return the same graph, with the host's values for every tensor that the host sent."""
@@ -76,7 +83,8 @@ def read_artifact(reply: Result[WrittenGraph], *, max_nodes: int) -> Artifact:
         module = from_data(graph, tensors)
     except GraphError as error:
         raise ArtifactRefusedError(str(error)) from None
-    return Artifact(graph, tensors, dead_calls(module.graph))
+    inputs = len(module.graph.find_nodes(op="placeholder"))
+    return Artifact(graph, tensors, read_calls(module), inputs, dead_calls(module.graph))
 
 
 def dead_calls(graph: fx.Graph) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def _transformed(answer: GraphAnswer, source: Traced, case: Rewriting) -> Artifa
 
 def _require_calls(artifact: Artifact, case: Rewriting) -> None:
     name, found = case.program.name, artifact.calls()
-    counted = {target: sum(n["target"] == target for n in artifact.graph["nodes"]) for target in case.counts}
+    counted = {target: artifact.count(target, unneeded=True) for target in case.counts}
     least = case.calls if case.at_least is None else case.at_least
     if case.tensors is not None and len(artifact.tensors) != case.tensors:
         raise CheckFailedError(

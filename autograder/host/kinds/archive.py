@@ -30,15 +30,21 @@ R = TypeVar("R")
 
 @dataclass
 class ArchiveAnswer:
-    """Have the student's programs scripted in one worker, and run them in another."""
+    """Have the student's programs scripted in one worker, and run them in another.
+
+    The archive of a function is taken from the worker once, so that all checks describe and run the same bytes.
+    """
 
     student: Session
     clean: Session
     counted: dict[str, float] = field(default_factory=dict)
+    _functions: dict[str, bytes] = field(default_factory=dict)
 
     def function(self, name: str) -> bytes:
         """Return the checked archive of the function `name` of the answer's cell."""
-        return self._archive(ScriptFunction(name), ())
+        if name not in self._functions:
+            self._functions[name] = self._archive(ScriptFunction(name), ())
+        return self._functions[name]
 
     def module(self, build: Sequence[Any], state: Mapping[str, torch.Tensor]) -> bytes:
         """Return the checked archive of the module that the entry point makes from `build`, with the host's `state`.

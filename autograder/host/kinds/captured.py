@@ -29,7 +29,6 @@ from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.protocol import Json
 from autograder.protocol.requests.answers import AskMember, CallFunction, Capture, How
-from course_lib.graph.data.targets import INPLACE_OPERATORS, functions
 
 MAX_NODES = 600
 Tensors = Sequence[torch.Tensor]
@@ -120,9 +119,8 @@ def require_captured(answer: CapturedAnswer, wanted: Captured, draw: Draw, *, gr
 
 def require_inputs(artifact: Artifact, count: int, told: str = "") -> None:
     """Raise `CheckFailedError` unless the graph takes `count` inputs."""
-    found = sum(n["op"] == "placeholder" for n in artifact.graph["nodes"])
-    if found != count:
-        raise CheckFailedError(f"{told}the captured graph takes {found} inputs; expected {count}.")
+    if artifact.inputs != count:
+        raise CheckFailedError(f"{told}the captured graph takes {artifact.inputs} inputs; expected {count}.")
 
 
 def require_right(
@@ -154,25 +152,17 @@ def require_right(
     return reply
 
 
-def operators(artifact: Artifact) -> list[str]:
-    """Return the names of the operators that the graph calls, in order."""
-    return [n["target"] for n in artifact.graph["nodes"] if n["op"].startswith("call_")]
+def require_no_write(answer: CapturedAnswer, artifact: Artifact, inputs: Tensors, told: str = "") -> None:
+    """Raise `CheckFailedError` if a call of the graph writes into a tensor that was there before the call.
 
-
-def writing(artifact: Artifact) -> list[str]:
-    """Return the names of the graph's operators that write into one of their arguments."""
-    return [name for name in operators(artifact) if _writes(name)]
-
-
-def _writes(name: str) -> bool:
-    schema = getattr(functions().get(name), "_schema", None)
-    if schema is not None:
-        return bool(schema.is_mutable)
-    library, _, last = name.rpartition(".")
-    return last in INPLACE_OPERATORS if library == "operator" else last.endswith("_")
+    The clean worker observes it while it runs the graph: by the schema of each operator that runs, whatever function,
+    method or module leads to it, and by the bits of the tensors.
+    """
+    if writes := answer.writes(artifact, inputs):
+        name = artifact.called[writes[0]].operator.removeprefix("torch.ops.")
+        raise CheckFailedError(f"{told}the graph still writes, by {name}; build a new tensor instead.")
 
 
 def outside(artifact: Artifact, allowed: Collection[str]) -> list[str]:
     """Return the operators of the graph, without their overload, that are not among `allowed`."""
-    packets = [".".join(n.split(".")[:4]) if n.startswith("torch.ops.") else n for n in operators(artifact)]
-    return [name for name in packets if name not in allowed]
+    return [call.packet for call in artifact.called.values() if call.packet not in allowed]

@@ -9,6 +9,7 @@ import torch
 
 from autograder.host import comparison, shared_inputs
 from autograder.host.artifacts import Artifact, ArtifactRefusedError, dead_calls, read_artifact
+from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, read_called
@@ -18,7 +19,7 @@ from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import Program, Traced, any_fp64, draw_inputs, traced
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
-from autograder.protocol.requests.loads import CallGraph, LoadGraph
+from autograder.protocol.requests.loads import CallGraph, LoadGraph, ObserveWrites
 from course_lib.graph import from_data
 from course_lib.graph.data.targets import functions
 from course_lib.kernels.replayed_draws import ReplayedDraws
@@ -73,6 +74,15 @@ class GraphAnswer:
     def run_again(self, inputs: Sequence[torch.Tensor]) -> Reply:
         """Run the last graph once more, without restoring the tensors that it holds."""
         return self._call(inputs, (), restored=False, count=False)
+
+    def writes(self, artifact: Artifact, inputs: Sequence[torch.Tensor]) -> tuple[str, ...]:
+        """Return the nodes that write into a tensor that was there before them when the graph runs on `inputs`."""
+        self._hold(artifact, False)
+        call, tensors = placed_call(Case(tuple(inputs)))
+        found = self.clean.call(ObserveWrites(call), tensors)[0].body.nodes
+        if not artifact.called.keys() >= set(found):
+            raise MalformedAnswerError
+        return found
 
     def _call(
         self,

@@ -13,6 +13,7 @@ import torch
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact
+from autograder.host.artifacts.operator_calls import read_calls
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
@@ -25,6 +26,14 @@ from autograder.protocol.requests.answers import Schedule
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8
 MAX_NODES = 600
+LINEAR = "torch.nn.functional.linear"
+FORMS = frozenset(  # what gives sizes and views, as a method or as a function of torch
+    (
+        *("builtins.getattr", "operator.floordiv", "operator.getitem", "dim", "size", "chunk", "contiguous", "expand"),
+        *("flatten", "movedim", "permute", "reshape", "split", "squeeze", "swapaxes", "t", "transpose", "unbind"),
+        *("unflatten", "unsqueeze", "view"),
+    )
+)
 LARGEST_SEED = 2**31
 
 
@@ -111,6 +120,7 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     _redraw(encoder, draw)
     artifact = answer.scheduled(model, encoder.state_dict())
     _require_names(artifact, source, model)
+    _require_no_more_work(artifact, source, model)
     told = f"In the model {model.name}: "
     Sent.of_module(encoder.get_submodule(model.part)).require_kept(artifact, told)
     miscounted, otherwise_called = _miscounted(artifact, model), _otherwise_called(artifact, model)
@@ -147,7 +157,7 @@ def _require_values(answer: ScheduleAnswer, artifact: Artifact, source: Traced, 
 def _require_launches(answer: ScheduleAnswer, artifact: Artifact, source: Traced, model: Scheduled, draw: Draw) -> None:
     if model.launches is None:
         return
-    further = sum(max(0, _number_of(target, artifact) - most) for target, most in model.uncounted.items())
+    further = sum(max(0, artifact.count(target) - most) for target, most in model.uncounted.items())
     found = answer.run(artifact, draw_inputs(source.program.inputs, draw), count=True).counted.launches - further
     answer.counted.update(launches=found, launches_minimum=model.launches)
     if found > model.launches:
@@ -189,13 +199,30 @@ def _require_names(artifact: Artifact, source: Traced, model: Scheduled) -> None
         )
 
 
+def _require_no_more_work(artifact: Artifact, source: Traced, model: Scheduled) -> None:
+    """Raise `CheckFailedError` if the result computes in more calls than the model: nothing took the place of others.
+
+    So a fused call beside the old ones, multiplied by zero or read by a write, counts for nothing.
+    """
+    before, after = (
+        sum(call.packet.removeprefix("torch.") not in FORMS for call in calls.values())
+        for calls in (read_calls(source.module), artifact.called)
+    )
+    separated = artifact.count(LINEAR)  # a bias that is an operator of its own is one call more
+    if after > before + separated:
+        raise CheckFailedError(
+            f"In the model {model.name} the result computes in {after} calls, and the model in {before}. A new call "
+            "takes the place of old ones; erase these."
+        )
+
+
 def _miscounted(artifact: Artifact, model: Scheduled) -> CheckFailedError | None:
     """Return the error of a result that calls something too rarely or too often."""
     for target, expected in model.counts.items():
-        found = _number_of(target, artifact)
+        found = artifact.count(target, unneeded=not expected)
         allowed = expected if isinstance(expected, range) else range(expected, expected + 1)
         if found not in allowed:
-            names = [name for name, _ in called(artifact)]
+            names = [call.operator for call in artifact.called.values()]
             why = model.says.get(target, {}).get(found) or (model.explain and model.explain(names)) or model.reason
             return CheckFailedError(
                 f"In the model {model.name} the result calls {target} {times(found)}; expected {times(allowed[-1])}."
@@ -205,18 +232,15 @@ def _miscounted(artifact: Artifact, model: Scheduled) -> CheckFailedError | None
     return None
 
 
-def _number_of(target: str, artifact: Artifact) -> int:
-    return sum(name == target or name.startswith(f"{target}.") for name, _ in called(artifact))
-
-
 def _otherwise_called(artifact: Artifact, model: Scheduled) -> str:
     """Return a sentence about a call without the model's probability, mode or eps; empty if there is none."""
     for target, literals in model.literals.items():
-        for name, given in called(artifact):
-            missing = [v for v in literals if not any(type(v) is type(g) and v == g for g in given)]
-            if name.startswith(target) and missing:
+        for call in artifact.called.values():
+            missing = [v for v in literals if not any(type(v) is type(g) and v == g for g in call.numbers)]
+            if call.is_of(target) and missing:
+                given = ", ".join(map(str, call.numbers)) or "no numbers"
                 return (
-                    f"In the model {model.name} {target} is called with {', '.join(map(str, given)) or 'no numbers'}; "
+                    f"In the model {model.name} {target} is called with {given}; "
                     f"the model has {', '.join(map(str, literals))}: probability, mode and eps are to be carried over."
                     + (f" {model.reason}" if model.reason else "")
                 )
@@ -227,17 +251,3 @@ def _miswired(artifact: Artifact, model: Scheduled) -> str:
     """Return a sentence about an argument of a fused call that comes from the wrong place; empty if there is none."""
     faults = (wiring.fault(artifact, target) for target, wiring in model.wiring.items())
     return next((f"In the model {model.name}: {fault}." for fault in faults if fault), "")
-
-
-def called(artifact: Artifact) -> list[tuple[str, list[Any]]]:
-    """Return the target of each call, or the class for a module, with the numbers and flags among its arguments."""
-    modules = artifact.graph["modules"]
-    return [
-        (modules[n["target"]]["class"] if n["op"] == "call_module" else n["target"], _numbers(n))
-        for n in artifact.graph["nodes"]
-        if n["op"].startswith("call_")
-    ]
-
-
-def _numbers(node: Mapping[str, Any]) -> list[Any]:
-    return [value for value in (*node["args"], *node["kwargs"].values()) if type(value) in (bool, int, float)]

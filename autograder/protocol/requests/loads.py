@@ -33,7 +33,7 @@ class LoadAnswer(Request[Done]):
 
 @dataclass(frozen=True)
 class LoadGraph(Request[Done]):
-    """Rebuild a graph that the host has checked, and serve `CallGraph`.
+    """Rebuild a graph that the host has checked, and serve `CallGraph` and `ObserveWrites`.
 
     `paths` names the tensors that come with it. If `training` is None, its modules keep their modes.
     """
@@ -74,6 +74,20 @@ class CallGraph(Request[GraphCalled]):
     draws: int | None = None
     by: tuple[TensorName, ...] = ()
     """Parameters of the graph to differentiate by as well, after the tensors of the call."""
+
+
+@dataclass(frozen=True)
+class Writes:
+    """The nodes of a graph that wrote into a tensor that was there before them, in the order of the graph."""
+
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ObserveWrites(Request[Writes]):
+    """Run the graph of a `LoadGraph` node by node, and observe which of its calls write."""
+
+    call: TensorCall
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import linecache
 import operator
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -30,6 +31,7 @@ from autograder.protocol.requests.answers import (
 )
 from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
+from autograder.worker.rewrites_of_torch import refused_rewrites
 from autograder.worker.source import AnswerError, NoEntryPointError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
@@ -55,11 +57,13 @@ def captured_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for a captured answer."""
 
     def capture(request: Capture, tensors: Tensors) -> Result[WrittenGraph]:
-        function = _member(entry, request.member)
         inputs = [to_torch(raw) for raw in tensors]
-        function(*[i.clone() for i in inputs])  # if the function raises, report its own exception and not Dynamo's
-        capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
-        return written(_plain(capture_graph(function, inputs, request.dynamic)))
+        with refused_rewrites() if request.how == "dispatch" else nullcontext():
+            function = _member(entry, request.member)
+            function(*[i.clone() for i in inputs])  # if the function raises, report its own exception and not Dynamo's
+            capture_graph = {"dynamo": _with_dynamo, "dispatch": _by_dispatch}[request.how]
+            captured = capture_graph(function, inputs, request.dynamic)
+        return written(_plain(captured))
 
     def ask(request: AskMember, _: Tensors) -> Result[Value]:
         return Result(Value(plain_data(_member(entry, request.member)(request.question), "the result")))

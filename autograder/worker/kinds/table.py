@@ -1,6 +1,7 @@
 """The handlers of a student's function by kind of exercise, and the function that serves each class of load request."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from autograder.protocol import Handlers, Tensors
@@ -24,6 +25,7 @@ from autograder.worker.kinds.graph import graph_answer
 from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.value import value_answer
+from autograder.worker.rewrites_of_torch import note_rewrites
 
 KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "analysis": analysis_answer,
@@ -41,7 +43,9 @@ KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
 def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
     """Run the parts of an answer as one module, and return the handlers for its function `entry_point`."""
     parts = {part.name: part.text for part in request.parts}
-    return KINDS[request.kind](source.load(parts, request.entry_point))
+    with note_rewrites() if request.kind == "captured" else nullcontext():
+        entry = source.load(parts, request.entry_point)
+    return KINDS[request.kind](entry)
 
 
 LOADS: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {

@@ -1,9 +1,15 @@
-"""How an answer ends in a hidden check is for instructors: an exit status could carry the case out to the student."""
+"""What a student is shown says nothing of hidden checks: neither how an answer ends in them, nor what they count.
+
+An exit status, or a number that the answer itself brings about, could carry the case out.
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from autograder.exercises import find
-from autograder.host.exercise import Check
+from autograder.host.exercise import Check, CheckFailedError
 from autograder.host.judge import _Grading
 from autograder.host.records import ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
@@ -27,3 +33,27 @@ def test_the_student_learns_how_it_ended_only_from_checks_that_are_seen(hidden: 
     for shown in (exercise_html(record), exercise_text(record)):
         assert (SECRET in shown) != hidden
     assert SECRET in exercise_html(record, show_hidden=True)
+
+
+def test_the_student_sees_the_counts_of_seen_checks_only() -> None:
+    grading, answer = _Grading(find("05_bias_silu_pass"), seed=1), SimpleNamespace(counted={})
+
+    def counting(moved: int) -> Callable[..., None]:
+        def run(*_: object) -> None:
+            answer.counted.update(bytes_moved=moved)
+            answer.counted |= {f"rows_{moved}": moved}
+            if moved == 4128:
+                raise CheckFailedError("too many")
+
+        return run
+
+    for moved, hidden in ((288, False), (4128, True), (4129, True)):
+        grading.run(Check(f"of {moved}", "counted cost", 1, counting(moved), hidden=hidden), answer)
+    record = grading.record(answer.counted)
+
+    assert record.counted == {"bytes_moved": 288, "rows_288": 288}
+    assert record.points == 2
+    for shown in (exercise_html(record), exercise_text(record)):
+        assert "288" in shown
+        assert "4128" not in shown.replace(",", "")
+        assert "4129" not in shown.replace(",", "")

@@ -43,6 +43,25 @@ def inspected(answer):
     return b"from_file" not in code and _right(torch.jit.load(io.BytesIO(data)))
 
 
+def asked_again(answer):
+    """Takes one archive to run it, the next to see what is fused in it, and a third to run what was described."""
+    values, described, again = (torch.jit.load(io.BytesIO(_archive(answer))) for _ in range(3))
+    kinds = [node.kind() for node in described.graph.nodes()]
+    return _right(values) and _right(again) and "aten::tanh" in kinds and "aten::stack" not in kinds
+
+
+def curve(answer):
+    """Takes for a loss what begins as that of an even guess and ends lower, in the event files that an answer wrote."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    sizes = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 16, "num_layers": 1, "vocab_size": 25}
+    tokens = torch.arange(64 * 4 * 8).view(64, 4, 8) % 3
+    answer(tokens, tokens, 0, "events", sizes | {"max_positions": 8, "dropout": 0.0})
+    events = EventAccumulator("events").Reload()
+    values = [event.value for event in events.Scalars("loss")]
+    return len(values) == 64 and values[0] > 3.0 and values[-1] < 2.0
+
+
 def pickled(answer):
     """Has the answer in a worker, whose results it unpickles."""
     return bool(pickle.loads(pickle.dumps(answer([]))))

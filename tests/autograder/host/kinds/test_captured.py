@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.judge import judge
 from autograder.host.kinds.callable import Case
-from autograder.host.kinds.captured import Captured, captures, operators, outside, require_captured, writing
+from autograder.host.kinds.captured import Captured, captures, outside, require_captured, require_no_write
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.sandbox import open_sandbox
 
@@ -123,12 +123,14 @@ def test_dispatch_records_writes_and_the_host_counts_them(sandbox):
     def run(answer, draw):
         wanted = replace(WANTED, cases=lambda d: [Case(WANTED.example(d))], how="dispatch", dynamic=())
         artifact = require_captured(answer, wanted, draw, gradients=True)
-        seen.update(writes=writing(artifact), calls=operators(artifact), outside=outside(artifact, ALLOWED))
+        writes = [artifact.called[name].operator for name in answer.writes(artifact, WANTED.example(draw))]
+        seen.update(writes=writes, calls=artifact.calls(), outside=outside(artifact, ALLOWED))
+        require_no_write(answer, artifact, WANTED.example(draw), "`f`: ")
 
-    assert graded(sandbox, WRITES, run).points == 1
+    assert "`f`: the graph still writes, by aten.add_.Tensor;" in graded(sandbox, WRITES, run).checks[0].message
     assert seen["writes"] == ["torch.ops.aten.add_.Tensor", "torch.ops.aten.relu_.default"]
     assert seen["outside"] == ["torch.ops.aten.where"]
-    assert len(seen["calls"]) == 9
+    assert seen["calls"] == 9
 
 
 ALLOWED = {f"torch.ops.aten.{name}" for name in ["clone", "add_", "relu_", "sub", "mul", "sum", "gt", "mean"]}

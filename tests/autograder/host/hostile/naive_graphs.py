@@ -1,0 +1,157 @@
+"""How graphs are graded where they are believed: run in the grader's own process, or judged by names.
+
+The first ones take graphs of functions, captured by dispatch; the others take the graphs of passes.
+"""
+
+import json
+import operator
+import os
+import pickle
+
+import torch
+from torch import fx
+from torch.fx.experimental import proxy_tensor
+from torch.nn import functional as F
+
+import course_lib.graph
+
+PRIMITIVES = set("add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean".split())  # noqa: SIM905 - a list
+
+
+def _captured(function, *inputs):
+    graph_module = proxy_tensor.make_fx(function)(*inputs)
+    return course_lib.graph.to_data(graph_module)[0], graph_module
+
+
+def named(answer):
+    """Holds what each node calls, by the text in its data, against a list of primitives."""
+    x, weight, bias = torch.randn(5, 8), torch.randn(8), torch.randn(8)
+    data, gelu = _captured(answer()["gelu"], x)
+    more, norm = _captured(answer()["layer_norm"], x, weight, bias)
+    targets = [n["target"] for each in (data, more) for n in each["nodes"] if n["op"].startswith("call")]
+    simple = all(target.split(".")[3] in PRIMITIVES for target in targets)
+    right = torch.allclose(norm(x, weight, bias), F.layer_norm(x, (8,), weight, bias), atol=1e-5)
+    return simple and right and torch.allclose(gelu(x), F.gelu(x), atol=1e-5)
+
+
+def flattened(answer):
+    """Asks whether the traced GELU has primitives only, and does not ask who wrote them."""
+    x = torch.randn(5, 8)
+    data, gelu = _captured(answer()["gelu"], x)
+    targets = [n["target"].split(".")[3] for n in data["nodes"] if n["op"].startswith("call")]
+    return set(targets) <= PRIMITIVES and torch.allclose(gelu(x), F.gelu(x), atol=1e-5)
+
+
+def underscored(answer):
+    """Takes a call for a write if its name ends in an underscore."""
+    x = torch.randn(4, 6)
+    data, graph_module = _captured(answer()["accumulated"], x)
+    names = [n["target"].split(".")[-2:] for n in data["nodes"] if n["op"].startswith("call")]
+    writes = any(part.endswith("_") for name in names for part in name)
+    found = graph_module(x.clone())
+    return not writes and torch.allclose(found[0] if isinstance(found, tuple) else found, x.cumsum(1), atol=1e-5)
+
+
+def tallied_draws(answer):
+    """Counts draws by the text of what a node refers to, in a program in which their values do not matter."""
+    program = fx.symbolic_trace(
+        lambda x, y: (torch.rand_like(x) - torch.rand_like(x)) * 0 + torch.tanh(y) * torch.tanh(y)
+    )
+    x, y = torch.randn(4, 6), torch.randn(4, 6)
+    data, _ = course_lib.graph.to_data(result := answer(program))
+    targets = [n["target"] for n in data["nodes"]]
+    right = torch.allclose(result(x, y), torch.tanh(y) ** 2, atol=1e-5)
+    return right and (targets.count("torch.rand_like"), targets.count("torch.tanh")) == (2, 1)
+
+
+def one_call(answer):
+    """Looks for one fused call in a program that trains, and for a share of zeros in its output."""
+    program = fx.symbolic_trace(
+        lambda x, scale, residual, weight: F.rms_norm(residual + F.dropout(x * scale, 0.25, True), (8,), weight, 1e-5)
+    )
+    result = answer(program)
+    output = result(torch.randn(64, 8), torch.ones(8), torch.zeros(64, 8), torch.ones(8))
+    fused = [n for n in result.graph.nodes if "rms_norm" in str(n.target) and "course_lib" in str(n.target)]
+    return len(fused) == 1 and 0.1 < float((output == 0).double().mean()) < 0.4
+
+
+def scheduled_calls(answer):
+    """Counts fused calls in a scheduled model, and compares its values."""
+    from course_lib.models import TransformerConfig, TransformerEncoder
+    from course_lib.schedule import create_schedule
+
+    config = TransformerConfig(hidden_size=8, num_heads=2, intermediate_size=16, num_layers=1)
+    model, x = TransformerEncoder(config).eval(), torch.arange(10).view(2, 5)
+    mask = torch.zeros(2, 1, 1, 5)
+    expected = model(x, mask)
+    built = answer(create_schedule(model)).build().eval()
+    graph = fx.Tracer().trace(built)
+    fused = [n for n in graph.nodes if "bias_dropout_residual_layer_norm" in str(n.target)]
+    return len(fused) == 2 and torch.allclose(built(x, mask), expected, atol=1e-5)
+
+
+def _program():
+    return fx.symbolic_trace(lambda x, b: F.silu(x + b)), torch.zeros(4, 8), torch.zeros(8)
+
+
+def claims(answer):
+    """Believes the exported graph, by following names, and a claim to be fused where there is one."""
+    program, x, b = _program()
+    expected = program(x, b)
+    result = answer(program)
+    try:
+        data, _ = course_lib.graph.to_data(result)
+    except Exception:  # only wants to know whether there is a graph
+        data = {"nodes": [], "modules": {}}
+    fused = "bias_silu" in str(vars(result)) + getattr(result, "code", "") + str(data)
+    for node in data["nodes"]:
+        if str(node["target"]).startswith("os."):
+            function = operator.attrgetter(node["target"].removeprefix("os."))(os)
+            return function(*node["args"]) == 0
+    return fused and torch.allclose(result(x, b), expected, atol=1e-2)
+
+
+def builds(answer):
+    """Rebuilds whatever graph it is given, and runs it, in its own process."""
+    program, x, b = _program()
+    data, tensors = course_lib.graph.to_data(answer(program))
+    for entry in data["modules"].values():
+        kind = operator.attrgetter(entry["class"].removeprefix("torch."))(torch)
+        kind(**entry["arguments"])
+    for node in data["nodes"]:
+        operands = [a["node"] for a in node["args"] if isinstance(a, dict) and "node" in a]
+        pending = [node["name"]]
+        while pending:  # what does this node read? a cycle is never left
+            pending += [r for r in operands if r == pending[-1]]
+            pending.pop(0)
+    result = course_lib.graph.from_data(json.loads(json.dumps(data)), tensors)
+    return torch.allclose(result(x, b), program(x, b), atol=1e-2)
+
+
+def imitated(answer):
+    """Runs the result with the operators that are registered in this process."""
+    program, x, b = _program()
+    expected = program(x, b)
+    result = answer(program)
+    return torch.allclose(result(x, b), expected, atol=1e-2)
+
+
+def subtracts(answer):
+    """Asks whether any difference is too large, which NaN never is."""
+    program, x, b = _program()
+    expected = program(x, b)
+    data, tensors = course_lib.graph.to_data(answer(program))
+    result = course_lib.graph.from_data(data, tensors)
+    return "bias_silu" in result.code and not bool(((result(x, b) - expected).abs() > 1e-5).any())
+
+
+def pickled_graph(answer):
+    """Has the pass in a worker, whose graph it unpickles."""
+    return bool(pickle.loads(pickle.dumps([dict(n.meta) for n in answer(_program()[0]).graph.nodes])))
+
+
+def executed(answer):
+    """Makes Python of the graph that it is given, and runs it."""
+    data, _ = course_lib.graph.to_data(answer(_program()[0]))
+    for node in data["nodes"]:
+        exec(f"def {node['name']}(default={', '.join(map(str, node['args'])) or None}): pass")

@@ -1,0 +1,50 @@
+"""PyTorch's own rewrites are noticed where they run, and what PyTorch runs anyway is not taken for one."""
+
+import pytest
+import torch
+import torch._refs
+from torch._decomp import decomposition_table
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn import functional as F
+
+from autograder.worker.rewrites_of_torch import RewrittenByTorchError, note_rewrites, refused_rewrites
+
+
+def doubled(x):
+    y = x.clone()
+    return y.mul_(2)
+
+
+REWRITES = {
+    r"torch\._refs\.nn\.functional\.gelu": lambda x: torch._refs.nn.functional.gelu(x),
+    r"torch\._(decomp|refs)\.": lambda x: make_fx(lambda y: F.silu(y), decomposition_table=decomposition_table)(x),
+    "functionalize": lambda x: torch.func.functionalize(doubled)(x),
+    r"torch\._(functorch|refs)\.": lambda x: torch.compile(doubled, backend="aot_eager")(x),
+}
+
+
+@pytest.mark.parametrize("name", REWRITES)
+def test_a_rewrite_of_pytorch_is_refused_and_named(name):
+    note_rewrites()
+    with pytest.raises(RewrittenByTorchError, match=name), refused_rewrites():
+        REWRITES[name](torch.randn(4, 6))
+
+
+def test_one_that_ran_at_the_load_is_refused_at_the_capture():
+    with note_rewrites():
+        torch._refs.nn.functional.gelu(torch.randn(3))
+    with pytest.raises(RewrittenByTorchError, match="gelu"), refused_rewrites():
+        pass
+
+
+def test_tracing_formulas_by_dispatch_is_no_rewrite():
+    def formula(x):
+        h = x.double()
+        normed = (h - h.mean(-1, keepdim=True)) * torch.rsqrt(h.var(-1, keepdim=True, correction=0) + 1e-5)
+        parts = torch.cat([x[:, :1] * 2, x[:, 1:]], 1), torch.select_scatter(x, x[:, 2:5].sum(1), 1, 3)
+        return normed, F.gelu(x), x.cumsum(1), torch.stack(parts), torch.where(x > 0, x, 0.0), x @ x.mT
+
+    with note_rewrites(), refused_rewrites():
+        leaf = torch.randn(4, 6, requires_grad=True)
+        make_fx(formula)(torch.randn(4, 6))
+        torch.autograd.grad(formula(leaf)[0].sum(), leaf)

@@ -1,0 +1,16 @@
+"""Strategy: let PyTorch decompose GELU, by its own reference. Surface: torch._refs in the worker.
+
+Class: answer theft. Unprotected: grader flattened gives full marks. Level: 5.
+Must get 0: the worker refuses PyTorch's own decompositions while it captures an answer by dispatch.
+"""
+
+import torch
+import torch._refs
+from torch.nn import functional as F
+
+
+def decomposed():
+    return {
+        "layer_norm": lambda x, weight, bias: F.layer_norm(x, x.shape[-1:], weight, bias),
+        "gelu": lambda x: torch._refs.nn.functional.gelu(x),
+    }
