@@ -2,7 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,9 +59,7 @@ class Course:
 
         Raises `NbgraderError` with the error in the log or, if there is none, with the last lines of the log.
         """
-        with kept_engine(), warnings.catch_warnings():
-            # nbgrader adds each new submission to two collections, and SQLAlchemy warns about the order
-            warnings.simplefilter("ignore", SAWarning)
+        with kept_engine(), quiet_additions():
             answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))
         if not answer["success"]:
             log = answer.get("log", "") or answer.get("error", "")
@@ -69,6 +68,14 @@ class Course:
             said = errors[-1] if errors else "\n".join(log.strip().splitlines()[-12:])
             raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
         return str(answer.get("log", ""))
+
+
+@contextmanager
+def quiet_additions() -> Iterator[None]:
+    """Let nbgrader add each new submission to two collections, about whose order SQLAlchemy warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SAWarning)
+        yield
 
 
 def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:
