@@ -18,6 +18,7 @@ from autograder.host.records import GRADER_VERSION, ExerciseRecord, SandboxRecor
 from autograder.host.sandbox import Sandbox
 
 Key = tuple[str, str, str, str]
+FRAMES = -4  # the last calls of a traceback; one without end would bury what is said about the others
 NOT_ENTERED = 0  # used as the sandbox's level if no student code ran
 
 
@@ -92,7 +93,7 @@ def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | N
     try:
         return _read(assignment, student, path, quarantine)
     except Exception as error:  # one hand-in must not stop the class
-        traceback.print_exc()
+        traceback.print_exc(limit=FRAMES)
         return unread(assignment, student, path, fault_of_ours(error))
 
 
@@ -176,5 +177,5 @@ def _graded(exercise: Exercise, answers: Mapping[str, str], sandbox: Sandbox, se
     try:
         return grade_exercise(exercise, answers, sandbox=sandbox, seed=seed)
     except Exception as error:  # the other exercises of the hand-in are graded
-        traceback.print_exc()
+        traceback.print_exc(limit=FRAMES)
         return not_graded(exercise, fault_of_ours(error))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from autograder.classroom.batch.journal import Journal
-from autograder.classroom.hand_in import NOT_ENTERED, HandedIn, fault_of_ours
+from autograder.classroom.hand_in import FRAMES, NOT_ENTERED, HandedIn, fault_of_ours
 from autograder.classroom.status import CommandError
 from autograder.host.records import ExerciseStatus, SubmissionRecord
 from autograder.host.sandbox import Sandbox
@@ -68,7 +68,7 @@ class LocalEngine:
         try:
             return hand_in.grade(sandbox=self.sandbox, seed=seed)
         except Exception as error:  # one hand-in must not stop the class
-            traceback.print_exc()
+            traceback.print_exc(limit=FRAMES)
             return hand_in.not_graded(fault_of_ours(error))
 
 

@@ -17,7 +17,8 @@ from autograder.classroom.status import CommandError, UsageError
 
 CONFIG = "nbgrader_config.py"
 _FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite without being asked
-_ERROR = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
+# the last line of a traceback: libraries write their errors' modules before the names, and Python only the names
+_ERROR = re.compile(r"^\s*((?:\w+\.)+\w+|\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
 class NbgraderError(CommandError):
