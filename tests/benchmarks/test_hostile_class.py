@@ -1,6 +1,8 @@
 """A small class of odd hand-ins is graded twice, and ten good ones among them lose nothing; a fault is seen."""
 
+import json
 import random
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,17 +11,16 @@ import pytest
 
 from autograder.classroom import batch_command
 from autograder.classroom.cli import main
-from autograder.classroom.nbgrader import entry, repair
+from autograder.classroom.nbgrader import repair
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.release import release
-from autograder.classroom.nbgrader.wall import StepLimits, Wall
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 from benchmarks import hostile_class
-from benchmarks.hostile_class import GOOD, NAME, run
+from benchmarks.hostile_class import NAME, run
 
-SAMPLE = 12
-SLOW = "# slow"
+GOOD, ODD = 3, 9
+GREEDY = "# greedy"
 
 
 class FakeSandbox:
@@ -59,39 +60,37 @@ def batch(capfd: pytest.CaptureFixture[str]) -> hostile_class.Batch:
     return graded
 
 
-def test_ten_good_hand_ins_lose_nothing_among_odd_ones(course: Course, batch: hostile_class.Batch) -> None:
-    draw = random.Random(random.getrandbits(32))
-    outcome = run(course, SAMPLE, draw, batch)
-    assert outcome.faults == []
-    assert outcome.good == [GOOD, GOOD]
+@pytest.fixture
+def greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one hand-in of the class make a step of nbgrader ask for all memory."""
+    rebuilt, make_class = repair.rebuilt, hostile_class.make_class
+
+    def greedily_rebuilt(notebook: Mapping[str, Any]) -> Any:
+        return rebuilt(notebook), bytes(1 << 45 if GREEDY in str(notebook) else 0)[0:0]
+
+    def with_a_greedy_one(course: Course, count: int, draw: random.Random) -> Counter[str]:
+        notebook = hostile_class.right_notebook(course)
+        notebook["cells"][0]["source"] = GREEDY
+        folder = course.submitted / "greedy" / NAME
+        folder.mkdir(parents=True)
+        (folder / f"{NAME}.ipynb").write_text(json.dumps(notebook))
+        return make_class(course, count, draw)
+
+    monkeypatch.setattr(repair, "rebuilt", lambda notebook: greedily_rebuilt(notebook)[0])
+    monkeypatch.setattr(hostile_class, "make_class", with_a_greedy_one)
 
 
-def test_a_hand_in_that_hangs_a_step_gets_no_zero_and_the_others_get_everything(
+@pytest.mark.usefixtures("greedy")
+def test_good_hand_ins_lose_nothing_among_odd_ones_and_none_gets_a_false_zero(
     course: Course, batch: hostile_class.Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rebuilt = repair.rebuilt
-
-    def slow(notebook: Mapping[str, Any]) -> Any:
-        while SLOW in str(notebook):
-            pass
-        return rebuilt(notebook)
-
-    def add_slow(course: Course, count: int, draw: random.Random) -> Any:
-        made = make(course, count, draw)
-        right = hostile_class.right_notebook(course)
-        right["cells"][0]["source"] = SLOW
-        hostile_class._hand_in(course, "slow", hostile_class.json.dumps(right).encode())
-        return made
-
-    make = hostile_class.make_class
-    monkeypatch.setattr(hostile_class, "make_class", add_slow)
-    monkeypatch.setattr(hostile_class, "GOOD", 2)
-    monkeypatch.setattr(repair, "rebuilt", slow)
-    monkeypatch.setattr(entry, "Wall", lambda do: Wall(do, StepLimits(cpu_s=2)))
-    outcome = run(course, 0, random.Random(1), batch)
+    monkeypatch.setattr(hostile_class, "GOOD", GOOD)
+    outcome = run(course, ODD, random.Random(random.getrandbits(32)), batch)
     assert outcome.faults == []
-    assert (outcome.good, outcome.marked, outcome.unmarked) == ([2, 2], 2, 1)
-    assert "needed more than 2 s of processor time" in (course.journal.parent / "report" / "report.txt").read_text()
+    assert outcome.good == [GOOD, GOOD]
+    assert hostile_class.marks_of(course)["greedy"] == ""
+    lines = (course.journal.parent / "report" / "report.txt").read_text().splitlines()
+    assert [line for line in lines if "[decide] greedy" in line and "it needed too much memory" in line.lower()]
 
 
 def test_a_false_zero_and_a_missing_line_are_faults(course: Course) -> None:

@@ -19,6 +19,7 @@ CONFIG = "nbgrader_config.py"
 _FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite without being asked
 # the last line of a traceback: libraries write their errors' modules before the names, and Python only the names
 _ERROR = re.compile(r"^\s*((?:\w+\.)+\w+|\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+_MEMORY = re.compile(r"^\s*MemoryError$", re.MULTILINE)
 
 
 class NbgraderError(CommandError):
@@ -64,6 +65,8 @@ class Course:
             answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))
         if not answer["success"]:
             log = answer.get("log", "") or answer.get("error", "")
+            if _MEMORY.search(log):
+                raise MemoryError  # it has no message of its own
             # the last error in the log except nbgrader's final one, or the last lines if there is no such error
             errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
             said = errors[-1] if errors else "\n".join(log.strip().splitlines()[-12:])
