@@ -146,7 +146,7 @@ def links(notebook: Notebook, draw: random.Random) -> None:
 def attachments(notebook: Notebook, draw: random.Random) -> None:
     """Paste a picture into Markdown, as JupyterLab makes it or not."""
     name = draw.choice(("image.png", "a b.png", "../x.png", "x" * 240, "é.png", ""))
-    held = draw.choice(
+    held: Any = draw.choice(
         (
             {name: {"image/png": PIXEL}},
             {name: {"image/svg+xml": "<svg onload=alert(1)>"}},
@@ -162,7 +162,7 @@ def attachments(notebook: Notebook, draw: random.Random) -> None:
 
 def widgets(notebook: Notebook, draw: random.Random) -> None:
     """Leave the state of widgets in the metadata, and a view of one in an output."""
-    state = draw.choice(
+    state: Any = draw.choice(
         ({}, {"state": {}}, {"state": {"a": {"model_name": "X"}}, "version_major": 2, "version_minor": 0}, [], "x")
     )
     kind = "application/vnd.jupyter.widget-state+json"

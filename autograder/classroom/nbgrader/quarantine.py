@@ -14,6 +14,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nbgrader.utils import parse_utc
@@ -60,15 +61,15 @@ def correct_submissions(
     named = {*chosen, *known}
     for folder in sorted(submitted.iterdir()) if submitted.is_dir() else ():
         student = unicodedata.normalize("NFC", folder.name)  # macOS decomposes letters with accents
-        found = _walled(folder.name, "", lambda at=folder, name=student: _student_folder(at, name, quarantine))
+        found = _walled(folder.name, "", partial(_student_folder, folder, student, quarantine))
         done += found
         place = folder.with_name(student)
         if any(one.failed for one in found) or not _is(place, stat.S_ISDIR):
             continue
         for name in chosen:
-            done += _walled(student, name, lambda at=place / name: _correct(at, quarantine))
+            done += _walled(student, name, partial(_correct, place / name, quarantine))
         if known:
-            done += _walled(student, "", lambda at=place: _unknown(at, named))
+            done += _walled(student, "", partial(_unknown, place, named))
     return done
 
 
