@@ -164,7 +164,7 @@ def links(folder: Path, draw: random.Random) -> None:
     )
     (folder / name).unlink(missing_ok=True)
     if draw.random() < 0.3:
-        os.link(folder.parents[1] / "good_0" / folder.name / f"{folder.name}.ipynb", folder / "hard.ipynb")
+        os.link(folder.parents[2] / "gradebook.db", folder / "hard.ipynb")
     (folder / name).symlink_to(target)
 
 
