@@ -69,8 +69,7 @@ def grade_course(
     chosen = tuple(assignments) or course.assignments
     corrections = correct_submissions(course.submitted, course.quarantine, chosen, course.assignments)
     for done in corrections:
-        what = "Left out" if done.failed else "Set right"
-        print(f"{what}: {one_line(done.student)} {done.assignment}: {one_line(done.sentence)}")
+        print(f"Folder {one_line('/'.join(filter(None, (done.student, done.assignment))))}: {one_line(done.sentence)}")
     hand_ins = list(_read(course, chosen, corrections))
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)

@@ -156,7 +156,8 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
         repr((dict(config.AssignLatePenalties), dict(config.LatePenalty))),
         submission.id,
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    # surrogatepass, because a student's text may contain half a surrogate pair
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _noted(course: Course, hand_in: HandedIn) -> Path:
