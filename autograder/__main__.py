@@ -1,20 +1,8 @@
-"""Run the command line: `autograder`, or `python -m autograder`."""
+"""Run the command line: `python -m autograder`."""
 
 import sys
 
-from autograder.classroom.supervisor import supervised
-
-
-def main() -> int:
-    """Run one command and return its exit status; a batch, which runs longest, in a process that is watched."""
-    return supervised("autograder", _command) if sys.argv[1:2] == ["batch"] else _command()
-
-
-def _command() -> int:
-    from autograder.classroom.cli import main as command  # torch, which the watching process does without
-
-    return command()
-
+from autograder.classroom.start import main
 
 if __name__ == "__main__":
     sys.exit(main())
