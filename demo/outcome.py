@@ -20,9 +20,10 @@ def differences(members: Iterable[Member], records: Sequence[SubmissionRecord], 
 
 
 def read_marks(path: Path) -> dict[tuple[str, str], float]:
-    """Return marks by student and assignment from nbgrader's CSV."""
+    """Return marks by student and assignment from nbgrader's CSV; hand-ins that were never scored are left out."""
     with path.open(newline="", encoding="utf-8") as file:
-        return {(row["student_id"], row["assignment"]): float(row["score"]) for row in csv.DictReader(file)}
+        rows = [row for row in csv.DictReader(file) if row["score"]]
+    return {(row["student_id"], row["assignment"]): float(row["score"]) for row in rows}
 
 
 def _of_member(

@@ -1,7 +1,10 @@
 """`autograder batch`: grade a class into the journal, enter the marks in nbgrader's gradebook, give feedback, report.
 
-It can be killed and run again at any time. Exit status as for every command: 4 says that something could not be graded
-for no fault of a student; whatever could be is done.
+It can be killed and run again at any time. A hand-in that breaks a step is set aside and named, in the report and at
+the end of what is printed. It gets no mark, and the next run tries it again. The others get marks and feedback.
+
+Exit status as for every command: 0 also says that what was set aside is named. 4 says that nobody has a mark, or that
+the grader or the machine failed for all, as a full disk or a broken journal does.
 """
 
 import argparse
@@ -75,9 +78,11 @@ def _run(options: argparse.Namespace) -> int:
         print(file=sys.stderr)  # end the current line of the terminal
         raise CommandError("stopped; what was graded is kept, the same command goes on.") from None
     print(f"\n{graded.text}\n{_where(graded)}")
+    if graded.failures:
+        print(f"autograder: {len(graded.failures)} set aside, each for a person:", file=sys.stderr)
     for failure in graded.failures:
-        print(f"autograder: {failure}", file=sys.stderr)
-    return OUR_FAILURE if graded.failures else DONE
+        print(f"  {failure}", file=sys.stderr)
+    return OUR_FAILURE if graded.failures and not graded.marked else DONE
 
 
 def _where(graded: "Graded") -> str:

@@ -1,6 +1,7 @@
 """Read each submitted file once, and grade each hand-in, readable or not, into one record."""
 
 import hashlib
+import os
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from autograder.host.records import (
 from autograder.host.sandbox import Sandbox
 
 Key = tuple[str, str, str, str]
+FRAMES = -4  # the last calls of a traceback; one without end would bury what is said about the others
 NOT_ENTERED = 0  # used as the sandbox's level if no student code ran
 
 
@@ -103,13 +105,27 @@ class HandedIn:
 def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | None = None) -> HandedIn:
     """Read, hash and parse the file at `path`, whatever its content, and read its notes in `quarantine`.
 
-    An empty file means that nothing was handed in.
+    An empty file means that nothing was handed in. An error of ours becomes the hand-in's `fault`.
     """
+    try:
+        return _read(assignment, student, path, quarantine)
+    except Exception as error:  # one hand-in must not stop the class
+        traceback.print_exc(limit=FRAMES)
+        return unread(assignment, student, path, fault_of_ours(error))
+
+
+def unread(assignment: str, student: str, path: Path, fault: str) -> HandedIn:
+    """Return a hand-in that is not graded because of `fault`, which is no student's."""
+    digest = hashlib.sha256(fault.encode("utf-8", "replace")).hexdigest()
+    return HandedIn(assignment, student, path, digest, fault=fault)
+
+
+def _read(assignment: str, student: str, path: Path, quarantine: Path | None) -> HandedIn:
     try:
         content, reason = read_bytes(path), ""
     except SubmissionError as error:
         content, reason = b"", str(error)
-    sha256 = hashlib.sha256(reason.encode() or content).hexdigest()
+    sha256 = hashlib.sha256(reason.encode("utf-8", "replace") or content).hexdigest()
     notes = notes_for(path, quarantine, "" if reason else sha256) if quarantine else ()
     read = HandedIn(assignment, student, path, sha256, reason=reason, notes=notes)
     if reason:
@@ -120,10 +136,12 @@ def read_hand_in(assignment: str, student: str, path: Path, quarantine: Path | N
         submission = parse_submission(content, path.name)
     except SubmissionError as error:
         return replace(read, reason=str(error))
-    except Exception as error:  # one hand-in must not stop the class
-        traceback.print_exc()
-        return replace(read, fault=f"A fault of the grader: {type(error).__name__}: {error}")
     return replace(read, answers=submission.answers, repairs=submission.notes, notebook=submission.notebook)
+
+
+def fault_of_ours(error: Exception) -> str:
+    """Return the sentence about an error that no student is to blame for."""
+    return f"A fault of the grader: {type(error).__name__}: {error}"
 
 
 def nothing_handed_in(path: Path) -> str:
@@ -135,7 +153,7 @@ def folders_handed_in(submitted: Path, assignments: Iterable[str]) -> list[Path]
     """Return the folders `submitted/STUDENT/ASSIGNMENT` of `assignments`, by assignment, then student."""
     students = sorted(submitted.iterdir()) if submitted.is_dir() else []
     folders = (student / assignment for assignment in sorted(assignments) for student in students)
-    return [folder for folder in folders if folder.is_dir()]
+    return [folder for folder in folders if os.path.isdir(folder)]  # noqa: PTH112  # which raises for no folder
 
 
 def handed_in(submitted: Path, assignments: Iterable[str], quarantine: Path | None = None) -> list[HandedIn]:
@@ -159,8 +177,7 @@ def grade_answers(
     """Grade the answers of one notebook, one exercise after the other."""
     seed = new_seed() if seed is None else seed
     exercises = tuple(
-        grade_exercise(find(exercise_id, hidden=True), answers, sandbox=sandbox, seed=seed)
-        for exercise_id in of_assignment(assignment)
+        _graded(find(exercise_id, hidden=True), answers, sandbox, seed) for exercise_id in of_assignment(assignment)
     )
     return SubmissionRecord(
         assignment=assignment,
@@ -170,3 +187,12 @@ def grade_answers(
         exercises=exercises,
         notes=notes,
     )
+
+
+def _graded(exercise: Exercise, answers: Mapping[str, str], sandbox: Sandbox, seed: int) -> ExerciseRecord:
+    """Grade one exercise; an error of ours is this exercise's only."""
+    try:
+        return grade_exercise(exercise, answers, sandbox=sandbox, seed=seed)
+    except Exception as error:  # the other exercises of the hand-in are graded
+        traceback.print_exc(limit=FRAMES)
+        return not_graded(exercise, fault_of_ours(error))

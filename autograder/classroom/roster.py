@@ -4,6 +4,7 @@ The columns are those of `nbgrader db student import`: id, and optionally first_
 """
 
 import csv
+import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -67,4 +68,4 @@ def _checked(rows: "csv.DictReader[str]", path: Path) -> Iterator[tuple[str, dic
 
 
 def _cell(row: Mapping[str, str | None], name: str) -> str:
-    return (row.get(name) or "").strip()
+    return unicodedata.normalize("NFC", (row.get(name) or "").strip())  # as folders are named

@@ -1,4 +1,4 @@
-"""Start a command. One that grades one answer begins with the process that workers are forked from.
+"""Start a command. One that grades one answer begins with the process that workers are forked from; a class is watched.
 
 That process imports torch while this one does: on two cores both take the time of one. So this module imports nothing
 that needs torch.
@@ -11,15 +11,23 @@ import threading
 from collections.abc import Sequence
 
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
+from autograder.classroom.supervisor import supervised
 from autograder.host.sandbox import SandboxError
 from autograder.host.sandbox.process import StartError
 
 GRADE_ONE = ("check", "grade")
+GRADE_CLASS = "batch"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of the command line and return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments is None and given[:1] == [GRADE_CLASS]:
+        return supervised("autograder", lambda: _run(given))
+    return _run(given)
+
+
+def _run(given: list[str]) -> int:
     warming = threading.Thread(target=_warm, args=(given,)) if given[:1] and given[0] in GRADE_ONE else None
     if warming:
         warming.start()

@@ -30,6 +30,9 @@ def run_command(name: str, command: Callable[[], int]) -> int:
         return command()
     except BrokenPipeError:
         return OUR_FAILURE
+    except MemoryError:
+        print(f"{name}: memory ran out; free some and run the same command again.", file=sys.stderr)
+        return OUR_FAILURE
     except Exception as error:
         status = getattr(error, "exit_code", OUR_FAILURE if isinstance(error, OSError) else None)
         if status is None:

@@ -5,8 +5,8 @@ It parses file names from Canvas and Moodle, with or without a file number, and 
 """
 
 import re
+import unicodedata
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -59,8 +59,9 @@ class NotebookExtractor(ExtractorPlugin):
                 for member, to in self._notebooks(opened, folder):
                     size = self._copy(opened, member, to, min(left, self.member_bytes))
                     left -= size
-        except zipfile.BadZipFile:
-            self.log.error("%s is not a zip archive or is damaged; download it again", archive.name)
+        except Exception as error:  # zipfile has more errors than it names; the other archives are unpacked
+            told = "" if isinstance(error, zipfile.BadZipFile) else f" ({type(error).__name__}: {error})"
+            self.log.error("%s is not a zip archive or is damaged%s; download it again", archive.name, told)
 
     def _notebooks(self, opened: zipfile.ZipFile, folder: Path) -> Iterator[tuple[zipfile.ZipInfo, Path]]:
         for member in opened.infolist():
@@ -78,7 +79,7 @@ class NotebookExtractor(ExtractorPlugin):
         try:
             with opened.open(member) as source:
                 content = source.read(most + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
+        except Exception as error:  # of zipfile, of any method of compression, or of the disk
             self.log.error("%.99r in the archive cannot be unpacked (%s); it was left out", member.filename, error)
             return 0
         if len(content) > most:
@@ -87,8 +88,9 @@ class NotebookExtractor(ExtractorPlugin):
         try:  # a name chosen by a student may be too long, or be used for both a file and a folder
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(content)
-        except OSError as error:
-            self.log.error("%.99r in the archive has no place (%s); it was left out", member.filename, error.strerror)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            self.log.error("%.99r in the archive has no place (%s); it was left out", member.filename, why)
         return len(content)
 
 
@@ -117,7 +119,8 @@ class UploadCollector(FileNameCollectorPlugin):
             self.log.warning("%s: no student can be read off this name; it was left out", submitted_file)
             return None
         found = match.groupdict()
-        student = self._students().get(found.get("number") or "", found["name"])
+        named = unicodedata.normalize("NFC", found["name"])  # macOS decomposes letters with accents
+        student = self._students().get(found.get("number") or "", named)
         if not STUDENT.fullmatch(student) or (student, found["file"]) in self._seen:
             why = "it is there twice" if STUDENT.fullmatch(student) else f"{student!r} cannot be a student's folder"
             self.log.warning("%s was left out: %s", submitted_file, why)

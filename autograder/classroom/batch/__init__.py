@@ -7,6 +7,7 @@ from autograder.classroom.batch.engine import (
     LocalEngine,
     fingerprint,
     grade_class,
+    is_final,
     secret_seed,
 )
 from autograder.classroom.batch.journal import Journal, JournalError, find_record, records_in
@@ -22,6 +23,7 @@ __all__ = [
     "find_record",
     "fingerprint",
     "grade_class",
+    "is_final",
     "records_in",
     "secret_seed",
     "stage",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from autograder.classroom.batch.journal import Journal
-from autograder.classroom.hand_in import NOT_ENTERED, HandedIn
+from autograder.classroom.hand_in import FRAMES, NOT_ENTERED, HandedIn, fault_of_ours
 from autograder.classroom.status import CommandError
 from autograder.host.records import ExerciseStatus, SubmissionRecord
 from autograder.host.sandbox import Sandbox
@@ -81,8 +81,8 @@ class LocalEngine:
                 return hand_in.grade_again(record, sandbox=self.sandbox, seed=seed)
             return hand_in.grade(sandbox=self.sandbox, seed=seed)
         except Exception as error:  # one hand-in must not stop the class
-            traceback.print_exc()
-            return hand_in.not_graded(f"A fault of the grader: {type(error).__name__}: {error}")
+            traceback.print_exc(limit=FRAMES)
+            return hand_in.not_graded(fault_of_ours(error))
 
 
 def took_too_long(record: SubmissionRecord) -> bool:

@@ -6,7 +6,8 @@
 
 One line is one record with its checksum, `{"sha256":"…","record":{…}}`, and `append` returns once it is on disk. A
 crash can only leave an unfinished last line. The next writer cuts it off and keeps it beside the journal in
-`journal.jsonl.torn`. Any other damage is reported, not repaired: it means that a disk or a person changed the file.
+`journal.jsonl.torn`. An empty line says nothing and is skipped, and of two lines with one key the first counts, as for
+`append`. Any other damage is reported, not repaired: it means that a disk or a person changed the file.
 
 The journal is not an SQLite file, because the machines of a cluster may share its folder over a network, where SQLite's
 write-ahead log does not work. A process reads each line once and stores its offset, to find a record by its key.
@@ -16,6 +17,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,8 +47,7 @@ class Journal:
         self.path = path
         self.torn_bytes = 0  # length of the unfinished line that was cut off on opening
         self._append_lock = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._fd = _opened(path)
         try:
             self._lock()
             self._index = _index_of(path.absolute())
@@ -120,6 +121,21 @@ class Journal:
             os.fsync(self._fd)
 
 
+def _opened(path: Path) -> int:
+    """Open or create the journal's file; raises `JournalError` for anything but a regular file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        if path.is_dir():
+            raise JournalError(f"{path} is a folder, not a journal: move it aside and run again.") from None
+        raise JournalError(f"{path} cannot be opened: {error.strerror}.") from error
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise JournalError(f"{path} is not a regular file: move it aside and run again.")
+    return fd
+
+
 class _Index:
     """The offset of each record in one journal; a process reads and checks each line once."""
 
@@ -148,13 +164,14 @@ class _Index:
             if self._stamp_now() == self._stamp:
                 return
             self._forget()
-            if not self._path.exists():
+            if not self._path.is_file():
                 return
             with self._path.open("rb") as file:
                 stamp = self._stamp_now()
                 for line in file:
                     if line.endswith(b"\n"):
-                        self._add(_record_of(line, f"line {self._lines + 1} of {self._path}").key, len(line))
+                        where = f"line {self._lines + 1} of {self._path}"
+                        self._add(_record_of(line, where).key if line.strip() else None, len(line))
             self._stamp = stamp
 
     def written(self, key: Key, length: int) -> None:
@@ -163,8 +180,10 @@ class _Index:
             self._add(key, length)
             self._stamp = self._stamp_now()
 
-    def _add(self, key: Key, length: int) -> None:
-        self.places[key] = (self.end, length)
+    def _add(self, key: Key | None, length: int) -> None:
+        """Add the next line, under its record's key; an empty line has none."""
+        if key is not None:
+            self.places.setdefault(key, (self.end, length))
         self.end += length
         self._lines += 1
 
@@ -208,14 +227,19 @@ def find_record(path: Path, key: Key) -> SubmissionRecord | None:
 def records_in(path: Path) -> Iterator[SubmissionRecord]:
     """Yield the records of the journal at `path`, oldest first, without locking it.
 
-    An unfinished last line is left out; a damaged one raises `JournalError` naming it.
+    An unfinished last line, empty lines, and further lines with the same key are left out; a damaged one raises
+    `JournalError` naming it.
     """
-    if not path.exists():
+    if not path.is_file():
         return
+    seen: set[Key] = set()
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            if line.endswith(b"\n"):
-                yield _record_of(line, f"line {number} of {path}")
+            if line.endswith(b"\n") and line.strip():
+                record = _record_of(line, f"line {number} of {path}")
+                if record.key not in seen:
+                    seen.add(record.key)
+                    yield record
 
 
 def line_of(record: SubmissionRecord) -> bytes:

@@ -55,7 +55,10 @@ class CheckedCollect(ExchangeCollect):
             claimed = parse_utc(time)
         except (ValueError, OverflowError, TypeError):
             refused = "its name is none that nbgrader gives"
-        refused = refused or self._refusal(folder, student)
+        try:
+            refused = refused or self._refusal(folder, student)
+        except OSError as error:  # its owner may rename or remove it at any time
+            refused = f"it could not be read ({error.strerror or error}); collect again"
         if refused:
             self.log.error("%r was left out: %s", folder.name[:160], refused)
         return {"username": NOBODY if refused else student, "filename": folder.name, "timestamp": claimed}
@@ -95,14 +98,15 @@ class CheckedCollect(ExchangeCollect):
                     self.coursedir.submitted_directory, record["username"], self.coursedir.assignment_id
                 )
             )
-            if not self._is_new(to, record["timestamp"]):
-                known += 1
-                continue
             try:
+                if not self._is_new(to, record["timestamp"]):
+                    known += 1
+                    continue
                 self._replace(folder, to, record)
                 new += 1
-            except OSError as error:
-                self.log.error("%r was left out: %s", folder.name[:160], error.strerror or error)
+            except Exception as error:  # one hand-in must not stop the others
+                shutil.rmtree(_part(to), ignore_errors=True)
+                self.log.error("%r was left out: %s", folder.name[:160], getattr(error, "strerror", None) or error)
         self.log.info("%s: %d hand-ins collected, %d were here already", self.coursedir.assignment_id, new, known)
 
     def _is_new(self, to: Path, claimed: datetime) -> bool:
@@ -114,7 +118,7 @@ class CheckedCollect(ExchangeCollect):
         return bool(self.update and (here is None or claimed > here))
 
     def _replace(self, folder: Path, to: Path, record: dict[str, Any]) -> None:
-        part = to.with_name(f".{to.name}.part")
+        part = _part(to)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         copied = copy_hand_in(folder, part)
@@ -135,6 +139,11 @@ class CheckedCollect(ExchangeCollect):
                 f"It says that it was handed in at {claimed:%Y-%m-%d %H:%M} UTC, and was written into the exchange at "
                 f"{written:%Y-%m-%d %H:%M} UTC, after the due time."
             )
+
+
+def _part(to: Path) -> Path:
+    """Return where a hand-in is copied to before it takes its place."""
+    return to.with_name(f".{to.name}.part")
 
 
 def copy_hand_in(folder: Path, to: Path) -> Copied:

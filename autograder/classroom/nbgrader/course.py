@@ -2,7 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from autograder.classroom.status import CommandError, UsageError
 
 CONFIG = "nbgrader_config.py"
 _FORCED = ("generate_assignment", "autograde", "generate_feedback")  # the other steps overwrite without being asked
-_ERROR = re.compile(r"^[^\S\n]*([\w.]+(?:Error|Exception)): (.+)$", re.MULTILINE)
+# the last line of a traceback: libraries write their errors' modules before the names, and Python only the names
+_ERROR = re.compile(r"^[^\S\n]*((?:\w+\.)+\w+|\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+_MEMORY = re.compile(r"^[^\S\n]*MemoryError$", re.MULTILINE)
 
 
 class NbgraderError(CommandError):
@@ -58,17 +61,25 @@ class Course:
 
         Raises `NbgraderError` with the error in the log or, if there is none, with the last lines of the log.
         """
-        with kept_engine(), warnings.catch_warnings():
-            # nbgrader adds each new submission to two collections, and SQLAlchemy warns about the order
-            warnings.simplefilter("ignore", SAWarning)
+        with kept_engine(), quiet_additions():
             answer = getattr(self.api, step)(*arguments, **({"force": True} if step in _FORCED else {}))
         if not answer["success"]:
             log = answer.get("log", "") or answer.get("error", "")
+            if _MEMORY.search(log):
+                raise MemoryError  # it has no message of its own
             # the last error in the log except nbgrader's final one, or the last lines if there is no such error
             errors = [text for name, text in _ERROR.findall(log) if not name.endswith("NbGraderException")]
             said = errors[-1] if errors else "\n".join(log.strip().splitlines()[-12:])
             raise NbgraderError(f"nbgrader {step} {' '.join(arguments)}: {said}")
         return str(answer.get("log", ""))
+
+
+@contextmanager
+def quiet_additions() -> Iterator[None]:
+    """Let nbgrader add each new submission to two collections, about whose order SQLAlchemy warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SAWarning)
+        yield
 
 
 def open_course(root: Path | None = None, *, submitted: Path | None = None) -> Course:

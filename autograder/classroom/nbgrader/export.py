@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry
+from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
 from traitlets import Float
 
@@ -31,7 +31,10 @@ DAY_S = 24 * 60 * 60
 
 
 class MarksExport(ExportPlugin):
-    """Write one row for each assignment and student; a student who handed in nothing has no time and 0 points."""
+    """Write one row for each assignment and student; a student who handed in nothing has no time and 0 points.
+
+    A hand-in that was never scored has no points at all: 0 would pass for a mark.
+    """
 
     def export(self, gradebook: Gradebook) -> None:
         """Write the file `to`, by default grades.csv."""
@@ -52,9 +55,17 @@ def _row(gradebook: Gradebook, assignment: Assignment, student: Any) -> list[obj
         found = gradebook.find_submission(assignment.name, student.id)
     except MissingEntry:
         return [assignment.name, assignment.duedate, "", *who, 0.0, 0.0, 0.0, assignment.max_score]
+    if not _is_scored(found):
+        return [assignment.name, assignment.duedate, found.timestamp, *who, "", "", "", found.max_score]
     penalty = found.late_submission_penalty or 0.0
     marks = (found.score, penalty, max(0.0, found.score - penalty), found.max_score)
     return [assignment.name, assignment.duedate, found.timestamp, *who, *marks]
+
+
+def _is_scored(submission: SubmittedAssignment) -> bool:
+    """Return whether a hand-in has a mark, the grader's or a person's; without one its sum of points says nothing."""
+    grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+    return not grades or any(g.auto_score is not None or g.manual_score is not None for g in grades)
 
 
 class CanvasExport(ExportPlugin):
@@ -88,6 +99,8 @@ def _points(gradebook: Gradebook, assignment: str, student: Any) -> str:
         submission = gradebook.find_submission(assignment, student.id)
     except MissingEntry:
         return ""  # Canvas ignores an empty cell, but imports 0 as a mark
+    if not _is_scored(submission):
+        return ""
     return f"{max(0.0, submission.score - (submission.late_submission_penalty or 0.0)):g}"
 
 

@@ -4,7 +4,8 @@
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,17 +21,12 @@ from autograder.classroom.batch import (
     secret_seed,
     stage,
 )
-from autograder.classroom.hand_in import HandedIn, handed_in
-from autograder.classroom.nbgrader.course import Course, NbgraderError
+from autograder.classroom.hand_in import HandedIn, folders_handed_in, read_hand_in, unread
+from autograder.classroom.nbgrader.course import Course
+from autograder.classroom.nbgrader.entry import enter
 from autograder.classroom.nbgrader.export import CanvasExport, MarksExport
-from autograder.classroom.nbgrader.gradebook_state import (
-    enter_late_penalties,
-    mark_entered,
-    unchanged,
-    wants_feedback,
-    without_hand_in,
-)
-from autograder.classroom.nbgrader.quarantine import correct_submissions
+from autograder.classroom.nbgrader.gradebook_state import SetAside, without_hand_in
+from autograder.classroom.nbgrader.quarantine import STUDENT, Correction, correct_submissions, put_aside
 from autograder.classroom.nbgrader.repair import NOTEBOOK_KEY
 from autograder.classroom.report import (
     ClassSummary,
@@ -54,7 +50,8 @@ class Graded:
 
     records: tuple[SubmissionRecord, ...]  # with the notes on repairs
     from_journal: int
-    failures: tuple[str, ...]  # one sentence for each submission that nbgrader refused
+    failures: tuple[str, ...]  # one sentence for each hand-in that was set aside, whole or without feedback
+    marked: int  # hand-ins whose marks are in the gradebook
     csv: Path
     page: Path
     text: str  # the report for a terminal
@@ -70,35 +67,68 @@ def grade_course(
 ) -> Graded:
     """Correct folders, grade, enter marks, make feedback, export, report. Progress goes to the terminal."""
     chosen = tuple(assignments) or course.assignments
-    for done in correct_submissions(course.submitted, course.quarantine, chosen):
-        print(f"Set right: {one_line(done.student)} {done.assignment}: {one_line(done.sentence)}")
-    hand_ins = handed_in(course.submitted, chosen, course.quarantine)
+    corrections = correct_submissions(course.submitted, course.quarantine, chosen, course.assignments)
+    for done in corrections:
+        print(f"Folder {one_line('/'.join(filter(None, (done.student, done.assignment))))}: {one_line(done.sentence)}")
+    hand_ins = list(_read(course, chosen, corrections))
     seed = secret_seed(course.seed_file)
     run = _grade(course, hand_ins, engine, seed)
-    failures = _enter(course, dict(zip(hand_ins, run.records, strict=True)))
+    aside, marked = enter(course, dict(zip(hand_ins, run.records, strict=True)))
     records = tuple(_with_repairs(course, record) for record in run.records)
     environment = this_environment(("secret seed, fingerprint", fingerprint(seed)))
-    absent = [
+    also = [*_absent(course, hand_ins), *_to_look_at(course, corrections, aside, run)]
+    page, text = _write_report(summarise(records, also), report, title, environment)
+    csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
+    return Graded(records, run.from_journal, _failures(course, corrections, aside), marked, csv, page, text)
+
+
+def _read(course: Course, chosen: Sequence[str], corrections: Sequence[Correction]) -> Iterator[HandedIn]:
+    """Read all hand-ins; one whose folder is not safe to read is not read, and gets that as the reason."""
+    unsafe = {(done.student, done.assignment): done.sentence for done in corrections if done.failed}
+    for folder in folders_handed_in(course.submitted, chosen):
+        assignment, student, path = folder.name, folder.parent.name, folder / f"{folder.name}.ipynb"
+        fault = unsafe.get((student, assignment)) or unsafe.get((student, ""))
+        if fault and STUDENT.fullmatch(student):
+            yield unread(assignment, student, path, fault)
+        elif not fault:
+            yield read_hand_in(assignment, student, path, course.quarantine).without_notebook()
+
+
+def _absent(course: Course, hand_ins: Sequence[HandedIn]) -> list[Attention]:
+    return [
         Attention(Urgency.COULD, f"{len(students)} students", name, f"Handed in nothing: {', '.join(students)}.")
         for name, students in without_hand_in(course, hand_ins).items()
     ]
-    page, text = _write_report(summarise(records, absent), report, title, environment)
-    csv = export_csv(course, course.journal.parent / "grades.csv", {hand_in.assignment for hand_in in hand_ins})
-    return Graded(records, run.from_journal, failures, csv, page, text)
 
 
-def _enter(course: Course, graded: Mapping[HandedIn, SubmissionRecord]) -> tuple[str, ...]:
-    """Enter the missing marks in the gradebook and make feedback; return a sentence for each hand-in that failed."""
-    there = unchanged(course, graded.items())
-    if there:
-        print(f"The gradebook holds {len(there)} of {len(graded)} marks already; they are left as they are.")
-    entered, failures = _each(course, "autograde", "Enter marks", [one for one in graded if one not in there])
-    mark_entered(course, [(one, graded[one]) for one in entered])
-    reviewed = wants_feedback(course, there)
-    enter_late_penalties(course, reviewed)
-    due = {*entered, *reviewed}
-    _, more = _each(course, "generate_feedback", "Feedback", [one for one in graded if one in due])
-    return (*failures, *more)
+def _to_look_at(
+    course: Course, corrections: Sequence[Correction], aside: Sequence[SetAside], run: ClassRun
+) -> Iterator[Attention]:
+    """Yield what was set aside, and is in no record: folders in this and earlier runs, and steps after the grading."""
+    for name in put_aside(course.quarantine):
+        sentence = f"No student's folder, kept in {course.quarantine}; if it is a hand-in, put it back under an id."
+        yield Attention(Urgency.MUST, name, course.submitted.name, sentence)
+    for done in corrections:
+        if not done.assignment and os.path.lexists(course.submitted / done.student):
+            urgency = Urgency.MUST if done.failed else Urgency.SHOULD
+            yield Attention(urgency, done.student, course.submitted.name, done.sentence)
+    told = {(record.student, record.assignment) for record in run.unfinished}  # by their records
+    for one in aside:
+        if (one.hand_in.student, one.hand_in.assignment) not in told:
+            yield Attention(Urgency.MUST, one.hand_in.student, one.hand_in.assignment, one.sentence)
+
+
+def _failures(course: Course, corrections: Sequence[Correction], aside: Sequence[SetAside]) -> tuple[str, ...]:
+    """Return a sentence for each hand-in or folder without marks or without feedback."""
+    read = {
+        place for one in aside for place in ((one.hand_in.student, one.hand_in.assignment), (one.hand_in.student, ""))
+    }
+    unsafe = [done for done in corrections if done.failed and (done.student, done.assignment) not in read]
+    return (
+        *(f"{one_line(name)}: no student's folder; it was put aside." for name in put_aside(course.quarantine)),
+        *(f"{one_line(done.student)}: {one_line(done.sentence)}" for done in unsafe),
+        *(f"{one.hand_in.assignment} of {one_line(one.hand_in.student)}: {one_line(one.sentence)}" for one in aside),
+    )
 
 
 def _write_report(summary: ClassSummary, folder: Path, title: str, environment: Environment) -> tuple[Path, str]:
@@ -128,30 +158,13 @@ def _grade(course: Course, hand_ins: Sequence[HandedIn], engine: Engine, seed: i
             return grade_class(hand_ins, journal, engine=engine, seed=seed, on_record=tell)
 
 
-def _each(course: Course, step: str, name: str, hand_ins: Sequence[HandedIn]) -> tuple[list[HandedIn], list[str]]:
-    """Run one step of nbgrader for every hand-in, one at a time, because the gradebook allows only one writer.
-
-    Returns the hand-ins that succeeded, and a sentence for each one that failed.
-    """
-    well: list[HandedIn] = []
-    failures: list[str] = []
-    with stage(name, len(hand_ins)) as advance:
-        for hand_in in hand_ins:
-            try:
-                course.do(step, hand_in.assignment, hand_in.student)
-                well.append(hand_in)
-            except NbgraderError as error:
-                failures.append(str(error))
-            advance(f"{one_line(hand_in.student)}, {hand_in.assignment}")
-    return well, failures
-
-
 def _with_repairs(course: Course, record: SubmissionRecord) -> SubmissionRecord:
     """Return the record with notes on the repairs made for nbgrader, which did not change the marks."""
     path = course.autograded / record.student / record.assignment / f"{record.assignment}.ipynb"
-    if not path.exists():
+    try:
+        repairs = json.loads(path.read_text())["metadata"].get(NOTEBOOK_KEY, {}).get("notes", [])
+    except Exception:  # there is none, or it is not as nbgrader wrote it; the marks are in the record
         return record
-    repairs = json.loads(path.read_text())["metadata"].get(NOTEBOOK_KEY, {}).get("notes", [])
     return replace(record, notes=tuple(dict.fromkeys((*record.notes, *repairs))))
 
 

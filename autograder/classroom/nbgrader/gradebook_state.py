@@ -5,17 +5,20 @@ of each hand-in is kept in the quarantine folder. The digest no longer matches i
 outside this grader.
 """
 
+import contextlib
 import hashlib
 import logging
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from nbformat.v4 import new_notebook
-from nbgrader.api import SubmittedAssignment
+from nbgrader.api import Gradebook, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.classroom.hand_in import HandedIn
-from autograder.classroom.nbgrader.course import Course
+from autograder.classroom.nbgrader.course import Course, quiet_additions
 from autograder.classroom.nbgrader.quarantine import TIMESTAMP
 from autograder.classroom.report.attention import Urgency, attention
 from autograder.host.records import SubmissionRecord
@@ -25,6 +28,14 @@ _QUIET = logging.getLogger(f"{__name__}.lateness")  # nbgrader warns about every
 _QUIET.setLevel(logging.ERROR)
 
 
+@dataclass(frozen=True)
+class SetAside:
+    """A hand-in that a step failed for, and the sentence about it for a person."""
+
+    hand_in: HandedIn
+    sentence: str
+
+
 def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> set[HandedIn]:
     """Return the hand-ins whose marks in the gradebook are up to date, late penalty included."""
     found = set()
@@ -32,28 +43,66 @@ def unchanged(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]
         there = {(s.assignment.name, s.student.id): s for s in gradebook.db.query(SubmittedAssignment)}
         for hand_in, record in graded:
             submission = there.get((hand_in.assignment, hand_in.student))
-            noted = _noted(course, hand_in)
-            if submission and noted.is_file() and noted.read_text() == _digest(course, hand_in, record, submission):
-                found.add(hand_in)
+            with contextlib.suppress(Exception):  # then its marks are entered again, behind the wall
+                noted = _noted(course, hand_in)
+                if submission and noted.is_file() and noted.read_text() == _digest(course, hand_in, record, submission):
+                    found.add(hand_in)
     return found
 
 
-def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> None:
+def mark_entered(course: Course, graded: Iterable[tuple[HandedIn, SubmissionRecord]]) -> list[SetAside]:
     """Store the digests of these hand-ins, and mark for Formgrader those that need a person.
 
     A mark that a person must decide "needs manual grading" in Formgrader; one that a person should check is flagged.
     """
+    records = dict(graded)
     with course.gradebook() as gradebook:
-        for hand_in, record in graded:
-            submission = gradebook.find_submission(hand_in.assignment, hand_in.student)
-            urgencies = {entry.urgency for entry in attention([record])}
-            for notebook in submission.notebooks:
-                notebook.flagged = bool(urgencies & {Urgency.MUST, Urgency.SHOULD})
-                for grade in notebook.grades:
-                    grade.needs_manual_grade = grade.needs_manual_grade or Urgency.MUST in urgencies
-            gradebook.db.commit()
-            _noted(course, hand_in).parent.mkdir(parents=True, exist_ok=True)
-            _noted(course, hand_in).write_text(_digest(course, hand_in, record, submission))
+        return _each(gradebook, records, lambda one: _mark(course, gradebook, one, records[one]))
+
+
+def _each(gradebook: Gradebook, hand_ins: Iterable[HandedIn], do: Callable[[HandedIn], None]) -> list[SetAside]:
+    """Call `do` for every hand-in; return those for which it failed."""
+    failed = []
+    for one in hand_ins:
+        try:
+            do(one)
+        except Exception as error:  # one hand-in must not stop the class
+            gradebook.db.rollback()
+            failed.append(SetAside(one, f"The gradebook failed for it: {type(error).__name__}: {error}"))
+    return failed
+
+
+def _mark(course: Course, gradebook: Gradebook, hand_in: HandedIn, record: SubmissionRecord) -> None:
+    submission = gradebook.find_submission(hand_in.assignment, hand_in.student)
+    urgencies = {entry.urgency for entry in attention([record])}
+    for notebook in submission.notebooks:
+        notebook.flagged = bool(urgencies & {Urgency.MUST, Urgency.SHOULD})
+        for grade in notebook.grades:
+            grade.needs_manual_grade = grade.needs_manual_grade or Urgency.MUST in urgencies
+    gradebook.db.commit()
+    _noted(course, hand_in).parent.mkdir(parents=True, exist_ok=True)
+    _noted(course, hand_in).write_text(_digest(course, hand_in, record, submission))
+
+
+def leave_open(course: Course, hand_ins: Iterable[HandedIn]) -> list[SetAside]:
+    """Enter hand-ins that could not be graded without marks, so that Formgrader shows "needs autograding".
+
+    Marks and pages of an earlier hand-in are removed, since they would pass for those of this one. What a person
+    decided stays.
+    """
+    with course.gradebook() as gradebook, quiet_additions():
+        return _each(gradebook, hand_ins, lambda one: _leave_open(course, gradebook, one))
+
+
+def _leave_open(course: Course, gradebook: Gradebook, one: HandedIn) -> None:
+    for folder in (course.autograded, course.feedback):
+        shutil.rmtree(folder / one.student / one.assignment, ignore_errors=True)
+    gradebook.update_or_create_student(one.student)
+    for notebook in gradebook.update_or_create_submission(one.assignment, one.student).notebooks:
+        notebook.late_submission_penalty = None
+        for grade in notebook.grades:
+            grade.auto_score = None
+    gradebook.db.commit()
 
 
 def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedIn]:
@@ -67,12 +116,16 @@ def wants_feedback(course: Course, hand_ins: Iterable[HandedIn]) -> list[HandedI
         ]
 
 
-def enter_late_penalties(course: Course, hand_ins: Iterable[HandedIn]) -> None:
+def enter_late_penalties(course: Course, hand_ins: Iterable[HandedIn]) -> list[SetAside]:
     """Compute late penalties again, because they are shares of marks that a person may have changed."""
-    for one in hand_ins:
+
+    def enter(one: HandedIn) -> None:
         names = {"student": one.student, "assignment": one.assignment, "notebook": one.assignment}
         step = AssignLatePenalties(config=course.api.config, log=_QUIET)
         step.preprocess(new_notebook(), {"nbgrader": names | {"db_url": course.api.coursedir.db_url}})
+
+    with course.gradebook() as gradebook:
+        return _each(gradebook, hand_ins, enter)
 
 
 def without_hand_in(course: Course, hand_ins: Iterable[HandedIn]) -> dict[str, tuple[str, ...]]:
@@ -103,7 +156,8 @@ def _digest(course: Course, hand_in: HandedIn, record: SubmissionRecord, submiss
         repr((dict(config.AssignLatePenalties), dict(config.LatePenalty))),
         submission.id,
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    # surrogatepass, because a student's text may contain half a surrogate pair
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _noted(course: Course, hand_in: HandedIn) -> Path:

@@ -6,12 +6,15 @@ empty notebook, which the grader reports, so that the student is in gradebook, C
 bytes. Links are replaced by a text.
 """
 
+import contextlib
 import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nbgrader.utils import parse_utc
@@ -19,12 +22,19 @@ from nbgrader.utils import parse_utc
 from autograder.classroom.hand_in import nothing_handed_in
 from autograder.classroom.notes import notes_for, other_names, write_notes
 
-# nbgrader finds folders by glob, so a name must not be a pattern; it must not look like a command-line option either
-STUDENT = re.compile(r"\w[\w.@+ -]{0,99}")
+# nbgrader finds folders by glob, so a name must not be a pattern; it must not look like a command-line option either;
+# nbgrader strips spaces at the end of a name, and then does not find the folder
+STUDENT = re.compile(r"\w(?:[\w.@+ -]{0,98}[\w.@+-])?")
 TIMESTAMP = "timestamp.txt"
 SECRET = "submission_secret.txt"  # a student finds the feedback in nbgrader's exchange with it
 KEPT = (TIMESTAMP, SECRET)
 FOLDER = "aside"  # name of the quarantine folder, beside submitted/
+SMALL_BYTES = 4096  # of each of the two
+NAME_BYTES = 200
+_FOREIGN = "_foreign"  # in the quarantine folder: what lay in submitted/ and was no student's folder
+# no path, since the name of a time zone is looked up as a file
+_ZONE = r"[A-Za-z]+(?:[_/-][A-Za-z]+)*(?:[+-]\d{1,2})?|[+-]\d\d:?\d\d"
+_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{{1,9}})?)? ?(?:{_ZONE})?", re.ASCII)
 QUIET = {".ipynb_checkpoints", ".DS_Store", "__MACOSX", "Thumbs.db"}  # files that tools create; moved without a message
 
 
@@ -33,24 +43,74 @@ class Correction:
     """A sentence about one correction of a folder."""
 
     student: str
-    assignment: str
+    assignment: str  # empty for all of the student's
     sentence: str
+    failed: bool = False  # whether the folder is not safe to read; then its hand-ins are left out
 
 
-def correct_submissions(submitted: Path, quarantine: Path, assignments: Iterable[str]) -> list[Correction]:
-    """Correct all folders in `submitted`, move unexpected files below `quarantine`, and return the corrections."""
+def correct_submissions(
+    submitted: Path, quarantine: Path, assignments: Iterable[str], known: Iterable[str] = ()
+) -> list[Correction]:
+    """Correct all folders in `submitted`, move unexpected files below `quarantine`, and return the corrections.
+
+    `known` are all assignments of the course; other folders of a student are named. An error of the system or of ours
+    concerns one folder only.
+    """
     done: list[Correction] = []
-    known = tuple(assignments)
+    chosen = tuple(assignments)
+    named = {*chosen, *known}
     for folder in sorted(submitted.iterdir()) if submitted.is_dir() else ():
-        if not _is(folder, stat.S_ISDIR) or not STUDENT.fullmatch(folder.name):
-            _move(folder, quarantine / "_foreign")
-            sentence = f"{folder.name!r:.80} is not a student's folder; it was put aside."
-            done.append(Correction(folder.name, "", sentence))
+        student = unicodedata.normalize("NFC", folder.name)  # macOS decomposes letters with accents
+        found = _walled(folder.name, "", partial(_student_folder, folder, student, quarantine))
+        done += found
+        place = folder.with_name(student)
+        if any(one.failed for one in found) or not _is(place, stat.S_ISDIR):
             continue
-        for name in known:
-            if (folder / name).is_symlink() or (folder / name).exists():
-                done += [Correction(folder.name, name, sentence) for sentence in _correct(folder / name, quarantine)]
+        for name in chosen:
+            done += _walled(student, name, partial(_correct, place / name, quarantine))
+        if known:
+            done += _walled(student, "", partial(_unknown, place, named))
     return done
+
+
+def put_aside(quarantine: Path) -> tuple[str, ...]:
+    """Return the names of all that lay in submitted/ and was no student's folder, in this run or an earlier one."""
+    names = (path.name.partition("~")[2] for path in sorted((quarantine / _FOREIGN).glob("*~*")))
+    return tuple(dict.fromkeys(name for name in names if name not in QUIET and not name.startswith(".")))
+
+
+def _walled(student: str, assignment: str, correct: Callable[[], Iterable[str]]) -> list[Correction]:
+    """Return the corrections of one folder, or one that says why there are none."""
+    try:
+        return [Correction(student, assignment, sentence) for sentence in correct()]
+    except Exception as error:  # one folder must not stop the class
+        sentence = f"The folder could not be made safe to read ({type(error).__name__}: {error}); it was left out."
+        return [Correction(student, assignment, sentence, failed=True)]
+
+
+def _student_folder(folder: Path, student: str, quarantine: Path) -> Iterator[str]:
+    """Put aside what is no student's folder, and rename one whose name is only written in another way."""
+    if not _is(folder, stat.S_ISDIR) or not STUDENT.fullmatch(student) or folder.name in QUIET:
+        _move(folder, quarantine / _FOREIGN)
+        if folder.name not in QUIET:
+            yield f"{folder.name!r:.80} is not a student's folder; it was put aside."
+    elif folder.name != student:
+        if _is(folder.with_name(student), lambda _: True):
+            raise FileExistsError(f"the same name is there twice, written in two ways: {student!r:.80}")
+        folder.rename(folder.with_name(student))
+        yield f"The folder's name was written with separate accents; it is {student!r:.80} now."
+
+
+def _unknown(folder: Path, named: Collection[str]) -> list[str]:
+    """Return a sentence on what lies beside the assignments in a student's folder, and is not graded."""
+    others = [
+        name for name in sorted(path.name for path in folder.iterdir()) if name not in named and name not in QUIET
+    ]
+    if not others:
+        return []
+    return [
+        f"{', '.join(f'{name!r:.80}' for name in others[:5])}: no assignment has this name; nothing in it is graded."
+    ]
 
 
 def before_autograde(*, assignment: str, student: str, notebooks: list[str]) -> None:
@@ -59,19 +119,21 @@ def before_autograde(*, assignment: str, student: str, notebooks: list[str]) -> 
     Notebooks stay as they are, since nbgrader has listed them already; links among them are not followed.
     """
     folder = Path(notebooks[0]).parent
-    work = folder.parents[2]
-    for _ in _foreign_files(folder, work / FOLDER / folder.parent.name / folder.name, keep_notebooks=True):
+    kept = folder.parents[2] / FOLDER / folder.parent.name / folder.name
+    for _ in (*_foreign_files(folder, kept, keep_notebooks=True), *_bad_texts(folder, kept)):
         pass
 
 
 def _correct(folder: Path, quarantine: Path) -> list[str]:
+    if not _is(folder, lambda _: True):
+        return []
     kept = quarantine / folder.parent.name / folder.name
     if not _is(folder, stat.S_ISDIR):
         _move(folder, kept)
         folder.mkdir()
     notebook = folder / f"{folder.name}.ipynb"
     earlier, names = notes_for(notebook, quarantine), other_names(notebook, quarantine) or _misnamed(notebook)
-    sentences = [*_renamed(notebook), *_foreign_files(folder, kept), *_bad_timestamp(folder, kept)]
+    sentences = [*_renamed(notebook), *_foreign_files(folder, kept), *_bad_texts(folder, kept)]
     if not notebook.exists():
         notebook.touch()
         sentences.append(nothing_handed_in(notebook))
@@ -108,28 +170,62 @@ def _renamed(notebook: Path) -> Iterator[str]:
         yield f"The notebook was handed in as {others[0]!r:.80}; it was graded as {notebook.name}."
 
 
-def _bad_timestamp(folder: Path, kept: Path) -> Iterator[str]:
-    path = folder / TIMESTAMP
-    if not path.exists():
-        return
-    text = path.read_bytes()[:100].decode("utf-8", "replace").strip()
+def _bad_texts(folder: Path, kept: Path) -> Iterator[str]:
+    """Move nbgrader's two small files away if they are no such files, since nbgrader reads them whole."""
+    time_of, secret = folder / TIMESTAMP, folder / SECRET
+    if time_of.exists() and not _holds_a_time(time_of):
+        with time_of.open("rb") as file:
+            begins = file.read(60).decode("utf-8", "replace")
+        _move(time_of, kept)
+        yield f"{TIMESTAMP} held no time ({begins!r}); the submission counts as handed in on time."
+    if secret.exists() and not _text_of(secret):
+        _move(secret, kept)
+        yield f"{SECRET} held no secret of nbgrader; feedback can't be fetched through the exchange."
+
+
+def _holds_a_time(path: Path) -> bool:
+    """Return whether nbgrader can read the file as a time, and finds a whole date in it, not a part of today's."""
+    text = _text_of(path)
+    if not _TIME.fullmatch(text):
+        return False
     try:
         parse_utc(text)
-    except (ValueError, OverflowError, TypeError):
-        _move(path, kept)
-        yield f"{TIMESTAMP} held no time ({text!r:.60}); the submission counts as handed in on time."
+    except Exception:  # the parser of dates has more errors than it names
+        return False
+    return True
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a small file without the space around it; empty if it is large, or no text in UTF-8."""
+    if path.lstat().st_size > SMALL_BYTES:
+        return ""
+    try:
+        return path.read_bytes().decode().strip()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _move(path: Path, folder: Path) -> None:
     """Move `path` itself, never its link target, to a new name, and replace links in it by texts."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = path.rename(folder / f"{time.time_ns()}~{path.name}")
+    kept = path.rename(folder / f"{time.time_ns()}~{_short(path.name)}")
     if _is(kept, stat.S_ISDIR):
         for place, folders, files in os.walk(kept):
             for name in (*folders, *files):
-                _replace_link(Path(place, name))
+                with contextlib.suppress(OSError):  # too deep for a path, so that no tool gets there by one either
+                    _replace_link(Path(place, name))
     else:
         _replace_link(kept)
+
+
+def _short(name: str) -> str:
+    """Return a name to which a prefix can be added: Linux allows 255 bytes; the end of a name says what it is."""
+    raw = os.fsencode(name)
+    return (
+        name
+        if len(raw) <= NAME_BYTES
+        else f"{raw[:150].decode('utf-8', 'ignore')}…{raw[-40:].decode('utf-8', 'ignore')}"
+    )
 
 
 def _replace_link(path: Path) -> None:

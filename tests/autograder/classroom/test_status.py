@@ -45,6 +45,11 @@ def test_an_error_ends_the_command_with_its_status_and_one_sentence(kind, status
     assert capsys.readouterr() == ("", "autograder: it is so.\n")
 
 
+def test_a_command_without_memory_says_so_in_one_sentence(capsys) -> None:
+    assert raising(MemoryError()) == 4
+    assert capsys.readouterr().err == "autograder: memory ran out; free some and run the same command again.\n"
+
+
 def test_a_refused_release_names_each_problem(capsys) -> None:
     assert raising(ReleaseError(["a is wrong.", "b is wrong."])) == 3
     assert capsys.readouterr().err.splitlines() == [

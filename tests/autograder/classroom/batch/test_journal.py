@@ -210,3 +210,43 @@ def test_a_record_before_a_damaged_line_is_found_and_one_behind_it_is_not(tmp_pa
     with pytest.raises(JournalError, match=r"line 2 of .* is damaged"):
         find_record(path, record(3).key)
     assert find_record(path, record(1).key) == record(1)
+
+
+def test_what_is_no_file_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("")
+    for name, words in (
+        ("folder", "is a folder"),
+        ("pipe", "not a regular file"),
+        ("file/journal", "cannot be opened"),
+    ):
+        with pytest.raises(JournalError, match=words) as caught:
+            Journal(tmp_path / name)
+        assert str(caught.value).count(". ") == 0
+        assert "\n" not in str(caught.value)
+    assert find_record(tmp_path / "folder", record(1).key) is None
+
+
+@pytest.mark.parametrize(
+    "lines", [(0, 1, None, 2), (None, 0, 1, 2), (0, 1, 2, None), (0, 1, 0, 2), (0, 0, 1, 1, None, 2)]
+)
+def test_empty_and_doubled_lines_change_nothing(tmp_path: Path, lines: tuple[int | None, ...]) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"".join(b"\n" if number is None else line_of(record(number)) for number in lines))
+    for _ in range(2):
+        with Journal(path) as journal:
+            assert list(journal) == [record(number) for number in range(3)]
+            assert [journal.get(record(number).key) for number in range(4)] == [*(record(n) for n in range(3)), None]
+            assert not journal.append(record(1))
+    with Journal(path) as journal:
+        assert journal.append(record(3))
+    assert find_record(path, record(3).key) == record(3)
+
+
+def test_of_two_lines_with_one_key_the_first_counts(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(line_of(record(1)) + line_of(record(1, message="a second opinion")))
+    with Journal(path) as journal:
+        assert journal.get(record(1).key) == record(1)
+    assert list(records_in(path)) == [record(1)]

@@ -20,7 +20,7 @@ from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 
 NAME, ANSWER = "04_fx_capture", "04_read_a_graph"
-FULL, OURS = "# full marks", "# an error of ours"
+FULL, OURS, HALF = "# full marks", "# an error of ours", "# half a pair"
 
 
 class FakeSandbox:
@@ -35,7 +35,8 @@ def grade_by_text(assignment: str, student: str, answers: Mapping[str, str], **r
         text, most = answers.get(name, ""), find(name, hidden=True).points
         status = ExerciseStatus.GRADER_ERROR if OURS in text else ExerciseStatus.GRADED
         points = most if FULL in text else 0.0
-        exercises.append(ExerciseRecord(name, "value", points, most, status, "no sandbox" if OURS in text else ""))
+        message = "no sandbox" if OURS in text else "half a surrogate pair: \ud800" if HALF in text else ""
+        exercises.append(ExerciseRecord(name, "value", points, most, status, message))
     sandbox = SandboxRecord(3)
     return SubmissionRecord(assignment, student, rest["submission_sha256"], sandbox, tuple(exercises), rest["notes"])
 
@@ -126,6 +127,7 @@ def course(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
     released = shorten(course.release / NAME / f"{NAME}.ipynb")
     hand_in(course, "honest", with_answer(json.loads(released), FULL))
     hand_in(course, "untouched", json.loads(released))
+    hand_in(course, "half", with_answer(json.loads(released), f"{FULL}{HALF}"))
     hand_in(course, "ours", with_answer(json.loads(released), OURS))
     for name, change in (CHANGES | WORTHLESS).items():
         notebook = with_answer(json.loads(released), FULL)
@@ -187,7 +189,7 @@ def grade_again(course: Course) -> Graded:
 @pytest.fixture(scope="module")
 def marks(graded: Graded) -> dict[str, float]:
     with graded.csv.open() as file:
-        return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+        return {row["student_id"]: float(row["score"] or "nan") for row in csv.DictReader(file)}
 
 
 def test_students_get_the_map_of_the_lessons_with_the_release(course: Course) -> None:
@@ -200,7 +202,7 @@ def test_one_bad_notebook_stops_nobody_elses(graded: Graded, marks: dict[str, fl
     assert len(graded.failures) == 1
 
 
-@pytest.mark.parametrize("student", [*CHANGES, "check_deleted", "renamed", "linked"])
+@pytest.mark.parametrize("student", [*CHANGES, "check_deleted", "renamed", "linked", "half"])
 def test_a_broken_notebook_with_a_right_answer_gets_its_marks(marks: dict[str, float], student: str) -> None:
     assert marks[student] == 6.0
 
@@ -225,7 +227,9 @@ def test_the_file_stays_as_it_was_handed_in(course: Course, graded: Graded) -> N
 
 
 def test_our_own_failure_costs_nothing_and_stays_open(course: Course, graded: Graded) -> None:
-    assert graded.failures[0].endswith("04_fx_capture of ours was not graded, for no fault of the student: no sandbox")
+    assert graded.failures == ("04_fx_capture of ours: Not graded, for no fault of the student: no sandbox",)
+    (row,) = [line for line in graded.csv.read_text().splitlines() if ",ours," in line]
+    assert row.split(",")[7:10] == ["", "", ""]  # raw_score, late_submission_penalty, score: none, not 0
     (submission,) = [s for s in course.api.get_submissions(NAME) if s["student"] == "ours"]
     assert not submission["autograded"]
     assert "ours" not in {r.student for r in records_in(course.journal)}
@@ -344,8 +348,8 @@ def test_formgraders_button_grades_what_nobody_graded_yet(course: Course, graded
 
 
 def test_grading_again_takes_everything_from_the_journal(only: Callable[..., Course]) -> None:
-    again = grade_again(only("honest", "renamed", "cut_off", "ours"))
-    assert (len(again.records), again.from_journal, len(again.failures)) == (4, 3, 1)
+    again = grade_again(only("honest", "renamed", "cut_off", "half", "ours"))
+    assert (len(again.records), again.from_journal, len(again.failures), again.marked) == (5, 4, 1, 4)
 
 
 def test_formgraders_button_reads_a_hand_in_once(course: Course, graded: Graded, monkeypatch) -> None:

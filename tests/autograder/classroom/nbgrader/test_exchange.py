@@ -104,6 +104,39 @@ def test_the_newest_one_counts_also_when_an_older_one_is_here(course: Course) ->
     assert "0 hand-ins collected, 1 were here already" in do_collect(course)
 
 
+@pytest.mark.parametrize("when", ["before it is looked at", "before it is copied"])
+def test_a_folder_that_disappears_meanwhile_stops_nobody(course: Course, monkeypatch, when: str) -> None:
+    put(course, "ada", "hers")
+    gone = put(course, "bob", "his")
+    refusal = collect.CheckedCollect._refusal
+
+    def late(self: collect.CheckedCollect, folder: Path, student: str) -> str:
+        if folder == gone and when == "before it is looked at":
+            shutil.rmtree(gone)
+        found = refusal(self, folder, student)
+        if folder == gone and when == "before it is copied":
+            shutil.rmtree(gone)
+        return found
+
+    monkeypatch.setattr(collect.CheckedCollect, "_refusal", late)
+    log = do_collect(course)
+    assert "1 hand-ins collected" in log
+    assert f"{gone.name!r} was left out" in log
+    assert "No such file or directory" in log
+    assert (collected(course, "ada")[f"{NAME}.ipynb"], collected(course, "bob")) == ("hers", {})
+    assert not list(course.submitted.glob("*/.*"))
+
+
+def test_a_time_that_nobody_can_read_in_a_collected_folder_stops_nobody(course: Course) -> None:
+    for student in ("ada", "bob"):
+        put(course, student, "old")
+    do_collect(course)
+    (course.submitted / "bob" / NAME / TIMESTAMP).write_text("yesterday")
+    put(course, "ada", "new", time="2026-01-15 12:30:00.000000 UTC")
+    do_collect(course)
+    assert collected(course, "ada")[f"{NAME}.ipynb"] == "new"
+
+
 @as_root
 @pytest.mark.usefixtures("accounts")
 def test_a_folder_under_another_ones_name_is_left_out_and_named(course: Course) -> None:

@@ -63,6 +63,29 @@ def unpacked(tmp_path: Path, members: dict[str, str | bytes], log: logging.Logge
     return {str(path.relative_to(out)): path.read_text() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
+def test_an_archive_that_zipfile_cannot_read_stops_no_other(tmp_path: Path, log: logging.Logger, caplog) -> None:
+    archive(tmp_path / "in", {"a_1_2_n.ipynb": "A"})
+    whole = (tmp_path / "in" / "all.zip").read_bytes()
+    at = whole.index(b"PK\x01\x02")  # the entry in the directory: version needed, flags, method
+    (tmp_path / "in" / "a version.zip").write_bytes(whole[: at + 6] + b"\xff\x00" + whole[at + 8 :])
+    (tmp_path / "in" / "a method.zip").write_bytes(whole[: at + 10] + b"\x63\x00" + whole[at + 12 :])
+    (tmp_path / "in" / "a name.zip").write_bytes(
+        whole.replace(b"a_1_2_n", b"a_1_\xff_n").replace(b"\x00\x08\x00", b"\x08\x08\x00")
+    )
+    out = tmp_path / "out"
+    out.mkdir()
+    NotebookExtractor(log=log).extract(str(tmp_path / "in"), str(out))
+    assert (out / "a_1_2_n.ipynb").read_text() == "A"
+
+
+@pytest.mark.parametrize("name", ["x" * 245 + ".ipynb", "é" * 122 + ".ipynb"])
+def test_a_notebook_of_a_long_name_finds_its_place_or_is_left_out(
+    tmp_path: Path, log: logging.Logger, name: str
+) -> None:
+    found = unpacked(tmp_path, {f"mallory_2_3_{name}": "M", "ada_1_2_n.ipynb": "A"}, log)
+    assert found["ada_1_2_n.ipynb"] == "A"
+
+
 def test_of_an_archive_only_notebooks_are_unpacked(tmp_path: Path, log: logging.Logger) -> None:
     nested = io.BytesIO()
     with zipfile.ZipFile(nested, "w") as inner:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.nbgrader.quarantine import before_autograde, correct_submissions
+from autograder.classroom.nbgrader import quarantine
+from autograder.classroom.nbgrader.quarantine import before_autograde, correct_submissions, put_aside
 from autograder.classroom.notes import notes_for
 
 NAME = "05_fx_rewrite"
@@ -96,10 +97,127 @@ def test_of_two_notebooks_of_other_names_none_is_taken(folder: Path) -> None:
     assert aside(folder) == ["a.ipynb", "b.ipynb"]
 
 
-def test_a_time_stamp_that_is_no_time_is_put_aside(folder: Path) -> None:
-    (folder / "timestamp.txt").write_text("yesterday evening, honestly")
+NO_TIMES = {
+    "words": b"yesterday evening, honestly",
+    "nothing": b"",
+    "a tail": b"2026-01-15 12:00:00 UTC, honestly",
+    "a tail behind 100 bytes": b"2026-01-15 12:00:00 UTC".ljust(200) + b"honestly",
+    "a part of a time": b"12:00",
+    "a file in place of a time zone": b"2026-01-15 12:00:00 /etc/localtime",
+    "no day": b"2026-13-45 12:00:00 UTC",
+    "a time before all": b"0001-01-01 00:00:00 +2359",
+    "no text": b"\xff\xfe\x00",
+    "endless": b"2026-01-15 12:00:00 UTC" + b" " * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", NO_TIMES.values(), ids=NO_TIMES)
+def test_a_time_stamp_that_is_no_time_is_put_aside(folder: Path, content: bytes) -> None:
+    (folder / "timestamp.txt").write_bytes(content)
     (sentence,) = corrections(folder)
     assert "held no time" in sentence
+    assert names(folder) == [f"{NAME}.ipynb"]
+
+
+TIMES = (
+    *("2026-01-15 12:00:00 UTC", "2026-01-15 12:00:00.123456 UTC\n", "2026-01-15 12:00:00 +0100", "2026-01-15 12:00"),
+    *("2026-01-15T12:00:00Z", "2026-01-15 12:00:00 Europe/Berlin", "2026-01-15 12:00:00 Etc/GMT+5"),
+)
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_a_time_as_nbgrader_or_a_person_writes_it_stays(folder: Path, text: str) -> None:
+    (folder / "timestamp.txt").write_text(text)
+    assert corrections(folder) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"x" * 100_000])
+def test_a_secret_that_is_none_is_put_aside(folder: Path, content: bytes) -> None:
+    (folder / "submission_secret.txt").write_bytes(content)
+    assert "held no secret" in corrections(folder)[0]
+    assert names(folder) == [f"{NAME}.ipynb"]
+
+
+LONG = ("x" * 240 + ".ipynb", "é" * 124 + ".ipynb", "y" * 255)
+
+
+def test_names_of_up_to_255_bytes_are_put_aside(folder: Path) -> None:
+    for name in LONG:
+        (folder / name).write_text("{}")
+    (folder.parents[1] / ("z" * 255)).mkdir()
+    assert len(corrections(folder)) == 4
+    assert names(folder) == [f"{NAME}.ipynb"]
+    kept = [path.name for path in (folder.parents[2] / "aside").rglob("*~*")]
+    assert all(len(os.fsencode(name)) <= 255 for name in kept)
+    assert sorted(Path(name).suffix for name in kept) == ["", "", ".ipynb", ".ipynb"]
+
+
+def test_a_folder_deeper_than_a_path_is_put_aside(folder: Path) -> None:
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(30):
+        os.mkdir("d" * 200, dir_fd=here)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    assert "(a folder) is not part of the submission" in corrections(folder)[0]
+    assert names(folder) == [f"{NAME}.ipynb"]
+
+
+def test_an_id_that_ends_with_a_space_is_put_aside_and_named_in_every_run(folder: Path) -> None:
+    (folder.parents[1] / "mallory " / NAME).mkdir(parents=True)
+    kept = folder.parents[2] / "aside"
+    assert len(corrections(folder)) == 1
+    assert corrections(folder) == []
+    assert put_aside(kept) == ("mallory ",)
+
+
+def test_an_id_with_separate_accents_is_the_same_id(folder: Path) -> None:
+    (folder.parents[1] / "jose\u0301" / NAME).mkdir(parents=True)
+    assert "'josé' now" in corrections(folder)[0]
+    assert names(folder.parents[1]) == ["josé", "someone"]
+
+
+def done_in(folder: Path) -> list[tuple[str, str, bool]]:
+    root = folder.parents[2]
+    done = correct_submissions(root / "submitted", root / "aside", [NAME], [NAME, "04_fx_capture"])
+    return [(one.student, one.sentence, one.failed) for one in done]
+
+
+def test_an_id_that_is_there_in_both_spellings_waits_for_a_person(folder: Path) -> None:
+    for spelling in ("jose\u0301", "josé"):
+        (folder.parents[1] / spelling / NAME).mkdir(parents=True)
+        (folder.parents[1] / spelling / NAME / f"{NAME}.ipynb").write_text("{}")
+    for _ in range(2):
+        ((student, sentence, failed),) = done_in(folder)
+        assert (student, failed) == ("jose\u0301", True)
+        assert "written in two ways" in sentence
+
+
+def test_a_folder_of_another_name_than_the_assignments_is_named_and_stays(folder: Path) -> None:
+    for name in (f"{NAME} ", "04_fx_capture", ".ipynb_checkpoints"):
+        (folder.parent / name).mkdir()
+    for _ in range(2):
+        ((student, sentence, failed),) = done_in(folder)
+        assert (student, failed) == ("someone", False)
+        assert sentence.startswith(f"'{NAME} ': no assignment has this name")
+
+
+def test_an_error_concerns_one_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder.parents[1] / "mallory" / NAME).mkdir(parents=True)
+    (folder / "extra.txt").write_text("x")
+    renamed = quarantine._renamed
+
+    def full(notebook: Path) -> object:
+        if "mallory" in str(notebook):
+            raise OSError(28, "No space left on device")
+        return renamed(notebook)
+
+    monkeypatch.setattr(quarantine, "_renamed", full)
+    (mallory, someone) = done_in(folder)
+    assert mallory[0::2] == ("mallory", True)
+    assert "No space left on device" in mallory[1]
+    assert someone[0::2] == ("someone", False)
     assert names(folder) == [f"{NAME}.ipynb"]
 
 
