@@ -1,6 +1,6 @@
 """Run a measurement, show what it prints, and keep that with the machine as benchmarks/results/NAME.md.
 
-    python -m benchmarks.record NAME [--results FOLDER] [arguments of benchmarks/NAME.py]
+    python -m benchmarks.record NAME [--results FOLDER] [arguments of NAME.py in benchmarks or benchmarks/grading]
 
 A run with `--quick` only tests the measurement, so it is kept only if `--results` is given. Exit status: that of the
 measurement.
@@ -21,9 +21,15 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 
 
+def measurements() -> dict[str, str]:
+    """Return the module of each measurement by its name."""
+    found = {"benchmarks": ROOT / "benchmarks", "benchmarks.grading": ROOT / "benchmarks" / "grading"}
+    return {file.stem: f"{package}.{file.stem}" for package, place in found.items() for file in place.glob("[a-z]*.py")}
+
+
 def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:
     """Run a measurement, show its output, and return its exit status and its output."""
-    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    command = [sys.executable, "-m", measurements()[name], *arguments]
     printed = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -45,7 +51,7 @@ def as_markdown(name: str, arguments: Sequence[str], machine: str, status: int, 
 def main() -> int:
     """Run the measurement, show and keep its output, and return its exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", choices=sorted(file.stem for file in (ROOT / "benchmarks").glob("[a-z]*.py")))
+    parser.add_argument("name", choices=sorted(measurements()))
     parser.add_argument("--results", type=Path, metavar="FOLDER", help="keep it there, also a quick run")
     options, arguments = parser.parse_known_args()
     torch.set_num_threads(1)  # as the measurements do, since the record states it

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import busy_neighbours
+from benchmarks.grading import busy_neighbours
 
 
 @pytest.mark.parametrize(("points", "status"), [(6.0, 0), (4.5, 1)])

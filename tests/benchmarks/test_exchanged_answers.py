@@ -1,10 +1,10 @@
-"""No exercise is passed by the answer to another one: a random part of what `benchmarks.exchanged_answers` tries."""
+"""No exercise is passed by the answer to another one; see `benchmarks.grading.exchanged_answers`."""
 
 import pytest
 
 from autograder.exercises import all_exercises, find
 from autograder.host.sandbox import open_sandbox
-from benchmarks.exchanged_answers import PASSED, exchange
+from benchmarks.grading.exchanged_answers import PASSED, exchange
 from tests.drawn import chance, some
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from autograder.host.exercise import REFERENCE
 from autograder.host.sandbox import open_sandbox
-from benchmarks import full_marks
+from benchmarks.grading import full_marks
 from tests.autograder.exercises.judged import reference
 
 EXERCISE = "04_read_a_graph"

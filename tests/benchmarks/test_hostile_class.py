@@ -16,8 +16,8 @@ from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.release import release
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
-from benchmarks import hostile_class
-from benchmarks.hostile_class import NAME, run
+from benchmarks.grading import hostile_class
+from benchmarks.grading.hostile_class import NAME, run
 
 GOOD, ODD = 3, 9
 GREEDY = "# greedy"

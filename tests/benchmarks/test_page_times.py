@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks import page_times
+from benchmarks.grading import page_times
 from scripts import browser
 from tests import skips
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import practice_checks
+from benchmarks.grading import practice_checks
 
 
 @pytest.fixture(autouse=True)

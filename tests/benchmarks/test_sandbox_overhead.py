@@ -1,7 +1,7 @@
 """The benchmark of the sandbox: its arithmetic, and one quick series of the strongest level."""
 
 from autograder.host.sandbox import open_sandbox
-from benchmarks.sandbox_overhead import Series, machine, measure
+from benchmarks.grading.sandbox_overhead import Series, machine, measure
 
 
 def test_a_row_gives_best_median_p95_rate_and_processor_time() -> None:

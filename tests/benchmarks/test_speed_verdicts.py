@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from autograder.host.sandbox import open_sandbox
-from benchmarks import speed_verdicts
-from benchmarks.speed_verdicts import BASELINE, CANDIDATE, Asked, Cell, facts, judge_known, known, table
+from benchmarks.grading import speed_verdicts
+from benchmarks.grading.speed_verdicts import BASELINE, CANDIDATE, Asked, Cell, facts, judge_known, known, table
 from benchmarks.timing_decisions import write
 
 

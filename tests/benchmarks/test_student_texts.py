@@ -1,9 +1,9 @@
-"""No generated source or notebook makes the host fail or hang: some of what `benchmarks.student_texts` tries."""
+"""No generated source or notebook makes the host fail or hang; see `benchmarks.grading.student_texts`."""
 
 import random
 import time
 
-from benchmarks.student_texts import (
+from benchmarks.grading.student_texts import (
     FIXED_S,
     Findings,
     changed,

@@ -1,6 +1,6 @@
 """Measure how long a student waits for `check`, with the reference solution of each exercise.
 
-    python -m benchmarks.practice_checks [--exercises ID ...] [--quick]
+    python -m benchmarks.grading.practice_checks [--exercises ID ...] [--quick]
 
 All checks are made in one process, as in one notebook, so only the very first one opens the sandbox and starts the
 process from which workers are forked. Exit status 1 if a check took longer than the target after the first, or if a

@@ -1,6 +1,6 @@
 """Measure how often the judge's verdict on a known speedup is right, with real workers and the judge's own clock.
 
-    python -m benchmarks.speed_verdicts [--quick] [--runs N] [--results FOLDER]
+    python -m benchmarks.grading.speed_verdicts [--quick] [--runs N] [--results FOLDER]
 
 A graph that calls an operator n times is judged against one that calls it m times and gives the same output, so the
 true ratio is m / n. First, the baseline is compared with itself: the ratio must be 1.00 within 2 %. Then a known

@@ -1,6 +1,6 @@
 """Kill the grading of a class repeatedly at random times, and count records that are lost or written twice.
 
-    python -m benchmarks.batch_kills [--submissions 200] [--kills 20] [--quick]
+    python -m benchmarks.grading.batch_kills [--submissions 200] [--kills 20] [--quick]
 
 The batch runs as a process of its own, as on an instructor's machine, and is ended by SIGKILL. Each start goes on from
 the journal. At the end every submission must stand in it once, with the marks that an undisturbed grading gives, and
@@ -22,7 +22,7 @@ from pathlib import Path
 from autograder.classroom.batch import Journal, LocalEngine, grade_class, records_in, secret_seed
 from autograder.classroom.hand_in import handed_in
 from autograder.host.sandbox import open_sandbox
-from benchmarks.batch_throughput import make_class
+from benchmarks.grading.batch_throughput import make_class
 
 EXERCISE = "04_read_a_graph"
 MOST_RECORDS_A_START = 15  # a kill comes after 0 to this many new records, and up to JITTER_S later
@@ -79,7 +79,7 @@ def run(work: Path, submissions: int, kills: int, generator: random.Random) -> O
 
 def _start(work: Path, count: int | None, generator: random.Random) -> list[str]:
     """Run the batch once; kill it after `count` new records, or let it finish if `count` is None."""
-    command = [sys.executable, "-m", "benchmarks.batch_kills", "--grade", str(work)]
+    command = [sys.executable, "-m", "benchmarks.grading.batch_kills", "--grade", str(work)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         told: list[str] = []

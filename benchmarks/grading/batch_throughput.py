@@ -1,6 +1,6 @@
 """Measure the grading of a class: graph submissions in a minute on all cores, and the cost of writing a record.
 
-python -m benchmarks.batch_throughput [--submissions 300] [--quick]
+python -m benchmarks.grading.batch_throughput [--submissions 300] [--quick]
 """
 
 import argparse
@@ -20,7 +20,7 @@ from autograder.exercises.quality.controls import controls
 from autograder.host.records import SubmissionRecord
 from autograder.host.sandbox import open_sandbox
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def make_class(folder: Path, exercise: str, count: int) -> list[HandedIn]:

@@ -1,6 +1,6 @@
 """Grade a class of odd notebooks, folders and names with ten good hand-ins among them, twice.
 
-    python -m benchmarks.hostile_class [--hand-ins 300] [--seed 0] [--quick] [--work FOLDER]
+    python -m benchmarks.grading.hostile_class [--hand-ins 300] [--seed 0] [--quick] [--work FOLDER]
 
 `autograder batch` runs as a process of its own, as on an instructor's machine. Each run must end with status 0, give
 the ten all marks and a page of feedback, and name every hand-in that it leaves without a mark. The second run must
@@ -24,10 +24,10 @@ from typing import Any
 
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.release import release
-from benchmarks.class_trials.odd_folders import STUDENTS, odd_folder
-from benchmarks.class_trials.odd_notebooks import odd_notebook
+from benchmarks.grading.class_trials.odd_folders import STUDENTS, odd_folder
+from benchmarks.grading.class_trials.odd_notebooks import odd_notebook
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NAME = "00_start_here"  # its exercises take the least time
 GOOD = 10
 TIMESTAMP = "2026-01-15 12:00:00 UTC"

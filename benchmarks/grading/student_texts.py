@@ -1,6 +1,6 @@
 """Give the host generated sources and notebooks, and look for exceptions and for time that grows faster than the text.
 
-    python -m benchmarks.student_texts [--count 20000] [--seed 1] [--quick]
+    python -m benchmarks.grading.student_texts [--count 20000] [--seed 1] [--quick]
 
 Half of the texts are sources: patterns that nest or repeat, one in another, and solutions of the course with random
 changes. The host looks whether each is an untouched answer, whether it can be checked in a notebook, and whether it

@@ -1,7 +1,7 @@
 """Measure what isolation costs: from the request for a worker to its first answer, by level, cold and from the zygote.
 
-    python -m benchmarks.sandbox_overhead            # levels of this machine, about a minute each
-    python -m benchmarks.sandbox_overhead --quick    # a few workers of each kind
+    python -m benchmarks.grading.sandbox_overhead            # levels of this machine, about a minute each
+    python -m benchmarks.grading.sandbox_overhead --quick    # a few workers of each kind
 
 A submission here is the smallest there is: start, load an answer, call it once, end. Times are wall time on a machine
 that may be busy, so the best is printed beside the median, and processor time, which a busy machine changes less. The

@@ -1,6 +1,6 @@
 """Right answers that are graded beside an answer that takes all processors: their marks, and their time.
 
-    python -m benchmarks.busy_neighbours [--quick]
+    python -m benchmarks.grading.busy_neighbours [--quick]
 
 The neighbour starts as many processes as it may, each in a session of its own, and all of them compute without end.
 Exit status 1 if a right answer loses a point beside it.

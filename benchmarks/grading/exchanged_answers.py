@@ -1,6 +1,6 @@
 """Grade every reference solution as an answer to every other exercise.
 
-    python -m benchmarks.exchanged_answers [--exercises ID ...] [--quick]
+    python -m benchmarks.grading.exchanged_answers [--exercises ID ...] [--quick]
 
 `--exercises` chooses the exercises that are asked; each gets the solutions of all others. Exit status 1 if one of them
 passed: if it earned a quarter of the points or more.

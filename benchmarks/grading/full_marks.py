@@ -1,6 +1,6 @@
 """Check that right answers get full marks with every seed: each control that has all points, with many seeds.
 
-    python -m benchmarks.full_marks [--exercises ID ...] [--seeds N] [--quick]
+    python -m benchmarks.grading.full_marks [--exercises ID ...] [--seeds N] [--quick]
 
 A control gets full marks if it answers rightly: the reference solution, and other ways to write it. Exit status 1 if
 one of them lost points with a seed; the line says with which.

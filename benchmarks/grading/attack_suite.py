@@ -1,6 +1,6 @@
 """Run the attack suite: measure its time, and check that every attack is stopped.
 
-    python -m benchmarks.attack_suite [--quick]
+    python -m benchmarks.grading.attack_suite [--quick]
 
 These are the tests that `autograder/README.md` describes: hostile answers, notebooks and programs, each first against
 a naive grader or an unprotected process, then at the levels that promise to stop it. `make test` draws a part of them;
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autograder.host.sandbox import open_sandbox
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TESTS = ("hostile", "sandbox", "clock/test_clock_attacks.py")
 TARGET_S = 360
 

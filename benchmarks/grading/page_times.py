@@ -1,6 +1,6 @@
 """Measure how long pages take that an instructor of sixty students opens: Formgrader, feedback, the class report.
 
-python -m benchmarks.page_times [--students 60] [--quick] [--work FOLDER]
+python -m benchmarks.grading.page_times [--students 60] [--quick] [--work FOLDER]
 
 A made-up class is graded first (`python -m demo afternoon`), unless FOLDER holds one. Each page is opened in
 Chromium, once unmeasured and three times measured, until it is loaded and holds its rows. Exit status: 0 each median is
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from scripts.browser import NoBrowserError, browser, find, jupyter_server
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NAME = "00_start_here"
 TARGET_S = 2.0
 REPEATS = 3

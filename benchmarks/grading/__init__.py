@@ -1,0 +1,1 @@
+"""Measurements of the grader: attacks, classes, checks, pages and what isolation costs."""
