@@ -17,7 +17,10 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for a value answer."""
 
     def ask(request: Ask, _: Tensors) -> Result[Value]:
-        return Result(Value(plain_data(entry(request.question), "the result")))
+        result = entry(request.question)
+        if request.keys and type(result) is dict:
+            result = {key: result[key] for key in request.keys if key in result}
+        return Result(Value(plain_data(result, "the result")))
 
     return {Ask: ask}
 
