@@ -143,10 +143,23 @@ def logs(programs: Callable[[Draw], list[Part]], category: str) -> Callable[[Val
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         known = [m for m in _mistakes_of(answer, draw) if m.counted != category]
-        asked = programs(draw)
-        share_among(asked, lambda part: _require_log(answer, part, options_of(known)), together=category != "nesting")
+        asked, left = programs(draw), []
+
+        def require(part: Part) -> None:
+            try:
+                _require_log(answer, part, options_of(known))
+            except _FailureLeftError:
+                left.append(part)
+                if category == "failures" or len(left) == len(asked):  # one check counts it, if others show more
+                    raise
+
+        share_among(asked, require, together=category != "nesting")
 
     return run
+
+
+class _FailureLeftError(CheckFailedError):
+    """The answer raised what an operation of the program raised."""
 
 
 def _require_log(answer: ValueAnswer, part: Part, options: Mapping[str, Any]) -> None:
@@ -156,7 +169,7 @@ def _require_log(answer: ValueAnswer, part: Part, options: Mapping[str, Any]) ->
         if error.fatal or "!" not in str(part):
             raise
         answer.ask(_sound(part))  # raises if it is not the failing operation that the answer fails for
-        raise CheckFailedError(f"{error.message} {LEFT}") from None
+        raise _FailureLeftError(f"{error.message} {LEFT}") from None
     expected = expected_log(part, **options)
     if found != expected:
         says = explained_value(found, part, MISCONCEPTIONS)
