@@ -172,7 +172,7 @@ def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
                 )
             if not set(CURVES) & set(found[0]):
                 raise CheckFailedError(
-                    f"{name} has a group of {', '.join(found[0])}: none of {', '.join(CURVES)} is in it, so GELU is not."
+                    f"{name} has a group of {', '.join(found[0])}: none of {', '.join(CURVES)} is in it."
                 )
         agrees(name, cases)(answer, draw)
 
