@@ -33,8 +33,8 @@ def plain_data(value: object, where: str) -> Json:
         if not math.isfinite(value):
             raise NotPlainDataError(f"{where} is {value}; only finite numbers can be answers.")
         return value
-    if type(value) in (list, tuple):
-        return [plain_data(item, f"{where}[{i}]") for i, item in enumerate(value)]  # type: ignore[arg-type, var-annotated]
+    if isinstance(value, list | tuple):  # a torch.Size is a tuple, too
+        return [plain_data(item, f"{where}[{i}]") for i, item in enumerate(value)]
     if type(value) is dict and all(type(key) is str for key in value):
         return {key: plain_data(item, f"{where}[{key!r}]") for key, item in value.items()}
     raise NotPlainDataError(
