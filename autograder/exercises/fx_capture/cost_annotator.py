@@ -12,7 +12,6 @@ from autograder.host.checks.known_mistakes import Mistake, mistakes_made
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer, Asked, difference, made, same
-from autograder.host.point_shares import share_among
 from autograder.protocol import Json
 
 Inputs = Sequence[torch.Tensor]
@@ -142,39 +141,39 @@ def counts(
 ) -> Callable[[AnalysisAnswer, Draw], None]:
     """Return a check that these entries of the answer are right for every program; one wrong program loses all points.
 
-    A mistake that the check of another category counts costs nothing here. One of the
-    programs shows each mistake that is counted here.
+    A mistake that the check of another category counts costs nothing here. One of the programs shows each mistake that
+    is counted here.
     """
-
-    def require(answer: AnalysisAnswer, asked: Asked) -> None:
-        found = answer.ask(asked)
-        if not isinstance(found, dict):
-            raise CheckFailedError(f"annotate_costs returned {found!r:.80}; expected a dict of {', '.join(COUNT)}.")
-        for key in keys:
-            _require(found.get(key), key, asked, category)
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         asked = _telling(draw, programs, category, keys)
-        share_among(asked, lambda each: require(answer, each), together=True)
+        found = [answer.ask(each) for each in asked]
+        for given in found:
+            if not isinstance(given, dict):
+                raise CheckFailedError(f"annotate_costs returned {given!r:.80}; expected a dict of {', '.join(COUNT)}.")
+        for key in keys:
+            _require([dict(given).get(key) for given in found], key, asked, category)  # type: ignore[arg-type]
 
     return run
 
 
-def _require(found: Any, key: str, asked: Asked, category: str) -> None:
-    module, *inputs = made(asked)
+def _require(found: Sequence[Any], key: str, asked: Sequence[Asked], category: str) -> None:
+    programs = [(module, inputs) for module, *inputs in map(made, asked)]
 
-    def gives(options: Mapping[str, Any]) -> bool:
+    def right(given: Any, program: tuple[fx.GraphModule, Inputs], options: Mapping[str, Any]) -> bool:
         # to count one operation for each element of other functions is finer, and no mistake
         finer = [{"other": 1}] if key == "flops" else []
-        return any(same(found, COUNT[key](module, inputs, **{**options, **more})) for more in ({}, *finer))
+        return any(same(given, COUNT[key](*program, **{**options, **more})) for more in ({}, *finer))
 
-    mistakes = mistakes_made(gives, MISTAKES[key])
+    known = sorted(MISTAKES[key], key=lambda mistake: mistake.counted != category)
+    mistakes = mistakes_made(lambda options: all(map(right, found, programs, [options] * len(asked))), known)
     if mistakes is None:
-        told = difference(found, COUNT[key](module, inputs)) if found is not None else "it is missing."
-        raise CheckFailedError(f"For {asked.name}: {key}: {told}")
+        at = next(i for i, given in enumerate(found) if not right(given, programs[i], {}))
+        told = "it is missing." if found[at] is None else difference(found[at], COUNT[key](*programs[at]))
+        raise CheckFailedError(f"For {asked[at].name}: {key}: {told}")
     counted = [mistake.says for mistake in mistakes if mistake.counted == category]
     if counted:
-        raise CheckFailedError(f"For {asked.name}: {key}: {counted[0]}")
+        raise CheckFailedError(f"For {asked[0].name}: {key}: {counted[0]}")
 
 
 def _telling(

@@ -76,11 +76,10 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "views own memory",
-            9,
+            7.6,
             ("return base(node.all_input_nodes[0]) if node.target in VIEWS else node", "return node"),
             (" and node.target not in VIEWS:", ":"),
             ("values[n].nbytes for n in born", "getattr(values[n], 'nbytes', 0) for n in born"),
-            below=True,
         ),
         ANSWERS.edited("one FLOP a product", 7.4, ("= 2 * values", "= values")),
     ),
