@@ -46,16 +46,19 @@ def draw_state(draw: Draw, sizes: Sizes, dtype: torch.dtype = torch.float32) -> 
     return state
 
 
-def encoder(state: State, sizes: Sizes, *, masked_layers: str = "all", **options: Any) -> Formula:
+def encoder(
+    state: State, sizes: Sizes, *, masked_layers: str = "all", one_layer: bool = False, **options: Any
+) -> Formula:
     """Return the formula on (batch, sequence, hidden) with these weights; `options` are those of `bert_layer`.
 
-    With `masked_layers` "first", only the first layer gets the mask, which is a mistake.
+    With `masked_layers` "first", only the first layer gets the mask; with `one_layer` every layer is the first one. Both
+    are mistakes.
     """
     layers, _, heads, _ = sizes
 
     def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         for i in range(layers):
-            own = {name: value.to(hidden.dtype) for name, value in of_layer(state, i).items()}
+            own = {name: value.to(hidden.dtype) for name, value in of_layer(state, 0 if one_layer else i).items()}
             hidden = bert_layer(own, heads, **options)(hidden, mask if i == 0 or masked_layers == "all" else None)
         return hidden
 
@@ -98,6 +101,7 @@ def _mistakes(norm_first: bool) -> tuple[Mistake, ...]:
         wrong("GELU is approximated by tanh; BERT's is the exact one.", activation=_tanh_gelu),
         wrong("LayerNorm has its usual eps of 1e-5; BERT's is 1e-12.", eps=1e-5),
         wrong("LayerNorm has an eps of 1e-6; BERT's is 1e-12.", eps=1e-6),
+        wrong("Every layer is the first one: call each of `self.layers` in turn.", one_layer=True),
         wrong("Only the first layer gets the mask; hand it on in every layer.", "masks", masked_layers="first"),
         wrong("The mask does not reach attention; hand it on in every layer.", "masks", masks="ignored"),
         *(replace(m, counted="norm" if m.counted == "values" else m.counted) for m in multi_head_attention.MISTAKES),

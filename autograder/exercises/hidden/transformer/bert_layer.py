@@ -79,6 +79,6 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.edited("parameters only", 1.6, ("hidden = layer(hidden, mask)", "pass")),
-        ANSWERS.edited("every layer is the first one", 1.6, ("layer(hidden, mask)", "self.layers[0](hidden, mask)")),
+        ANSWERS.edited("every layer is the first one", 9.8, ("layer(hidden, mask)", "self.layers[0](hidden, mask)")),
     ),
 )
