@@ -51,8 +51,8 @@ def encoder(
 ) -> Formula:
     """Return the formula on (batch, sequence, hidden) with these weights; `options` are those of `bert_layer`.
 
-    With `masked_layers` "first", only the first layer gets the mask; with `one_layer` every layer is the first one. Both
-    are mistakes.
+    With `masked_layers` "first", only the first layer gets the mask; with `one_layer` every layer is the first one.
+    Both are mistakes.
     """
     layers, _, heads, _ = sizes
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.measuring.count_bytes_and_flops import (
+    ELEMENTS,
     FOUR,
     IN_PLACE,
     STORED,
@@ -42,16 +43,23 @@ def _broadcast(draw: Draw) -> Iterator[Question]:
     yield Question("exp of an expanded matrix", ((m, n),), steps, 4 * (m * n + b * m * n), wrong=wrong)
 
 
+def _taken(elements: int) -> tuple[tuple[int, str], ...]:
+    """Return the wrong totals of tensors of several types: every element taken for one byte, or for four."""
+    return ((elements, ELEMENTS), (4 * elements, FOUR))
+
+
 def _several_outputs(draw: Draw) -> Iterator[Question]:
     m, n = sizes(draw, 2)
     n += n % 2
-    yield Question("max with its places", ((m, n),), (("max", "%0", 1),), 4 * m * n + 4 * m + 8 * m)
+    moved = 4 * m * n + 4 * m + 8 * m
+    yield Question("max with its places", ((m, n),), (("max", "%0", 1),), moved, wrong=_taken(m * n + 2 * m))
     yield Question("variance and mean", ((m, n),), (("var_mean", "%0", [1]),), 4 * m * n + 2 * 4 * m)
     steps = (("split", "%0", n // 2, 1), ("add", "%1.0", "%1.1"))
     right = 3 * 4 * m * (n // 2)
     wrong = ((right + 2 * 4 * m * n, VIEWS_COST),)
     yield Question("the halves of a split, added", ((m, n),), steps, right, wrong=wrong)
-    yield Question("sort", ((m, n),), (("sort", "%0", 1),), 4 * m * n + 4 * m * n + 8 * m * n)
+    moved = 4 * m * n + 4 * m * n + 8 * m * n
+    yield Question("sort", ((m, n),), (("sort", "%0", 1),), moved, wrong=_taken(3 * m * n))
 
 
 def _other_types(draw: Draw) -> Iterator[Question]:
@@ -61,7 +69,7 @@ def _other_types(draw: Draw) -> Iterator[Question]:
         yield Question("mm", ((m, k), (k, n)), (("mm", "%0", "%1"),), moved, 2 * m * k * n, dtype)
         steps = (("gt", "%0", "%1"), ("where", "%2", "%0", "%1"))
         moved = (2 * item + 1) * m * n + (1 + 3 * item) * m * n
-        yield Question("the larger of two", ((m, n), (m, n)), steps, moved, 0, dtype)
+        yield Question("the larger of two", ((m, n), (m, n)), steps, moved, 0, dtype, _taken(7 * m * n))
 
 
 ANSWERS = Answers(__name__)
