@@ -12,13 +12,12 @@ from autograder.host.checks.known_mistakes import Mistake, mistakes_made
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer, Asked, difference, made, same
-from autograder.protocol import Json
 
 Inputs = Sequence[torch.Tensor]
 VIEWS = {"transpose", "chunk", "getitem"}
 
 
-def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int = 0, product: int = 2) -> Json:
+def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int = 0, product: int = 2) -> Any:
     """Return the FLOPs of each node: those of products, and `other` for each element of another function's result.
 
     `views` and `product` other than 0 and 2 give wrong counts.
@@ -33,7 +32,7 @@ def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int 
 
 def moved(
     module: fx.GraphModule, inputs: Inputs, *, each_use: bool = False, views_cost: bool = False, reads: bool = True
-) -> Json:
+) -> Any:
     """Return the bytes that each node moves; the options give wrong counts."""
     values, found = _values(module, inputs), {}
     for node in module.graph.nodes:
@@ -50,7 +49,7 @@ def peak(
     all_alive: bool = False,
     die_at_once: bool = False,
     views: str = "keep their base",
-) -> Json:
+) -> Any:
     """Return the largest sum of bytes alive while a node runs; the options give wrong counts."""
     nodes, values = list(module.graph.nodes), _values(module, inputs)
     base = _base if views == "keep their base" else lambda node: node
