@@ -49,6 +49,7 @@ def peak(
     all_alive: bool = False,
     die_at_once: bool = False,
     views: str = "keep their base",
+    late_inputs: bool = False,
 ) -> Any:
     """Return the largest sum of bytes alive while a node runs; the options give wrong counts."""
     nodes, values = list(module.graph.nodes), _values(module, inputs)
@@ -58,7 +59,7 @@ def peak(
         for read in node.all_input_nodes:
             last[base(read)] = i
     owners = [n for n in nodes if n.op != "output" and (views == "own memory" or _base(n) is n)]
-    start = {n: -1 if n.op == "placeholder" else nodes.index(n) for n in owners}
+    start = {n: -1 if n.op == "placeholder" and not late_inputs else nodes.index(n) for n in owners}
     if all_alive:
         return sum(_bytes(values[n]) for n in owners)
     ends = {n: last[n] - 1 if die_at_once and last[n] > start[n] else last[n] for n in owners}
@@ -120,6 +121,7 @@ MISTAKES = {
             "an operand is counted as freed before the node that reads it last has run; both are alive then.",
             "liveness",
         ),
+        Mistake({"late_inputs": True}, "inputs are alive from the start, not from their own node on.", "liveness"),
         Mistake(
             {"views": "own memory"},
             "a view owns no memory, and its base stays alive as long as the view is read.",
@@ -203,9 +205,9 @@ def products(draw: Draw) -> list[Asked]:
 
 
 def residuals(draw: Draw) -> list[Asked]:
-    """Return graphs in which a value stays alive during a long chain."""
-    asked = []
-    for _ in range(3):
+    """Return graphs in which a value stays alive during a long chain, and one with an input that is used late."""
+    asked = [mixed(draw, views=False).asked_whole("an input that is used late")]
+    for _ in range(2):
         graph = RandomGraph(draw)
         x = graph.input(draw.integer(2, 9), draw.integer(2, 9))
         early = graph.call("relu", At(x))
