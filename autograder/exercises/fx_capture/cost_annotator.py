@@ -134,7 +134,7 @@ MISTAKES = {
         ),
     ),
 }
-COUNT = {"flops": flops, "bytes": moved, "peak_bytes": peak}
+COUNT: Mapping[str, Callable[..., Any]] = {"flops": flops, "bytes": moved, "peak_bytes": peak}
 
 
 def counts(
@@ -153,7 +153,7 @@ def counts(
             if not isinstance(given, dict):
                 raise CheckFailedError(f"annotate_costs returned {given!r:.80}; expected a dict of {', '.join(COUNT)}.")
         for key in keys:
-            _require([dict(given).get(key) for given in found], key, asked, category)  # type: ignore[arg-type]
+            _require([dict(given).get(key) for given in found], key, asked, category)
 
     return run
 
