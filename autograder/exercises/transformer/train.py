@@ -241,20 +241,11 @@ def _why_not(run: Run) -> str:
     )
 
 
-SETUP = """\
-import torch
-from torch import nn
-from torch.nn import functional as F
-from torch.utils.tensorboard import SummaryWriter
-from course_lib.models import MaskedLanguageModel, TransformerConfig
-"""
-
 EXERCISE = Exercise(
     title="Train, and write down how it went",
     kind=Kind.MODULE,
     entry_point="train",
     points=12,
-    setup=SETUP,
     masked=("course_lib.training",),
     wall_s=180,
     checks=(
