@@ -120,4 +120,5 @@ def difference(found: Any, expected: Any) -> str:
         other = next((i for i, pair in enumerate(pairs) if not same(*pair)), None)
         if other is not None:
             return f"entry {other} is {contrasted(found[other], expected[other])}."
+        return f"there are {len(found)} entries, equal as far as they go; expected {len(expected)}."
     return f"the result is {contrasted(found, expected)}."
