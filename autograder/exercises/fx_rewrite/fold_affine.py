@@ -173,6 +173,6 @@ EXERCISE = Exercise(
     checks=(
         Check("BatchNorm goes into the Linear behind it", "BatchNorm", 2.2, rewritten([BATCH_NORM])),
         Check("LayerNorm loses its weight and bias", "LayerNorm", 2.2, rewritten([LAYER_NORM])),
-        Check("what somebody else reads stays", "refusals", 1.6, rewritten(READ_TWICE)),
+        Check("what somebody else reads stays", "refusals", 1.2, rewritten(READ_TWICE)),
     ),
 )
