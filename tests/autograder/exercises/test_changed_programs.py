@@ -73,7 +73,7 @@ def test_half_of_the_ends_earn_half():
 
 def test_a_pass_may_refuse_wherever_the_graph_writes():
     change = ("between = nodes[nodes.index(product):nodes.index(node)]", "between = nodes")
-    assert judged(RMS, reference(RMS, change), only=["what is needed elsewhere stays"]).points == 1.2
+    assert judged(RMS, reference(RMS, change), only=["what is needed elsewhere stays"]).points == 1.9
 
 
 def test_the_function_of_the_kernel_may_be_the_target():
