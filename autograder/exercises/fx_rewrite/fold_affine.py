@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
-from autograder.exercises.setup_lines import FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
@@ -25,6 +24,13 @@ def batch_norm(width: int = WIDTH, **options: bool) -> nn.BatchNorm1d:
     return norm
 
 
+def _normalised(norm: Any) -> Callable[[Tensor], Tensor]:
+    """Return what is left to compute when the norm's scale and shift are in the Linear."""
+    if isinstance(norm, nn.BatchNorm1d):
+        return lambda x: x
+    return lambda x: F.layer_norm(x, norm.normalized_shape, eps=norm.eps)
+
+
 def misplaced(says: str, change: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> WrongTurn:
     """Return the wrong turn of a fold that gets the Linear's parameters from its old ones, scale and shift so."""
 
@@ -35,10 +41,8 @@ def misplaced(says: str, change: Callable[[Tensor, Tensor, Tensor, Tensor], tupl
             return None
         if norm.weight is None or norm.bias is None or linear.bias is None:
             return None
-        scale, shift, before = norm.weight, norm.bias, nn.Identity()
-        if isinstance(norm, nn.LayerNorm):
-            before = nn.LayerNorm(norm.normalized_shape, norm.eps, elementwise_affine=False)
-        else:
+        scale, shift, before = norm.weight, norm.bias, _normalised(norm)
+        if isinstance(norm, nn.BatchNorm1d):
             scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
             shift = norm.bias - norm.running_mean * scale
         weight, bias = change(linear.weight, linear.bias, scale, shift)
@@ -160,7 +164,6 @@ EXERCISE = Exercise(
     kind=Kind.GRAPH,
     entry_point="fold_affine",
     points=10,
-    setup=FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(
