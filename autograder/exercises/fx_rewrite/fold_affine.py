@@ -42,7 +42,7 @@ def misplaced(says: str, change: Callable[[Tensor, Tensor, Tensor, Tensor], tupl
         if norm.weight is None or norm.bias is None or linear.bias is None:
             return None
         scale, shift, before = norm.weight, norm.bias, _normalised(norm)
-        if isinstance(norm, nn.BatchNorm1d):
+        if hasattr(norm, "running_var"):
             scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
             shift = norm.bias - norm.running_mean * scale
         weight, bias = change(linear.weight, linear.bias, scale, shift)
