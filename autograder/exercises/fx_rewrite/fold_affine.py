@@ -24,6 +24,13 @@ def batch_norm(width: int = WIDTH, **options: bool) -> nn.BatchNorm1d:
     return norm
 
 
+def _normalised(norm: Any) -> Callable[[Tensor], Tensor]:
+    """Return what is left to compute when the norm's scale and shift are in the Linear."""
+    if isinstance(norm, nn.BatchNorm1d):
+        return lambda x: x
+    return lambda x: F.layer_norm(x, norm.normalized_shape, eps=norm.eps)
+
+
 def misplaced(says: str, change: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> WrongTurn:
     """Return the wrong turn of a fold that gets the Linear's parameters from its old ones, scale and shift so."""
 
@@ -34,10 +41,8 @@ def misplaced(says: str, change: Callable[[Tensor, Tensor, Tensor, Tensor], tupl
             return None
         if norm.weight is None or norm.bias is None or linear.bias is None:
             return None
-        scale, shift, before = norm.weight, norm.bias, nn.Identity()
-        if isinstance(norm, nn.LayerNorm):
-            before = nn.LayerNorm(norm.normalized_shape, norm.eps, elementwise_affine=False)
-        else:
+        scale, shift, before = norm.weight, norm.bias, _normalised(norm)
+        if hasattr(norm, "running_var"):
             scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
             shift = norm.bias - norm.running_mean * scale
         weight, bias = change(linear.weight, linear.bias, scale, shift)
@@ -171,6 +176,6 @@ EXERCISE = Exercise(
     checks=(
         Check("BatchNorm goes into the Linear behind it", "BatchNorm", 2.2, rewritten([BATCH_NORM])),
         Check("LayerNorm loses its weight and bias", "LayerNorm", 2.2, rewritten([LAYER_NORM])),
-        Check("what somebody else reads stays", "refusals", 1.6, rewritten(READ_TWICE)),
+        Check("what somebody else reads stays", "refusals", 1.2, rewritten(READ_TWICE)),
     ),
 )

@@ -163,18 +163,18 @@ EXERCISE = Exercise(
         Check(
             "the written-out formula becomes one call",
             "pattern",
-            1.4,
+            1.2,
             rewrites([WITHOUT_CHANCE, EVALUATED], OPERATOR),
         ),
-        Check("`nn.Dropout` and `nn.RMSNorm` with parameters", "modules", 1, rewrites([BRANCH], OPERATOR)),
+        Check("`nn.Dropout` and `nn.RMSNorm` with parameters", "modules", 1.9, rewrites([BRANCH], OPERATOR)),
         Check(
             "in training, elements fall out at the program's rate",
             "dropout",
-            1.2,
+            0.9,
             drops([Dropping(TRAINED, 0.25, four, formula)], OPERATOR),
         ),
-        Check("a sum that goes on stays", "refusals", 2.4, rewrites([SUM_ESCAPES], OPERATOR)),
-        Check("dropout of the whole sum stays", "refusals", 1.8, rewrites([SUM_DROPPED], OPERATOR)),
+        Check("a sum that goes on stays", "refusals", 1.8, rewrites([SUM_ESCAPES], OPERATOR)),
+        Check("dropout of the whole sum stays", "refusals", 1.2, rewrites([SUM_DROPPED], OPERATOR)),
         Check("one launch, minimum bytes", "counted cost", 3, costs(EVALUATED, OPERATOR, launches=1)),
     ),
 )

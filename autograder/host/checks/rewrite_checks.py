@@ -54,14 +54,18 @@ class Rewriting:
 Run = Callable[[GraphAnswer, Draw], None]
 
 
-def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False) -> Run:
-    """Return a check that each rewritten program has the right calls and results; the programs share its points."""
+def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False, together: bool = False) -> Run:
+    """Return a check that each rewritten program has the right calls and results; the programs share its points.
+
+    With `together`, for what must stay, all of them have to be right.
+    """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
         share_among(
             cases,
             lambda case: _require_rewritten(answer, case, draw, gradients),
             where=lambda case: f"In the program {case.program.name}: ",
+            together=together,
         )
 
     return run

@@ -133,11 +133,11 @@ def read_graph(reply: Result[WrittenGraph], told: str, *, max_nodes: int) -> Art
 
 
 def rewrites(
-    programs: Sequence[Program], operator: str, *, gradients: bool = False
+    programs: Sequence[Program], operator: str, *, gradients: bool = False, together: bool = False
 ) -> Callable[[GraphAnswer, Draw], None]:
     """Return a check that each rewritten program calls `operator` the right number of times and computes the same.
 
-    The programs share its points equally.
+    The programs share its points equally; with `together`, for what must stay, all of them have to be right.
     """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
@@ -145,6 +145,7 @@ def rewrites(
             programs,
             lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients),
             where=lambda p: f"In the program {p.name}: ",
+            together=together,
         )
 
     return run

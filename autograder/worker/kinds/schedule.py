@@ -6,6 +6,7 @@ Only the graph is graded, and the answer reports nothing else.
 
 import types
 from collections.abc import Callable, Iterator
+from operator import getitem
 from typing import Any
 
 import torch
@@ -87,7 +88,7 @@ class _PartsTracer(torch.fx.Tracer):
         if count is None:
             parts: Iterator[torch.fx.Proxy] = super().iter(obj)
             return parts
-        return (obj[i] for i in range(count))
+        return (getitem(obj, i) for i in range(count))
 
 
 def _number_of_parts(node: torch.fx.Node) -> int | None:

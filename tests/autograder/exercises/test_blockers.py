@@ -16,7 +16,7 @@ from tests.autograder.exercises.judged import judged, messages, reference, said
 ID = "09_blocker_hunt"
 FIVE = ("reported", "appended", "turned", "spread", "standardised")
 APPENDED, TURNED, STANDARDISED = (f"`{name}` fuses as far as it can" for name in ("appended", "turned", "standardised"))
-PRECISION = "in double precision, far from zero"
+PRECISION = "in double precision, away from zero"
 
 
 def functions(text: str) -> dict[str, Any]:
@@ -126,7 +126,8 @@ def test_a_program_that_still_writes_into_the_cache_is_refused():
     assert "writes into its input number 0" in messages(judged(ID, answer, only=[APPENDED]))[APPENDED]
 
 
-def test_a_large_mean_is_not_lost_to_cancellation():
+def test_a_variance_may_be_the_mean_of_squares_less_the_squared_mean():
+    """It loses digits where the mean is large, which exercise 08.2 asks about; here the mean is moderate."""
     answer = reference(
         ID,
         (
@@ -134,7 +135,7 @@ def test_a_large_mean_is_not_lost_to_cancellation():
             "mean = x.mean(); variance = (x * x).mean() - mean * mean",
         ),
     )
-    assert messages(judged(ID, answer, only=[PRECISION, STANDARDISED])).keys() == {PRECISION}
+    assert messages(judged(ID, answer, only=[PRECISION, STANDARDISED])) == {}
 
 
 HIDING = [

@@ -107,3 +107,35 @@ def test_a_cut_costs_what_is_saved_and_each_row_that_is_computed_again_once():
     assert exercise.cost(question, ["b", "m"]) == 16 + 2 * 6
     assert exercise.cost(question, ["b"]) is None
     assert exercise.required(rows, ["b"]) == {"b": "g", "c": "g", "a": "c", "m": "a"}
+
+
+# a cut that saves each value whose recomputation would cost as much, and never looks further
+GREEDY = """
+def partition(question):
+    ahead = {r["name"]: r for r in question["rows"] if r["part"] == "forward" and r["tag"] != "input"}
+    todo = [a for r in question["rows"] if r["part"] == "backward" for a in r["args"] if a in ahead]
+    saved, seen = [], set()
+    while todo:
+        row = ahead[todo.pop()]
+        if row["name"] in seen:
+            continue
+        seen.add(row["name"])
+        if row["tag"] in ("pointwise", "view") and question["price"] * row["flops"] < row["bytes"]:
+            todo += [a for a in row["args"] if a in ahead]
+        else:
+            saved.append(row["name"])
+    return saved
+"""
+
+
+def test_a_cut_that_is_possible_earns_its_validity_and_a_share_of_its_cost():
+    record = judged("08_partition", GREEDY)
+    points = {check.name: (check.points, check.max_points) for check in record.checks}
+    for name in ("backward can be computed", "gradients of the uncut graph", "many dropouts: gradients"):
+        assert points[name][0] == points[name][1]
+    assert 0 < points["few bytes and few FLOPs"][0] < points["few bytes and few FLOPs"][1]
+    assert 0.3 < record.points / record.max_points < 0.8
+
+
+def test_the_share_of_a_cut_falls_with_its_cost():
+    assert [exercise.share_at(ratio) for ratio in (1.0, 1.05, 1.3, 1.55, 3.0)] == [1.0, 1.0, 0.5, 0.0, 0.0]

@@ -22,6 +22,30 @@ def written_between(x):
     return before - torch.exp(x)
 
 
+def written_through_a_view(x):
+    first, second = torch.exp(x), torch.exp(x)
+    second.view(-1).mul_(2)
+    return first - second
+
+
+def written_in_one_row(x):
+    first, second = torch.exp(x), torch.exp(x)
+    second[0].add_(1)
+    return first - second
+
+
+class Tied(nn.Module):
+    """Two Linears with one weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.first(x) * 3 - self.second(x + 1)
+
+
 class Scaled(nn.Module):
     def __init__(self, way):
         super().__init__()
@@ -40,7 +64,10 @@ MISTAKES = [
     (share_equal, {"overlooks": "numbers"}, lambda x: x * 2 - x * 3),
     (share_equal, {"overlooks": "order"}, lambda x: (x - x.sum()) * (x.sum() - x)),
     (share_equal, {"overlooks": "writes"}, written_between),
+    (share_equal, {"overlooks": "writes"}, written_through_a_view),
+    (share_equal, {"overlooks": "writes"}, written_in_one_row),
     (fold_factor, {"forgets": "bias"}, Scaled("once")),
+    (fold_factor, {"forgets": "other calls"}, Tied()),
     (fold_factor, {"forgets": "other calls"}, Scaled("again")),
     (fold_factor, {"forgets": "other readers"}, Scaled("read")),
 ]

@@ -20,10 +20,12 @@ from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.graph import costs, rewrites
 from autograder.host.traced import Program, TensorSpec
 
-SUMS = [
+TURNED = [
     of("F.silu(b + x)", lambda x, b: F.silu(b + x)),
-    of("F.silu(x.add(b))", lambda x, b: F.silu(x.add(b))),
     of("F.silu(torch.add(b, x))", lambda x, b: F.silu(torch.add(b, x))),
+]
+SUMS = [
+    of("F.silu(x.add(b))", lambda x, b: F.silu(x.add(b))),
     of("F.silu(torch.add(input=x, other=b))", lambda x, b: F.silu(torch.add(input=x, other=b))),
     of("F.silu(torch.add(x, b, alpha=1))", lambda x, b: F.silu(torch.add(x, b, alpha=1))),
     of("F.silu(input=x + b)", lambda x, b: F.silu(input=x + b)),
@@ -69,6 +71,12 @@ LOOK_ALIKES = [
         lambda x, c, b: F.silu(x + c) * F.silu(x + b),
         reason="c of shape (4, 1) is added along rows.",
         inputs=(ROWS, TensorSpec((4, 1)), BIAS),
+    ),
+    of(
+        "F.silu(x + e) * F.silu(x + b)",
+        lambda x, e, b: F.silu(x + e) * F.silu(x + b),
+        reason="e has one element: it is no bias with a number for each column.",
+        inputs=(ROWS, TensorSpec((1,)), BIAS),
     ),
     of(
         "F.silu(x + d) * F.silu(x + b)",
@@ -189,14 +197,15 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("the sum in other spellings", "spellings", 0.8, rewrites(SUMS, OPERATOR)),
-        Check("SiLU by hand", "spellings", 0.6, rewrites(BY_HAND, OPERATOR)),
-        Check("look-alikes stay", "refusals", 1.2, rewrites(LOOK_ALIKES, OPERATOR)),
-        Check("sums that are needed elsewhere stay", "refusals", 0.9, rewrites(ESCAPES, OPERATOR)),
-        Check("several places in one program", "several places", 0.4, rewrites(SEVERAL, OPERATOR)),
-        Check("precisions and odd sizes", "odd sizes", 0.15, rewrites(PRECISIONS, OPERATOR)),
-        Check("gradients", "gradients", 0.15, rewrites([SUM, FEED_FORWARD], OPERATOR, gradients=True)),
-        Check("minimum bytes at another size", "counted cost", 0.6, costs(LONG, OPERATOR, launches=1)),
+        Check("the sum in the other order", "spellings", 0.5, rewrites(TURNED, OPERATOR)),
+        Check("the sum in other spellings", "spellings", 0.3, rewrites(SUMS, OPERATOR)),
+        Check("SiLU by hand", "spellings", 1.25, rewrites(BY_HAND, OPERATOR)),
+        Check("look-alikes stay", "refusals", 1.4, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
+        Check("sums that are needed elsewhere stay", "refusals", 1.3, rewrites(ESCAPES, OPERATOR, together=True)),
+        Check("several places in one program", "several places", 0.3, rewrites(SEVERAL, OPERATOR)),
+        Check("precisions and odd sizes", "odd sizes", 0.05, rewrites(PRECISIONS, OPERATOR)),
+        Check("gradients", "gradients", 0.1, rewrites([SUM, FEED_FORWARD], OPERATOR, gradients=True)),
+        Check("minimum bytes at another size", "counted cost", 0.8, costs(LONG, OPERATOR, launches=1)),
     ),
     controls=(ANSWERS.reference(12),),
     equivalent=NOT_SEEN,

@@ -130,7 +130,21 @@ class _DrawnTwice(nn.Module):
 BETWEEN = "Two calls became one, but something writes between them to what they read."
 LATER = "Two results became one tensor, and the program writes to one of them later, itself or through a view."
 ONE_DRAW = "Two dropouts became one: each draws a mask of its own."
+
+
+def _several_before(x: Tensor, y: Tensor) -> Tensor:
+    a, b = torch.exp(x), torch.sin(x)
+    x.neg_()
+    return a * b + torch.exp(x) * torch.sin(x) + torch.sin(y) * torch.sin(y)
+
+
 WRITES = [
+    shared(
+        "a, b = exp(x), sin(x); x.neg_(); a * b + exp(x) * sin(x) + sin(y) * sin(y)",
+        _several_before,
+        11,
+        warning=BETWEEN,
+    ),
     shared("a = x + 1; b = x + 1; a.mul_(y); a - b + torch.exp(y) * torch.exp(y)", _result_written, 7, warning=LATER),
     shared("a, b = exp(x), exp(x); b.view(-1).mul_(2); a - b + sin(y) * sin(y)", _view_written, 8, warning=LATER),
     shared("e = exp(x); F.relu(x, inplace=True); exp(x) - e + sin(y) * sin(y)", _input_written, 7, warning=BETWEEN),
@@ -164,9 +178,9 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("arguments of every form", "arguments", 1.2, rewritten(ARGUMENTS)),
-        Check("numbers that are equal and differ", "look-alikes", 0.4, rewritten(NUMBERS)),
+        Check("numbers that are equal and differ", "look-alikes", 0.4, rewritten(NUMBERS, together=True)),
         Check("parameters and layers", "modules", 0.4, rewritten(MODULES)),
-        Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES)),
+        Check("writes and draws of other kinds", "writes", 1.2, rewritten(WRITES, together=True)),
     ),
     controls=(ANSWERS.reference(8), ANSWERS.file("compares texts", 5, below=True)),
     right_here=NO_OPERATORS,

@@ -167,10 +167,10 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("writes of other kinds", "side effects", 0.7, rewritten(WRITES)),
-        Check("random numbers", "side effects", 0.4, rewritten(RANDOM)),
-        Check("parameters are no constants", "refusals", 0.3, rewritten(PARAMETERS)),
-        Check("what is written to is no constant", "refusals", 0.6, rewritten(CHANGING)),
+        Check("writes of other kinds", "side effects", 0.7, rewritten(WRITES, together=True)),
+        Check("random numbers", "side effects", 0.4, rewritten(RANDOM, together=True)),
+        Check("parameters are no constants", "refusals", 0.3, rewritten(PARAMETERS, together=True)),
+        Check("what is written to is no constant", "refusals", 0.6, rewritten(CHANGING, together=True)),
         Check("constants in other forms", "constants", 1.2, rewritten(FORMS)),
     ),
     controls=(ANSWERS.reference(8), ANSWERS.file("torch's own dead code elimination", 1.6)),

@@ -176,8 +176,8 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("without bias, without weight", "no bias", 1, rewritten(BARE)),
-        Check("layers that are called twice", "refusals", 1, rewritten(SHARED)),
-        Check("look-alikes stay", "refusals", 0.8, rewritten(LOOK_ALIKES)),
+        Check("layers that are called twice", "refusals", 1.1, rewritten(SHARED, together=True)),
+        Check("look-alikes stay", "refusals", 1.1, rewritten(LOOK_ALIKES, together=True)),
         Check("training mode", "training mode", 0.6, rewritten(TRAINING)),
         Check("several pairs, and one weight in two layers", "several places", 0.6, rewritten(DEEP)),
     ),

@@ -163,6 +163,11 @@ LOOK_ALIKES = [
         "x + scale is no product.",
     ),
     _look_alike(
+        "RMSNorm without a weight",
+        lambda x, s, r, w: F.rms_norm(r + D(x * s, 0.1, False), (WIDTH,)) + right(x, s, r, w),
+        "The operator takes a weight.",
+    ),
+    _look_alike(
         "another activation",
         lambda x, s, r, w: norm(r + F.relu(x * s), w) + right(x, s, r, w),
         "There is no dropout.",
@@ -291,13 +296,13 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("other spellings", "spellings", 0.7, rewrites(SPELLINGS, OPERATOR)),
-        Check("eps is carried over", "eps", 0.7, rewritten(EPS)),
-        Check("look-alikes stay", "refusals", 1.4, rewrites(LOOK_ALIKES, OPERATOR)),
-        Check("what is needed elsewhere stays", "refusals", 1.2, rewrites(ESCAPES, OPERATOR)),
-        Check("several places in one program", "several places", 0.4, rewrites(SEVERAL, OPERATOR)),
-        Check("the backward pass uses the same mask", "dropout", 1, drops(DROPOUT, OPERATOR, gradients=True)),
-        Check("gradients", "gradients", 0.3, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
+        Check("other spellings", "spellings", 1, rewrites(SPELLINGS, OPERATOR)),
+        Check("eps is carried over", "eps", 0.6, rewritten(EPS)),
+        Check("look-alikes stay", "refusals", 1.9, rewrites(LOOK_ALIKES, OPERATOR, together=True)),
+        Check("what is needed elsewhere stays", "refusals", 1.9, rewrites(ESCAPES, OPERATOR, together=True)),
+        Check("several places in one program", "several places", 0.3, rewrites(SEVERAL, OPERATOR)),
+        Check("the backward pass uses the same mask", "dropout", 0.6, drops(DROPOUT, OPERATOR, gradients=True)),
+        Check("gradients", "gradients", 0.2, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
         Check("minimum bytes at another size", "counted cost", 1.5, costs(LONG, OPERATOR, launches=1)),
     ),
     controls=(

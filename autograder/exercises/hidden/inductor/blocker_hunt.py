@@ -30,7 +30,7 @@ HIDDEN = HiddenPart(
             fuses(*(each for name in BLOCKED for each in sized(name, (3, 33)))),
         ),
         Check(
-            "in double precision, far from zero",
+            "in double precision, away from zero",
             "precision",
             0.7,
             fuses(

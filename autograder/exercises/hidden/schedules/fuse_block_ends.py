@@ -18,13 +18,13 @@ ANSWERS = Answers(__name__)
 CALL = "residual, weight, layer_norm_bias, p, training, eps)"
 HIDDEN = HiddenPart(
     checks=(
-        Check("renamed models", "renamed models", 0.8, schedules(fused("with other names", 2, names=RENAMED))),
-        Check("the residual first", "spellings", 0.8, schedules(fused("with residual + x", residual_first=True))),
-        Check("another eps", "literals", 1.8, schedules(fused("with eps 0.1", eps=0.1))),
+        Check("renamed models", "renamed models", 1.6, schedules(fused("with other names", 2, names=RENAMED))),
+        Check("the residual first", "spellings", 0.6, schedules(fused("with residual + x", residual_first=True))),
+        Check("another eps", "literals", 1.6, schedules(fused("with eps 0.1", eps=0.1))),
         Check(
             "gradients in training",
             "gradients",
-            0.6,
+            0.4,
             schedules(
                 fused("in training mode, p = 0", 2, training=True),
                 fused("in training mode, p = 0.4", 2, training=True, dropout=0.4),
@@ -34,7 +34,7 @@ HIDDEN = HiddenPart(
         Check(
             "LayerNorm before the block",
             "look-alikes",
-            1.2,
+            1,
             schedules(PRE_NORM, fused("of one layer", activation="gelu module"), together=True),
         ),
         Check("launches of three layers", "counted cost", 0.8, schedules(fused("of three layers", 3, counted=True))),

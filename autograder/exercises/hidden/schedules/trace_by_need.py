@@ -46,6 +46,6 @@ HIDDEN = HiddenPart(
         ANSWERS.file("by the paths that we know", 8, below=True),
         ANSWERS.edited("with the biases inside", 0, ("schedule[path][name].decompose()", "pass")),
         Control("the whole model", "def trace_feed_forwards(schedule):\n    return schedule.trace()\n", 0),
-        ANSWERS.file("one level only", 0),
+        ANSWERS.file("one level only", 4, below=True),
     ),
 )
