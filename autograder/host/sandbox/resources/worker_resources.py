@@ -40,6 +40,7 @@ class ThrowawayUser:
 
     def release(self) -> None:
         """Give the user id back."""
+        fcntl.flock(self._lock, fcntl.LOCK_UN)  # a process that was forked meanwhile may hold the file open too
         os.close(self._lock)
 
 
