@@ -15,6 +15,7 @@ from course_lib.errors import FusionError
 from course_lib.fusion.calls import Call, ModuleAttribute, Operand
 from course_lib.fusion.effects import between
 from course_lib.fusion.inserted_modules import Constant
+from course_lib.fusion.kept_state import keep_state
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import SYMBOLIC
 from course_lib.fusion.storage import mutations_of, run_node
@@ -32,32 +33,6 @@ def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
     copied.meta = dict(gm.meta)
     keep_state(copied, gm)
     return picklable(copied)
-
-
-def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:
-    """Add the parameters and buffers of `program` that `gm` lacks, so that checkpoints of `program` still load.
-
-    torch.fx omits parameters and buffers that the graph does not use, and a pass may leave some unused.
-    """
-    have = gm.state_dict(keep_vars=True)
-    for path, tensor in program.state_dict(keep_vars=True).items():
-        *parents, name = path.split(".")
-        if path in have or not isinstance(tensor, torch.Tensor):
-            continue
-        module: torch.nn.Module = gm
-        for parent in parents:
-            if not hasattr(module, parent):
-                module.add_module(parent, torch.nn.Module())
-            module = getattr(module, parent)
-        hold(module, name, tensor)
-
-
-def hold(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
-    """Register a tensor under a name: a parameter as such, any other as a buffer."""
-    if isinstance(tensor, torch.nn.Parameter):
-        module.register_parameter(name, tensor)
-    else:
-        module.register_buffer(name, tensor)
 
 
 def added_buffers(gm: fx.GraphModule, program: object) -> frozenset[str]:
