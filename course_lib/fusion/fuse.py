@@ -1,6 +1,6 @@
 """`fuse`: capture a program, run the passes on its graph, and report what changed and what it costs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_leaves
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.operands import remember_symbols
+from course_lib.fusion.operands import forget_constants, remember_symbols
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
 from course_lib.fusion.surgery import (
@@ -51,8 +51,8 @@ def fuse(
     a backend takes its parameters as inputs too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
-    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, and the two that fold a BatchNorm. A
-    lossy pass must be requested too, and needs `level="lossy"`.
+    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, and the two that fold a
+    BatchNorm. A lossy pass must be requested too, and needs `level="lossy"`.
 
     Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
@@ -61,6 +61,7 @@ def fuse(
     with _ordinary_tensors(program, example_inputs):
         gm = copy_of(_graph_of(program, example_inputs))
         remember_symbols(gm.graph)
+        forget_constants(gm.graph, _state_of(program))
         propagate_shapes(gm, example_inputs)
         added = added_buffers(gm, program)
         before = cost_of_one_run(gm, example_inputs)
@@ -116,6 +117,14 @@ def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphMod
             f"fuse got a {type(program).__name__}; it expects a module, a function, or a graph of one, see capture()."
         )
     return program
+
+
+def _state_of(program: Program) -> Collection[str]:
+    """Return the paths of the buffers of a program; those of a graph may be constants, and are not told apart."""
+    if isinstance(program, torch.export.ExportedProgram):
+        return program.graph_signature.buffers
+    is_module = isinstance(program, nn.Module) and not isinstance(program, fx.GraphModule)
+    return [name for name, _ in program.named_buffers()] if is_module else []  # type: ignore[union-attr]  # a module
 
 
 def _refuse_hooks(program: nn.Module) -> None:

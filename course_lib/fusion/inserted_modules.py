@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
@@ -68,30 +67,6 @@ class BiasDropoutResidualLayerNorm(nn.Module):
     def extra_repr(self) -> str:
         """Return what `print` shows of the module."""
         return f"p={self.p}, eps={self.eps}"
-
-
-class Attention(nn.Module):
-    """Attention by PyTorch's operator; in training with dropout by separate operators, so that dropout is the same."""
-
-    def __init__(self, scale: float, dropout: float) -> None:
-        super().__init__()
-        self.scale = scale
-        self.dropout = dropout
-
-    def forward(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """Return softmax(query · keyᵀ · scale + mask) · value: (batch, heads, queries, width of value), contiguous."""
-        if self.training and self.dropout > 0:
-            scores = torch.matmul(query, key.transpose(-1, -2)) * self.scale  # (batch, heads, queries, keys)
-            scores = scores if mask is None else scores + mask
-            return torch.matmul(F.dropout(torch.softmax(scores, dim=-1), self.dropout), value)
-        result = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=self.scale)
-        return result.contiguous()  # like the matrix product; the operator keeps the layout of its operands
-
-    def extra_repr(self) -> str:
-        """Return what `print` shows of the module."""
-        return f"scale={self.scale:.4g}, dropout={self.dropout}"
 
 
 MAX_DECISIONS = 64  # of one fusion: a program whose shapes never repeat must not fill the memory

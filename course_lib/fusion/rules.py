@@ -25,6 +25,7 @@ REMEDIES: Mapping[str, str] = {
     "shape": "Bring the operands to the shapes that the fused operator takes.",
     "bias shape": "Use a bias of one dimension, as long as the last dimension of the other operand.",
     "dtype": "Convert the operands to one dtype first.",
+    "range": "Convert the operands to float32 or bfloat16, whose range is larger.",
     "training": "Put the module into evaluation mode and capture it again: model.eval().",
     "statistics": "Use a BatchNorm that keeps running statistics and has a weight and a bias.",
     "statistics of a function": "Call an nn.LayerNorm, in a graph that keeps modules: fuse(model, inputs).",
@@ -34,7 +35,10 @@ REMEDIES: Mapping[str, str] = {
     "one bias": "Give all of the layers a bias, or none; those that are alike are merged.",
     "frozen": "Ask for gradients in all of the layers or in none, and capture again; those that are alike are merged.",
     "strides": "Copy what is read that way first: x.contiguous().",
-    "mask": "Use a mask of the scores' dtype that broadcasts over them and that no gradient is asked for.",
+    "scale": "Scale by a positive number: 1 / math.sqrt(64), or x.size(-1) ** -0.5 where that size does not change.",
+    "fill": "Fill with -inf, or with torch.finfo(scores.dtype).min.",
+    "mask promise": "If every row of the mask leaves a score, say so: Sdpa(every_row_sees_something=True).",
+    "mask": "Use a mask of the scores' dtype, or a boolean one where scores are filled in, that broadcasts over them.",
     "traffic": "Nothing to do: fused, this would move more bytes than it does now.",
 }
 

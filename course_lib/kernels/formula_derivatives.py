@@ -29,7 +29,7 @@ def register_formula(operator: Any, formula: Callable[..., Any]) -> None:
     ordinary = make_autograd_impl(overload, operator)
 
     def derivative(keyset: Any, *args: Any) -> Any:
-        if any(_is_transformed(arg) for arg in args if isinstance(arg, torch.Tensor)):
+        if any(is_transformed(arg) for arg in args if isinstance(arg, torch.Tensor)):
             return formula(*args)
         return ordinary(keyset, *args)
 
@@ -37,7 +37,7 @@ def register_formula(operator: Any, formula: Callable[..., Any]) -> None:
         _LIBRARY.impl(overload, derivative, key, with_keyset=True)
 
 
-def _is_transformed(tensor: torch.Tensor) -> bool:
+def is_transformed(tensor: torch.Tensor) -> bool:
     """Return whether `torch.func` differentiates this tensor, or forward mode gives it a tangent."""
     if torch._C._functorch.is_gradtrackingtensor(tensor):
         return True
