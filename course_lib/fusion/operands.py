@@ -15,6 +15,7 @@ from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import may_share_memory
+from course_lib.graph.memory import storage_of
 
 CONSTANT = "constant"  # metadata key of a node of a tensor: whether it has the same value in each run
 SYMBOLIC = "symbolic"  # metadata key of a node whose shape may change in each run
@@ -166,7 +167,10 @@ def _constant_of(node: fx.Node) -> object:
 
 def _is_written(constant: fx.Node) -> bool:
     """Return whether something writes into a tensor of the graph: through any node that holds it, or a view of it."""
-    same = [node for node in constant.graph.find_nodes(op="get_attr") if node.target == constant.target]
+    owner = constant.graph.owning_module
+    held = {node: attrgetter(str(node.target))(owner) for node in constant.graph.find_nodes(op="get_attr")}
+    memory = storage_of(held[constant])
+    same = [node for node, one in held.items() if isinstance(one, torch.Tensor) and storage_of(one) == memory]
     for node in same:  # grows by the views
         for user in node.users:
             if mutates(user):

@@ -346,7 +346,7 @@ APART: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
     "a view of a result changes": (ViewWritten, ("mutation",)),
     "both are returned": (Returned, ("is an output", "is an output")),
     "flattened": (Flat, ("strides",)),
-    "strides are asked for": (LaidOut, ("strides",)),
+    "strides are asked for": (LaidOut, ("no gradient", "no gradient")),
     "a weight is computed": (Computed, ("argument",)),
     "both weights are computed": (Recomputed, ("argument", "argument")),
 }
@@ -396,3 +396,43 @@ def test_later_passes_see_that_the_parts_share_memory() -> None:
     parts = [node for node in gm.graph.nodes if "getitem" in node.name]
     assert len({node.meta["val"].untyped_storage()._cdata for node in parts}) == 1
     assert verify(Three(), gm, (ROWS,)).passed
+
+
+def test_a_reader_of_memory_by_position_keeps_the_projections_apart() -> None:
+    def program(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return F.linear(x, w).as_strided((64, 8), (8, 1)) * 2 + torch.relu(F.linear(x, v))
+
+    def through_a_view(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        return torch.relu(F.linear(x, w)) + torch.as_strided(F.linear(x, v).view(8, 8, 8), (64, 8), (8, 1))
+
+    inputs = (normal(64, 8), normal(8, 8), normal(8, 8) + 1)
+    for one in (program, through_a_view):
+        result = fuse(one, inputs, ("qkv_merge",))
+        assert [refusal.rule for refusal in result.rejected] == ["strides"]
+        torch.testing.assert_close(result.graph_module(*inputs), one(*inputs))
+
+
+UNREACHED: dict[str, Callable[[Tensor], Tensor]] = {
+    "detached": lambda y: y.detach(),
+    "data": lambda y: y.data,
+    "its largest": lambda y: y.argmax(-1, keepdim=True),
+    "compared": lambda y: (y > 0) * 1.0,
+}
+
+
+@pytest.mark.parametrize("case", UNREACHED)
+def test_a_weight_that_has_no_gradient_still_has_none(case: str) -> None:
+    class Program(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.key, self.value = (nn.Linear(8, 8, bias=False) for _ in range(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.query(x) * self.key(x) + UNREACHED[case](self.value(x))
+
+    program, x = Program(), normal(64, 8)
+    gm = fuse(program, (x,), ("qkv_merge",)).graph_module
+    gm(x).sum().backward()
+    assert program.value.weight.grad is None
+    assert program.query.weight.grad is not None
+    assert len(gm.graph.find_nodes(op="call_function", target=F.linear)) == 1
