@@ -30,6 +30,7 @@ REMEDIES: Mapping[str, str] = {
     "statistics": "Use a BatchNorm that keeps running statistics and has a weight and a bias.",
     "statistics of a function": "Call an nn.LayerNorm, in a graph that keeps modules: fuse(model, inputs).",
     "calibration": "Give inputs to measure on, LayerNormToBatchNorm(calibration=[(x,), ...]), or train: model.train().",
+    "computed": "Fold in each run: leave out once=True.",
     "affine": "Give the normalisation a weight and a bias.",
     "shared": "Give each call a module of its own, and each module parameters of its own.",
     "one bias": "Give all of the layers a bias, or none; those that are alike are merged.",

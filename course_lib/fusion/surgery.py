@@ -129,7 +129,7 @@ def put_module_in_place_of(anchor: fx.Node, name: str, module: torch.nn.Module, 
     """Replace `anchor` by a call of `module`; its name in the graph is `name` with the next free number."""
     owner = anchor.graph.owning_module
     assert owner is not None, "a pass works on the graph of a GraphModule"
-    path = _add_module(owner, name, module)
+    path = add_module(owner, name, module)
 
     def call(**proxies: fx.Proxy) -> fx.Proxy:
         node = anchor.graph.call_module(path, tuple(proxy.node for proxy in proxies.values()))
@@ -140,14 +140,16 @@ def put_module_in_place_of(anchor: fx.Node, name: str, module: torch.nn.Module, 
 
 def new_constant(gm: fx.GraphModule, node: fx.Node, module: torch.nn.Module) -> fx.Node:
     """Add a module without inputs, and return a call of it before `node`, with the metadata of `node`."""
-    path = _add_module(gm, "constant", module)
+    path = add_module(gm, "constant", module)
     with gm.graph.inserting_before(node):
         new = gm.graph.call_module(path)
     new.meta = dict(node.meta)
     return new
 
 
-def _add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
+def add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
+    """Add a module under `name` with the next free number, and return its path."""
+
     def is_free(number: int) -> bool:
         return not hasattr(gm, f"{name}_{number}")
 
@@ -161,7 +163,7 @@ def _add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
 
 def new_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> Callable[..., fx.Proxy]:
     """Add a module to the graph's owner under a fresh name; return a function that calls it on proxies."""
-    path = _add_module(gm, name, module)
+    path = add_module(gm, name, module)
 
     def call(*proxies: fx.Proxy) -> fx.Proxy:
         node = proxies[0].node.graph.call_module(path, tuple(proxy.node for proxy in proxies))
