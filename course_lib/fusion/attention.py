@@ -37,7 +37,7 @@ class Attention(nn.Module):
         if (self.training and self.dropout > 0) or any(map(is_transformed, given)):
             return self.separately(query, key, value, mask)
         if torch.is_grad_enabled() and any(one.requires_grad for one in given) and not torch.compiler.is_compiling():
-            result: Tensor = _TwiceDifferentiable.apply(self, query, key, value, mask)  # type: ignore[no-untyped-call]
+            result: Tensor = _TwiceDifferentiable.apply(self, query, key, value, mask)
             return result
         return self.fused(query, key, value, mask)
 
@@ -83,7 +83,7 @@ class _TwiceDifferentiable(torch.autograd.Function):
             ctx.own = [None if one is None else one.detach().requires_grad_(one.requires_grad) for one in tensors]
             ctx.result = module.fused(*ctx.own)
         ctx.save_for_backward(*tensors)
-        return ctx.result.detach()  # type: ignore[no-any-return]  # a tensor
+        return ctx.result.detach()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:

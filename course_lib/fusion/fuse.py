@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.kept_state import keep_state
 from course_lib.fusion.operands import forget_constants, remember_symbols
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
@@ -20,7 +21,6 @@ from course_lib.fusion.surgery import (
     describe_new_nodes,
     finish,
     keep_out_of_state,
-    keep_state,
 )
 from course_lib.graph import Cost, cost, propagate_shapes
 from course_lib.graph.hooks import HOOK_TABLES
@@ -59,17 +59,21 @@ def fuse(
     """
     selected = chosen(passes, level)
     with _ordinary_tensors(program, example_inputs):
-        gm = copy_of(_graph_of(program, example_inputs))
-        remember_symbols(gm.graph)
-        forget_constants(gm.graph, _state_of(program))
-        propagate_shapes(gm, example_inputs)
-        added = added_buffers(gm, program)
-        before = cost_of_one_run(gm, example_inputs)
-        matches, rejected = run_all(selected, gm)
-        total = sum(matches.values())
-        after = cost_of_one_run(gm, example_inputs) if total else before
-        if not isinstance(program, (Captured, torch.export.ExportedProgram)):
-            keep_out_of_state(gm, added)
+        return _fused(program, example_inputs, selected)
+
+
+def _fused(program: Program, example_inputs: Sequence[object], passes: Iterable[GraphPass]) -> FusionResult:
+    gm = copy_of(_graph_of(program, example_inputs))
+    remember_symbols(gm.graph)
+    forget_constants(gm.graph, _state_of(program))
+    propagate_shapes(gm, example_inputs)
+    added = added_buffers(gm, program)
+    before = cost_of_one_run(gm, example_inputs)
+    matches, rejected = run_all(passes, gm)
+    total = sum(matches.values())
+    after = cost_of_one_run(gm, example_inputs) if total else before
+    if not isinstance(program, (Captured, torch.export.ExportedProgram)):
+        keep_out_of_state(gm, added)
     return FusionResult(gm, total, rejected, matches, before, after)
 
 

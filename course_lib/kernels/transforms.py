@@ -107,11 +107,6 @@ def register_bias_operator(
         check(x, bias, *options)
         return torch.empty_like(x + bias)  # of the sum, since the strides of the result are those of the sum
 
-    def fake_backward(
-        grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, *options: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)
-
     def checked_formula(x: torch.Tensor, bias: torch.Tensor, *options: Any) -> torch.Tensor:
         check(x, bias, *options)
         return formula(x, bias, *options)
@@ -127,9 +122,15 @@ def register_bias_operator(
 
     operator.register_fake(fake)
     operator.register_autograd(derivative, setup_context=setup_context)
-    backward.register_fake(fake_backward)
+    backward.register_fake(_fake_gradients)
     register_formula(operator, checked_formula)
     register_formula(backward, gradients)
     register_vmap(operator, rows=(0,))
     register_vmap(backward)
     register_autocast(name, rows=(0, 1), normalises=False)
+
+
+def _fake_gradients(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, *options: object
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)

@@ -107,7 +107,7 @@ class BatchNormFolding(FusionPass):
         def folded_layer(*, x: fx.Proxy, **others: Any) -> Tensor:
             graph = x.node.graph
             new = [fx.Proxy(graph.create_node("get_attr", f"{path}.{name}"), x.tracer) for name in ("weight", "bias")]
-            return self.layer(x, *new, **{name: others[name] for name in self.arguments})  # type: ignore[arg-type]  # proxies
+            return self.layer(x, *new, **{name: others[name] for name in self.arguments})
 
         return folded_layer
 

@@ -77,8 +77,9 @@ def _gives_the_same(new: fx.Node, node: fx.Node) -> bool:
             found = run_node(new, {})
     except Exception:  # a spelling that does not take such arguments
         return False
-    same = isinstance(found, torch.Tensor) and (found.shape, found.stride()) == (old.shape, old.stride())
-    return same and found.dtype == old.dtype  # type: ignore[union-attr]  # a tensor, as just seen
+    if not isinstance(found, torch.Tensor):
+        return False
+    return (found.shape, found.stride(), found.dtype) == (old.shape, old.stride(), old.dtype)
 
 
 def one_spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...], dict[str, object]]:

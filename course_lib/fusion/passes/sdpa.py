@@ -13,8 +13,8 @@ In training, attention with dropout of the probabilities uses the separate opera
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -223,14 +223,14 @@ def _objection_to_result(match: Match, layout: Layout) -> Objection | None:
     return Objection("strides", reason)
 
 
-def _arranged(call: Callable[..., Tensor], layout: Layout, operands: dict[str, Tensor]) -> Tensor:
+def _arranged(call: Callable[..., Any], layout: Layout, operands: Mapping[str, Any]) -> Any:
     """Call attention on permuted tensors, and permute its result."""
     mask = [operands["mask"]] if "mask" in operands else []
     return _permuted(call(*(_permuted(operands[name], order) for name, order in layout.inputs.items()), *mask),
                      layout.result)  # fmt: skip
 
 
-def _permuted(tensor: Tensor, order: tuple[int, ...]) -> Tensor:
+def _permuted(tensor: Any, order: tuple[int, ...]) -> Any:
     return tensor if order == tuple(range(len(order))) else tensor.permute(order)
 
 
