@@ -87,6 +87,8 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record batch_throughput
 	@echo "==> Grading that is killed 20 times"
 	@$(PYTHON) -m benchmarks.record batch_kills
+	@echo "==> Right answers beside one that takes all processors"
+	@$(PYTHON) -m benchmarks.record busy_neighbours
 	@echo "==> How long a student waits for a check"
 	@$(PYTHON) -m benchmarks.record practice_checks
 	@echo "==> The attack suite"

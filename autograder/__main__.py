@@ -2,7 +2,7 @@
 
 import sys
 
-from autograder.classroom.cli import main
+from autograder.classroom.start import main
 
 if __name__ == "__main__":
     sys.exit(main())

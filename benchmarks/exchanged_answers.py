@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from autograder.exercises import all_exercises, find
 from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import REFERENCE, Exercise
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
@@ -56,7 +57,8 @@ def exchange(asked_id: str, other_id: str, sandbox: Sandbox, seed: int = SEED) -
 def exchanged(asked: Exercise, other: Exercise, reference: str) -> Mapping[str, str]:
     """Return the parts of a hand-in for `asked` whose function is that of `reference`, a solution of `other`."""
     named = "" if other.entry_point == asked.entry_point else f"\n\n{asked.entry_point} = {other.entry_point}\n"
-    return {"setup": f"{asked.setup}\n{other.setup}", f"answer {asked.id}": reference + named}
+    setups = f"{asked.setup}\n{other.setup}"
+    return graded_parts(replace(asked, setup=setups), {asked.id: reference + named})
 
 
 def exchanges(asked: Iterable[str], others: Iterable[str]) -> Iterator[Exchange]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from autograder.exercises import all_exercises, find
 from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import Control
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Sandbox, open_sandbox
@@ -48,7 +49,7 @@ def right_answers(exercise_id: str) -> list[Control]:
 def marked(exercise_id: str, control: Control, seed: int, sandbox: Sandbox) -> Marked:
     """Grade `control` as a student's answer."""
     exercise = find(exercise_id, hidden=True)
-    parts = {"setup": exercise.setup, f"answer {exercise_id}": control.answer}
+    parts = graded_parts(exercise, {exercise_id: control.answer})
     record = judge(exercise, parts, sandbox=sandbox, seed=seed)
     if record.status is ExerciseStatus.GRADER_ERROR:
         raise SystemExit(f"{control.name} of {exercise_id} was not graded with seed {seed}: {record.message}")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.classroom.batch import Engine, LocalEngine, secret_seed
 from autograder.classroom.hand_in import folders_handed_in
+from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DONE, OUR_FAILURE, CommandError, UsageError
 from autograder.exercises.registry import hidden_folder
-from autograder.host.sandbox import Sandbox, is_device_name, open_sandbox
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -54,26 +54,6 @@ def add_batch(commands: Any) -> None:
     )
     add_sandbox(batch)
     batch.set_defaults(run=_run)
-
-
-def add_sandbox(command: argparse.ArgumentParser) -> None:
-    """Add the options that choose the isolation and the device to `command`."""
-    command.add_argument("--sandbox", choices=("auto", "1", "2", "3", "4", "5"), default="auto", help="isolation level")
-    told = "cpu, cuda or cuda:N: what answers compute on; measured speed earns points on a GPU only"
-    command.add_argument("--device", type=_device, default="cpu", help=told)
-    command.add_argument("--i-trust-this-code", action="store_true", help="allow level 5: no isolation")
-
-
-def open_chosen(options: argparse.Namespace) -> Sandbox:
-    """Open the sandbox that the options of `add_sandbox` name."""
-    level = options.sandbox if options.sandbox == "auto" else int(options.sandbox)
-    return open_sandbox(level, trust=options.i_trust_this_code, device=options.device)
-
-
-def _device(text: str) -> str:
-    if not is_device_name(text):
-        raise argparse.ArgumentTypeError(f"{text!r} given, cpu, cuda or cuda:N expected")
-    return text
 
 
 def _at_least_one(text: str) -> int:

@@ -15,9 +15,10 @@ from typing import Any
 from rich.console import Console
 
 from autograder.classroom.batch import stage
-from autograder.classroom.batch_command import add_batch, add_sandbox, open_chosen
+from autograder.classroom.batch_command import add_batch
 from autograder.classroom.hand_in import grade_answers
 from autograder.classroom.new_exercise import MISTAKES, write_exercise
+from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
 from autograder.exercises import all_exercises, find

@@ -13,7 +13,13 @@ from autograder.exercises import find, of_assignment
 from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.judge import not_found, not_graded
-from autograder.host.records import GRADER_VERSION, ExerciseRecord, SandboxRecord, SubmissionRecord
+from autograder.host.records import (
+    GRADER_VERSION,
+    ExerciseRecord,
+    ExerciseStatus,
+    SandboxRecord,
+    SubmissionRecord,
+)
 from autograder.host.sandbox import Sandbox
 
 Key = tuple[str, str, str, str]
@@ -59,6 +65,17 @@ class HandedIn:
             seed=self._own_seed(seed),
             notes=(*self.notes, *self.repairs),
         )
+
+    def grade_again(self, record: SubmissionRecord, *, sandbox: Sandbox, seed: int) -> SubmissionRecord:
+        """Return `record` with those exercises graded again whose answer took longer than allowed, on equal inputs."""
+        own = self._own_seed(seed)
+        exercises = (
+            grade_exercise(find(each.id, hidden=True), self.answers, sandbox=sandbox, seed=own)
+            if each.status is ExerciseStatus.TIMED_OUT
+            else each
+            for each in record.exercises
+        )
+        return replace(record, exercises=tuple(exercises))
 
     def _own_seed(self, seed: int) -> int:
         """Return the seed of this hand-in; other students and changed hand-ins get other seeds and hidden cases."""

@@ -36,8 +36,17 @@ def module_name(exercise: str, *, hidden: bool = False) -> str:
     >>> module_name("05_bias_silu_pass", hidden=True)
     'autograder.exercises.hidden.fx_rewrite.bias_silu_pass'
     """
-    number, name = exercise.split("_", 1)
-    return f"{HIDDEN if hidden else PACKAGE}.{LESSONS[int(number)]}.{name}"
+    name = exercise.split("_", 1)[1]
+    return f"{HIDDEN if hidden else PACKAGE}.{lesson_of(exercise)}.{name}"
+
+
+def lesson_of(exercise: str) -> str:
+    """Return the package of an exercise's lesson.
+
+    >>> lesson_of("05_bias_silu_pass")
+    'fx_rewrite'
+    """
+    return LESSONS[int(exercise.split("_", 1)[0])]
 
 
 def exercise_files() -> dict[str, Path]:

@@ -7,7 +7,8 @@ import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.exercises.lessons import HIDDEN, exercise_files, module_name
+from autograder.exercises.lessons import HIDDEN, exercise_files, lesson_of, module_name
+from autograder.exercises.setup_cells import SETUP_CELLS
 from autograder.host.exercise import Check, Exercise, HiddenPart
 
 
@@ -24,9 +25,9 @@ def all_exercises() -> tuple[str, ...]:
 
 
 def find(exercise_id: str, *, hidden: bool = False) -> Exercise:
-    """Return the exercise with this id, including its hidden checks if `hidden` is set.
+    """Return the exercise with this id, with the imports of its set-up cell.
 
-    Raises `UnknownExerciseError`; a missing hidden part (a student's installation) adds nothing.
+    `hidden` adds its hidden checks, if they are installed. Raises `UnknownExerciseError`.
     """
     if exercise_id not in all_exercises():
         near = difflib.get_close_matches(exercise_id, all_exercises(), n=3, cutoff=0.4)
@@ -35,7 +36,8 @@ def find(exercise_id: str, *, hidden: bool = False) -> Exercise:
     exercise: Exercise = importlib.import_module(module_name(exercise_id)).EXERCISE
     part = hidden_part(exercise_id) if hidden else None
     extra: tuple[Check, ...] = tuple(replace(c, hidden=True) for c in part.checks) if part else ()
-    return replace(exercise, id=exercise_id, checks=exercise.checks + extra)
+    setup = SETUP_CELLS[lesson_of(exercise_id)]
+    return replace(exercise, id=exercise_id, setup=setup, checks=exercise.checks + extra)
 
 
 def hidden_folder() -> Path | None:

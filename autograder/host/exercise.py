@@ -99,7 +99,7 @@ class Exercise:
     entry_point: str  # the function that the answer cell defines
     points: float
     checks: tuple[Check, ...]
-    setup: str = ""  # lines of the notebook's set-up cell that an answer may rely on
+    setup: str = ""  # imports of the notebook's set-up cell; `exercises.registry.find` adds them
     needs: tuple[str, ...] = ()  # exercises whose answers run before this one
     masked: tuple[
         str, ...

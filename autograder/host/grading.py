@@ -8,6 +8,7 @@ from autograder.host.exercise import Exercise
 from autograder.host.judge import judge, not_found
 from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import Sandbox
+from autograder.host.setup_imports import used_setup
 
 STUB_CHARACTERS = 20_000
 
@@ -24,10 +25,16 @@ def grade_exercise(
     nothing = untouched(exercise, answers)
     if nothing is not None:
         return nothing
-    parts = {"setup": exercise.setup}
-    parts |= {f"answer {needed}": answers[needed] for needed in exercise.needs if needed in answers}
-    parts[f"answer {exercise.id}"] = answers[exercise.id]
-    return judge(exercise, parts, sandbox=sandbox, seed=seed, show_speed=show_speed)
+    return judge(exercise, graded_parts(exercise, answers), sandbox=sandbox, seed=seed, show_speed=show_speed)
+
+
+def graded_parts(exercise: Exercise, answers: Mapping[str, str]) -> dict[str, str]:
+    """Return what the worker runs, in order: imports of the set-up cell, the answers that this one needs, the answer.
+
+    Each text has its name. An import is left out if no answer names it, or if the exercise masks its package.
+    """
+    cells = {f"answer {each}": answers[each] for each in (*exercise.needs, exercise.id) if each in answers}
+    return {"setup": used_setup(exercise.setup, exercise.masked, cells.values()), **cells}
 
 
 def untouched(exercise: Exercise, answers: Mapping[str, str]) -> ExerciseRecord | None:

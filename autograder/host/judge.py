@@ -19,6 +19,7 @@ from autograder.host.kinds.table import KINDS
 from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
+from autograder.host.setup_imports import absent_names
 from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
@@ -44,7 +45,8 @@ def _judge(
 ) -> ExerciseRecord:
     cells = tuple(Part(name, text) for name, text in parts.items())
     load = LoadAnswer(exercise.kind.value, exercise.entry_point, cells)
-    student = Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
+    absent = absent_names(exercise.setup, exercise.masked)
+    student = Session(sandbox, load, masked=exercise.masked, absent=absent, wall_s=exercise.wall_s)
     clean = Session(sandbox, None, wall_s=exercise.wall_s)
     grading = _Grading(exercise, seed)
     answer = KINDS[exercise.kind](student, clean)

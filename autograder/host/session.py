@@ -7,7 +7,7 @@ that waits here for a worker lets other threads compute; that wait does not coun
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -59,6 +59,7 @@ class Session:
     load: Load | None
     load_tensors: Sequence[RawTensor] = ()
     masked: Sequence[str] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)  # names of the set-up cell that are masked here
     wall_s: float = 60.0
     _process: WorkerProcess | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, repr=False)
@@ -187,7 +188,7 @@ class Session:
             with compute_lock.released():
                 yield channel, started_s + self._left_s
         except AnswerRaisedError as error:
-            raise _raised(error) from None
+            raise _raised(error, self.absent) from None
         except (MalformedAnswerError, ProtocolError) as error:
             self._drop()
             raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
@@ -228,7 +229,7 @@ def _work(load: Load | None) -> tuple[str, ...]:
     return ("graphs",) if concerns_graphs else ()
 
 
-def _raised(error: AnswerRaisedError) -> AnswerFailedError:
+def _raised(error: AnswerRaisedError, absent: Mapping[str, str]) -> AnswerFailedError:
     if error.type == "NotImplementedError":
         return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, "Not answered yet.", fatal=False, unanswered=True)
     if error.type == "MemoryError" or "can't allocate memory" in error.message:
@@ -237,10 +238,7 @@ def _raised(error: AnswerRaisedError) -> AnswerFailedError:
     where = f" in line {error.line} of {error.part.strip('<>')} (`{error.text}`)" if error.line else ""
     hint = ""
     if error.type == "NameError":
-        hint = (
-            " Only the set-up cell and the answer cell are graded, after the answers that the exercise names, if any: "
-            "what else the answer needs must be in the answer cell."
-        )
+        hint = _missing_name(error.message, absent)
     elif error.type == "OSError" and error.message.startswith(DISK_FULL):
         each, all_ = Limits().file_bytes >> 20, Limits().tmp_bytes >> 20
         hint = f" A file may have {each} MB, and all files together {all_} MB: write less."
@@ -248,6 +246,18 @@ def _raised(error: AnswerRaisedError) -> AnswerFailedError:
         return AnswerFailedError(ExerciseStatus.STUDENT_ERROR, error.message, fatal=False)
     return AnswerFailedError(
         ExerciseStatus.STUDENT_ERROR, f"{error.type}: {error.message.rstrip('.')}{where}.{hint}", fatal=False
+    )
+
+
+def _missing_name(message: str, absent: Mapping[str, str]) -> str:
+    """Return a sentence that says why a name of the notebook is not there, and what to do."""
+    quoted = message.split("'")
+    package = absent.get(quoted[1]) if len(quoted) > 1 else None
+    if package is not None:
+        return f" The set-up cell imports it from `{package}`, which this exercise does not have: write it without."
+    return (
+        " Only the imports of the set-up cell and the answer cell are graded, after the answers that the exercise "
+        "names, if any: what else the answer needs must be in the answer cell."
     )
 
 

@@ -1,6 +1,6 @@
 """Check one answer from a notebook: run the visible checks in the same sandbox as grading, and show a report.
 
-The grader runs only the set-up cell and the answer cell of the notebook. Practice sends the same text, the whole cell
+The grader runs only imports of the set-up cell and the answer cell. Practice sends the same text, the whole cell
 that defines the answer. So it detects an answer that works only because of another cell.
 """
 
@@ -21,6 +21,7 @@ from autograder.host.grading import grade_exercise, new_seed, untouched
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.practice.answer_cell import current_shell, inputs_of, stale_notes, watch
 from autograder.practice.errors import NoSourceError, NotForGradingError, NotGradableError, UnknownExerciseError
 from autograder.practice.history import remember
 
@@ -35,24 +36,32 @@ class Score(float):
 
     record: ExerciseRecord
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]  # signs that the graded text is not what stands in the cell
     of_the_cell: float  # its share of all points of the exercise, including hidden ones
 
-    def __new__(cls, record: ExerciseRecord, notes: Sequence[str] = (), *, points: float | None = None) -> Self:
-        """Return a score of `record.points`; `notes` are sentences to show below the marks.
+    def __new__(
+        cls,
+        record: ExerciseRecord,
+        notes: Sequence[str] = (),
+        *,
+        warnings: Sequence[str] = (),
+        points: float | None = None,
+    ) -> Self:
+        """Return a score of `record.points`; `warnings` and `notes` are sentences to show below the marks.
 
         `points` are those of the whole exercise, by default of its visible checks.
         """
         score = super().__new__(cls, record.points)
-        score.record, score.notes = record, tuple(notes)
+        score.record, score.notes, score.warnings = record, tuple(notes), tuple(warnings)
         share = record.points / record.max_points if record.max_points else 0.0
         score.of_the_cell = share * (record.max_points if points is None else points)
         return score
 
     def __str__(self) -> str:
-        return exercise_text(self.record, notes=self.notes)
+        return exercise_text(self.record, notes=(*self.warnings, *self.notes))
 
     def _repr_html_(self) -> str:
-        return exercise_html(self.record, notes=self.notes)
+        return exercise_html(self.record, notes=self.notes, warnings=self.warnings)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the report in IPython, but a bare number where nbgrader reads it back.
@@ -85,15 +94,19 @@ def check(exercise_id: str, answer: object) -> Score:
     except NotAnExerciseError as error:
         raise UnknownExerciseError(str(error)) from None
     answers = _answers(exercise, answer)
+    shell = current_shell()
+    watch(shell)
+    warnings = stale_notes(exercise.id, exercise.entry_point, answers[exercise.id], inputs_of(shell))
     nothing = untouched(exercise, answers)
     if nothing is not None:  # without opening a sandbox, which takes a second or two
-        return Score(nothing, (*_hint_note(exercise, nothing), *_hidden_note(exercise)), points=exercise.points)
+        notes = (*_hint_note(exercise, nothing), *_hidden_note(exercise))
+        return Score(nothing, notes, warnings=warnings, points=exercise.points)
     sandbox = _sandbox()
     record = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed(), show_speed=True)
     if record.status not in NOT_A_TRY:
         remember(record)
     notes = (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox))
-    return Score(record, notes, points=exercise.points)
+    return Score(record, notes, warnings=warnings, points=exercise.points)
 
 
 @functools.cache

@@ -52,7 +52,7 @@ class Corpus:
         )
 
 
-def corpus(folder: Path | None = None, *, max_bytes: int = 1_000_000, held_out_share: float = 0.1) -> Corpus:
+def corpus(folder: Path | str | None = None, *, max_bytes: int = 1_000_000, held_out_share: float = 0.1) -> Corpus:
     """Return docstrings of the Python files below `folder`, by default of the standard library.
 
         >>> text = corpus(max_bytes=50_000)
@@ -71,7 +71,7 @@ def corpus(folder: Path | None = None, *, max_bytes: int = 1_000_000, held_out_s
             f"corpus got max_bytes={max_bytes} and held_out_share={held_out_share}; it expects a positive number of "
             "bytes and a share between 0 and 1."
         )
-    root = folder or Path(sysconfig.get_paths()["stdlib"])
+    root = Path(folder or sysconfig.get_paths()["stdlib"])
     train, held_out = _split(root, max_bytes, held_out_share)
     if not train or not held_out:
         raise TrainingError(

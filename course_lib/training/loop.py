@@ -69,7 +69,7 @@ def train(
     config: TrainingConfig | None = None,
     *,
     text: Corpus | None = None,
-    folder: Path | None = None,
+    folder: Path | str | None = None,
     tensorboard: bool = True,
     device: torch.device | str = "cpu",
     console: "Console | None" = None,
@@ -89,6 +89,7 @@ def train(
     Raises `TrainingError` if the folder's checkpoint belongs to another run, and if a loss is not a finite number.
     """
     config = config or TrainingConfig()
+    folder = None if folder is None else Path(folder)
     data = MaskedText.of(text or corpus(max_bytes=config.corpus_max_bytes), config)
     with torch.random.fork_rng():
         loop = _Loop(config, data, torch.device(device), folder)

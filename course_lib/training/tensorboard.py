@@ -96,15 +96,20 @@ class Dashboard:
         return f'<iframe title="{title}" src="{source}" {size} style="{style}"></iframe>'
 
 
-def dashboard(folder: Path, *, height_pixels: int = 800) -> Dashboard:
+def dashboard(folder: Path | str, *, height_pixels: int = 800) -> Dashboard:
     """Start TensorBoard on a folder of event files and return its page.
 
         >>> dashboard(folder)  # doctest: +SKIP
 
     The server runs as long as this Python process and accepts connections from this machine only. Reload the page to
     see new events. Where JupyterLab proxies ports, as in the course's image, `TENSORBOARD_PROXY_URL` is the address,
-    with `%PORT%` in place of the port. Raises `TrainingError` if TensorBoard is not installed.
+    with `%PORT%` in place of the port. Raises `TrainingError` if there is no such folder, or no TensorBoard.
     """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise TrainingError(
+            f"dashboard got {folder}, where there is no folder; name the folder that train got, and train first."
+        )
     try:
         from tensorboard import program
     except ImportError as error:

@@ -35,8 +35,10 @@ class Engine(Protocol):
     def grade(
         self, hand_ins: Sequence[HandedIn], *, seed: int
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
-        """Grade each of `hand_ins` once, in any order; a failure of the grader is returned as that hand-in's record.
+        """Grade each of `hand_ins`, in any order; a failure of the grader is returned as that hand-in's record.
 
+        A timeout beside other hand-ins may be the fault of those. It is believed only if the answer takes too long
+        again when it is graded alone, after all others.
         Closing the iterator early cancels the hand-ins that were not started.
         """
 
@@ -55,21 +57,37 @@ class LocalEngine:
         self, hand_ins: Sequence[HandedIn], *, seed: int
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
         """Grade `hand_ins`; see `Engine`."""
-        with ThreadPoolExecutor(self.slots or (1 if self.sandbox.has_cuda else len(os.sched_getaffinity(0)))) as pool:
+        slots = self.slots or (1 if self.sandbox.has_cuda else len(os.sched_getaffinity(0)))
+        slow: list[tuple[HandedIn, SubmissionRecord]] = []
+        with ThreadPoolExecutor(slots) as pool:
             futures = {pool.submit(self._one, hand_in, seed): hand_in for hand_in in hand_ins}
             try:
                 for future in as_completed(futures):
-                    yield futures[future], future.result()
+                    hand_in, record = futures[future], future.result()
+                    if slots > 1 and len(hand_ins) > 1 and took_too_long(record):
+                        slow.append((hand_in, record))
+                    else:
+                        yield hand_in, record
             except BaseException:  # the run was interrupted, or the caller closed the iterator
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+        for hand_in, record in slow:
+            yield hand_in, self._one(hand_in, seed, record)
 
-    def _one(self, hand_in: HandedIn, seed: int) -> SubmissionRecord:
+    def _one(self, hand_in: HandedIn, seed: int, record: SubmissionRecord | None = None) -> SubmissionRecord:
+        """Grade a hand-in, or again what took too long in its `record`."""
         try:
+            if record is not None:
+                return hand_in.grade_again(record, sandbox=self.sandbox, seed=seed)
             return hand_in.grade(sandbox=self.sandbox, seed=seed)
         except Exception as error:  # one hand-in must not stop the class
             traceback.print_exc()
             return hand_in.not_graded(f"A fault of the grader: {type(error).__name__}: {error}")
+
+
+def took_too_long(record: SubmissionRecord) -> bool:
+    """Return whether an answer of the hand-in was ended because it took longer than allowed."""
+    return any(exercise.status is ExerciseStatus.TIMED_OUT for exercise in record.exercises)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from autograder.classroom.status import REFUSED, CommandError
 from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.registry import hidden_folder
 from autograder.host.exercise import Exercise
+from autograder.host.setup_imports import imports
 
 CHECK = "_check"
 Cell = Mapping[str, Any]
@@ -88,6 +89,8 @@ def _cell_problems(cells: Sequence[Cell]) -> Iterator[str]:
 def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
     ids = [str(_metadata(cell).get("grade_id", "")) for cell in cells]
     wanted = of_assignment(assignment)
+    if wanted:
+        yield from _setup_problems(cells, find(wanted[0]).setup)
     expected = {name for exercise in wanted for name in (exercise, exercise + CHECK)}
     for name, count in Counter(filter(None, ids)).items():
         if name not in expected:
@@ -105,7 +108,6 @@ def _group_problems(cells: Sequence[Cell], assignment: str) -> Iterator[str]:
             exercise = find(exercise_id, hidden=True)
             yield from _answer_problems(cells[answer], exercise)
             yield from _check_problems(cells[check], exercise)
-            yield from _setup_problems(cells, exercise)
 
 
 def _answer_problems(cell: Cell, exercise: Exercise) -> Iterator[str]:
@@ -136,12 +138,16 @@ def check_source(exercise: Exercise) -> str:
     return f'from autograder.practice import check\ncheck("{exercise.id}", {exercise.entry_point})'
 
 
-def _setup_problems(cells: Sequence[Cell], exercise: Exercise) -> Iterator[str]:
-    setup = [c["source"].splitlines() for c in cells if "setup" in c.get("metadata", {}).get("tags", ())]
-    lines = {line.strip() for cell in setup for line in cell}
-    for line in exercise.setup.splitlines():
-        if line.strip() and line.strip() not in lines:
-            yield f"set-up cell: {exercise.id} relies on {line.strip()!r}, which does not stand there."
+def _setup_problems(cells: Sequence[Cell], graded: str) -> Iterator[str]:
+    """Compare the imports of the set-up cell with those that a graded answer gets."""
+    cell = "\n".join(c["source"] for c in cells if "setup" in c.get("metadata", {}).get("tags", ()))
+    written, there = ([each.line for each in imports(text)] for text in (cell, graded))
+    for line in there:
+        if line not in written:
+            yield f"set-up cell: a graded answer may use {line!r}, which does not stand there."
+    for line in written:
+        if line not in there:
+            yield f"set-up cell: a graded answer lacks {line!r}; add it to autograder/exercises/setup_cells.py."
 
 
 def _flag_problems(cell: Cell, name: str, wanted: Mapping[str, bool]) -> Iterator[str]:

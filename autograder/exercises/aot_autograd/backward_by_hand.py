@@ -142,7 +142,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="backward",
     points=12,
-    setup="import torch\n",
     masked=("course_lib.kernels.triton", "course_lib.fusion"),
     hints=(
         "Compute forward again as far as the normalised h; every gradient uses it.",

@@ -154,7 +154,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="decomposed",
     points=12,
-    setup="import math\nimport torch\nfrom torch.nn import functional as F\n",
     masked=("course_lib.fusion",),
     hints=(
         "Write the formulas on paper first: mean, centred, mean of squares, root, scale, shift.",

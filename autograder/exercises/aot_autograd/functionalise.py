@@ -162,7 +162,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="functional",
     points=8,
-    setup="import torch\nfrom torch.nn import functional as F\n",
     hints=(
         "For each write ask: which tensors share this memory, and what does each of them hold afterwards?",
         "Compute the new values first, then put them where they belong: torch.cat, torch.where, or slice_scatter and "

@@ -256,7 +256,6 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="partition",
     points=17,
-    setup="import networkx as nx\n",
     wall_s=40,
     hints=(
         "Each row of forward has one of three fates: saved, computed again, or not needed. What does each ask of its "

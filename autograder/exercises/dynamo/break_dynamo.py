@@ -162,7 +162,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="broken",
     points=8,
-    setup="import torch\nfrom torch.nn import functional as F\n",
     hints=(
         "Ask for each program what was decided while the graph was recorded: a length, a branch, a formula.",
         "An input that decides otherwise shows it: another number of rows, numbers for which exp overflows, a sum "

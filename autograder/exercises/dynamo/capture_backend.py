@@ -84,7 +84,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="collect",
     points=9,
-    setup="import torch\n",
     masked=("course_lib.backends", "course_lib.capture"),
     hints=(
         "A backend is a function of (graph_module, example_inputs) that returns what is to be called in its place.",

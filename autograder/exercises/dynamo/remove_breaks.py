@@ -153,7 +153,6 @@ def four_rows(draw: Draw) -> Iterator[Case]:
     yield Case((4 * draw.normal(4, WIDTH),), label="for a large x")
 
 
-SETUP = "import logging\nimport numpy as np\nimport torch\nfrom torch.nn import functional as F\n"
 WORDS = {
     "report": "print",
     "rescale": "item",
@@ -168,7 +167,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="repaired",
     points=12,
-    setup=SETUP,
     hints=(
         "Each program leaves the graph once: find the line that needs a Python number, a text, or numpy.",
         "What was printed or logged becomes an output; a choice between values is torch.where; a loop over rows is an "

@@ -147,7 +147,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="tamed",
     points=10,
-    setup="import torch\nfrom torch.nn import functional as F\n",
     hints=(
         "Look for what makes the length a Python number that decides something: an if, a loop, a power of an int.",
         "Arithmetic on a size stays open: pad by x.shape[0] % 2 rows, whatever that is; make weights with arange.",

@@ -7,7 +7,6 @@ import torch
 from torch import fx
 
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed, pointwise_chain
-from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -127,7 +126,6 @@ EXERCISE = Exercise(
     entry_point="annotate_costs",
     points=9,
     wall_s=30,
-    setup=OPERATOR_AND_FX,
     masked=("course_lib.graph", "course_lib.profiling"),
     hints=(
         "Run the graph once with an Interpreter that keeps every node's value; numel() and nbytes say the rest.",

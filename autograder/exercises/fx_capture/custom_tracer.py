@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import fx, nn
 
-from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -63,7 +62,6 @@ EXERCISE = Exercise(
     entry_point="trace_keeping",
     points=8,
     wall_s=30,
-    setup=OPERATOR_AND_FX,
     masked=("course_lib.capture",),
     hints=(
         "fx.Tracer asks its method is_leaf_module(module, path) about every module that is called.",

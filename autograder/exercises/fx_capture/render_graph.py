@@ -5,7 +5,6 @@ from typing import Any
 from torch import fx
 
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
-from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -77,7 +76,6 @@ EXERCISE = Exercise(
     entry_point="render",
     points=5,
     wall_s=30,
-    setup=OPERATOR_AND_FX,
     masked=("course_lib.graph",),
     hints=(
         "Make a dict from each node to its label first: a node's arguments may then be written by looking up labels.",

@@ -7,7 +7,6 @@ import torch
 from torch import fx
 
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
-from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.analysis import Asked, Belief, sees
@@ -80,7 +79,6 @@ EXERCISE = Exercise(
     entry_point="propagate",
     points=12,
     wall_s=30,
-    setup=OPERATOR_AND_FX,
     masked=("course_lib.graph",),
     hints=(
         "fx.Interpreter(module).run(*inputs) runs a graph node by node; its method run_node(node) gives one result.",

@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import fx
 
-from autograder.exercises.setup_lines import FX
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, Values, disproves
@@ -101,7 +100,6 @@ EXERCISE = Exercise(
     kind=Kind.COUNTEREXAMPLE,
     entry_point="counterexample",
     points=8,
-    setup=FX,
     wall_s=30,
     hints=(
         "For each mistake ask what the pass no longer sees, and write the smallest program in which that matters.",

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from autograder.exercises.setup_lines import OPERATOR_AND_FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
@@ -110,7 +109,6 @@ EXERCISE = Exercise(
     kind=Kind.GRAPH,
     entry_point="clean_up",
     points=8,
-    setup=OPERATOR_AND_FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(

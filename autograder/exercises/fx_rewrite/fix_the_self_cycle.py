@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from autograder.exercises.setup_lines import FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
@@ -74,7 +73,6 @@ EXERCISE = Exercise(
     kind=Kind.GRAPH,
     entry_point="insert_tanh",
     points=6,
-    setup=FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(

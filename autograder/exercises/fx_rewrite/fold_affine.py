@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from autograder.exercises.setup_lines import FX
 from autograder.host.checks.rewrite_checks import Rewriting, WrongTurn, rewritten
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.traced import Program, TensorSpec
@@ -117,7 +116,6 @@ EXERCISE = Exercise(
     kind=Kind.GRAPH,
     entry_point="fold_affine",
     points=10,
-    setup=FX,
     masked=("course_lib.fusion", "course_lib.schedule", "course_lib.backends"),
     wall_s=30,
     hints=(

@@ -258,7 +258,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="hunted",
     points=10,
-    setup="from math import prod\nimport torch\nfrom torch.nn import functional as F\n",
     hints=(
         "In a listing, look up for every buffer which loop writes it; an edge is a reader of it in another kernel.",
         "Ask for the reasons in the order of the table and return at the first that holds; sizes come last, as all "

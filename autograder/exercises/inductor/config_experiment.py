@@ -234,10 +234,6 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="experiment",
     points=5,
-    setup="from course_lib.graph import scheduled\n"
-    "from course_lib.graph.generated_code import lowered\n"
-    "from course_lib.graph.source_map import source_map\n"
-    "from course_lib.models import option_programs, program_from_steps\n",
     wall_s=90,
     hints=(
         "Run scheduled twice on one program, with two settings of one option as config, and look at its loops. Which "

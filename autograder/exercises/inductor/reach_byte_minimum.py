@@ -195,7 +195,6 @@ EXERCISE = Exercise(
     kind=Kind.CAPTURED,
     entry_point="lean",
     points=14,
-    setup="import torch\n",
     wall_s=90,
     hints=(
         "For each function name the tensor that is written although nobody asked for it, or read twice: print "

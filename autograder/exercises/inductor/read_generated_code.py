@@ -221,7 +221,6 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="read_code",
     points=8,
-    setup="import re",
     hints=(
         "Indentation tells the blocks: one begins with a line of four spaces and {, and ends with four spaces and }.",
         "re.findall with re.MULTILINE gives each column: what stands left of [ at the start of a line is written.",

@@ -142,7 +142,6 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="run_with_ranges",
     points=6,
-    setup="from contextlib import contextmanager\n",
     wall_s=20,
     hints=(
         "A part is run like a folder tree is walked: something before, something for each member, something after. "

@@ -158,7 +158,6 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="measure",
     points=10,
-    setup="import random\nimport statistics\nfrom course_lib.timing import environment\n",
     wall_s=20,
     hints=(
         "There are two kinds of request; look which key tells them apart. For the order ask yourself: if the machine "

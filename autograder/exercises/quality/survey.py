@@ -17,6 +17,7 @@ from autograder.exercises.quality.mutants import Mutant, mutants
 from autograder.exercises.registry import hidden_part
 from autograder.host.draw import Draw
 from autograder.host.exercise import REFERENCE, Check, CheckFailedError, Control, Exercise
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import Sandbox
@@ -135,7 +136,7 @@ def _sampled(items: list[Any], sample: int | None) -> list[Any]:
 
 
 def _judged(exercise: Exercise, answer: str, sandbox: Sandbox, seed: int) -> ExerciseRecord:
-    parts = {"setup": exercise.setup, f"answer {exercise.id}": answer}
+    parts = graded_parts(exercise, {exercise.id: answer})
     record = judge(exercise, parts, sandbox=sandbox, seed=seed)
     if record.status == "grader_error":
         raise NotSurveyedError(f"{exercise.id} could not be graded here: {record.message}")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -24,7 +23,6 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="find_bias_gelu",
     points=8,
-    setup=SETUP,
     hints=(
         "Two searches: one for what is computed, F.gelu(x + bias), one for what a module is called.",
         'call_module(regex, value) stands for a module by its name; the whole last name has to fit, so ".*gelu.*".',

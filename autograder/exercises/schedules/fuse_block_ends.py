@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -33,7 +32,6 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="fuse_block_ends",
     points=15,
-    setup=SETUP,
     hints=(
         "Four nodes in a row: add, dropout, add, layer_norm. The first is hidden in nn.Linear until you decompose it.",
         "In the pattern, give shape, p, training and eps parameters of their own: what they hold in the model, the "

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -32,7 +31,6 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="replace_attention",
     points=8,
-    setup=SETUP,
     hints=(
         "Your module takes the old one and keeps its three linear layers, under the names they had.",
         "scaled_dot_product_attention scales by itself; its mask is added to the scores if it is no bool.",

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -52,7 +51,6 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="schedule_encoder",
     points=10,
-    setup=SETUP,
     needs=("06_replace_attention", "06_fuse_block_ends"),
     hints=(
         "Three steps that you have written before; the order matters: replace, decompose, trace, find, fuse. And what "

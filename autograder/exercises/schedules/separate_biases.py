@@ -7,14 +7,6 @@ from autograder.host.kinds.schedule import Scheduled, schedules
 
 LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
 
-SETUP = """\
-import torch
-from torch import fx, nn
-from torch.nn import functional as F
-import course_lib.kernels
-from course_lib.schedule import Matches, Schedule, call_module, create_schedule, verify
-"""
-
 
 def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: Any) -> Scheduled:
     """Return an encoder in which `each` of the six linear layers per encoder layer are named `wanted`."""
@@ -35,7 +27,6 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="separate_biases",
     points=6,
-    setup=SETUP,
     hints=(
         "`schedule.mod` is the module itself, so `named_modules()` gives every path with its module.",
         'The last name of a path is `path.rpartition(".")[2]`; `schedule[path]` takes a path with dots.',

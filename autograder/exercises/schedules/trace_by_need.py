@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autograder.exercises.schedules.separate_biases import SETUP
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
@@ -22,7 +21,6 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="trace_feed_forwards",
     points=8,
-    setup=SETUP,
     hints=(
         "What is to be traced is said by a class, not by a path: look at type(module).__name__.",
         "Collect the paths of all FeedForward parts first; then work on schedule[path], one after the other.",

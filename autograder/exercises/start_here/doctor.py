@@ -78,7 +78,6 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="ask_doctor",
     points=2,
-    setup="import torch\nfrom course_lib.doctor import doctor\n",
     wall_s=30,
     hints=(
         "`doctor()` returns a report, and the report has a tuple called `findings`. Show one of them in a cell of its "

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -164,7 +163,6 @@ EXERCISE = Exercise(
     kind=Kind.ARCHIVE,
     entry_point=FORWARD,
     points=15,
-    setup=MATH_AND_NN,
     masked=("course_lib.kernels", "course_lib.fusion"),  # they contain bias and GELU with the derivative
     checks=(
         Check("the output is GELU of x + bias", "values", 2, agrees(FORWARD, forwards(SMALL))),

@@ -122,7 +122,6 @@ EXERCISE = Exercise(
     kind=Kind.COUNTEREXAMPLE,
     entry_point="expose",
     points=8,
-    setup="import torch\nfrom torch import nn\n",
     checks=tuple(map(_visible, TRAPS)),
     hints=(
         "Which question does each program ask about its input? A trace asks it once, of the example.",

@@ -175,7 +175,6 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="fused_groups",
     points=10,
-    setup="import torch\nfrom course_lib.capture.script_graphs import graph_of\n",
     masked=("course_lib.capture.fusion_groups",),  # it would find the groups
     wall_s=20,
     checks=(

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograder.exercises.setup_lines import NN
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -158,7 +157,6 @@ EXERCISE = Exercise(
     kind=Kind.ARCHIVE,
     entry_point="make_recall",
     points=10,
-    setup=NN,
     checks=(  # with a depth of 1, no earlier value is needed
         Check("it is scripted, saved, loaded, and remembers", "state", 3, agrees([(4, 3, plain)])),
         Check("masks", "options", 1.5, agrees([(4, 1, masked)])),

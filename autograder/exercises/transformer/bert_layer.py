@@ -7,7 +7,6 @@ import torch
 from torch.nn import functional as F
 
 from autograder.exercises.programs.bert_formulas import Formula, State, attention_shapes, bert_layer
-from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host.checks.function_checks import agrees
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -146,9 +145,8 @@ EXERCISE = Exercise(
     kind=Kind.MODULE,
     entry_point="BertEncoder",
     points=12,
-    setup=MATH_AND_NN,
     needs=("01_scaled_dot_product", "01_multi_head_attention"),
-    masked=("course_lib.models",),
+    masked=("course_lib.models", "course_lib.training"),
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.8, _parameters),

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
@@ -167,7 +166,6 @@ EXERCISE = Exercise(
     kind=Kind.CALLABLE,
     entry_point="mask_tokens",
     points=10,
-    setup=MATH_AND_NN,
     masked=("course_lib.training",),
     wall_s=60,
     checks=(

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from autograder.exercises.programs.bert_formulas import State, attention, attention_shapes
-from autograder.exercises.setup_lines import MATH_AND_NN
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees
 from autograder.host.draw import Draw
@@ -145,9 +144,8 @@ EXERCISE = Exercise(
     kind=Kind.MODULE,
     entry_point="MultiHeadAttention",
     points=12,
-    setup=MATH_AND_NN,
     needs=("01_scaled_dot_product",),
-    masked=("course_lib.models",),
+    masked=("course_lib.models", "course_lib.training"),
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),

@@ -210,20 +210,11 @@ def _learns(answer: ModuleAnswer, draw: Draw) -> None:
         )
 
 
-SETUP = """\
-import torch
-from torch import nn
-from torch.nn import functional as F
-from torch.utils.tensorboard import SummaryWriter
-from course_lib.models import MaskedLanguageModel, TransformerConfig
-"""
-
 EXERCISE = Exercise(
     title="Train, and write down how it went",
     kind=Kind.MODULE,
     entry_point="train",
     points=12,
-    setup=SETUP,
     masked=("course_lib.training",),
     wall_s=180,
     checks=(

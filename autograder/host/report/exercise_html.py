@@ -56,16 +56,19 @@ _TINTS = {
 }
 
 
-def exercise_html(record: ExerciseRecord, *, notes: Sequence[str] = (), show_hidden: bool = False) -> Html:
+def exercise_html(
+    record: ExerciseRecord, *, notes: Sequence[str] = (), warnings: Sequence[str] = (), show_hidden: bool = False
+) -> Html:
     """Return the report of one exercise as HTML: marks, checks with messages, counted cost beside the minimum.
 
-    Hidden checks appear by category only; `show_hidden` is for instructors. `notes` are sentences to put below the
-    marks.
+    Hidden checks appear by category only; `show_hidden` is for instructors. `notes` and `warnings` are sentences to
+    put below the marks; warnings stand out.
     """
     remarks = [note for note in dict.fromkeys(notes) if note and note != record.message]
     return element(
         "div",
         _heading(record),
+        *(element("div", coded(warning), style=_MESSAGE) for warning in warnings),
         element("div", coded(record.message), style=_MESSAGE) if record.message else "",
         *(element("div", coded(remark), style=_REMARK) for remark in remarks),
         _table(record, show_hidden),

@@ -55,7 +55,14 @@ class Bubblewrap(Sandbox):
         self.level = Level.ISOLATED_AND_LIMITED if hierarchy else Level.ISOLATED
         who = "as root, a throw-away user for each worker" if _is_root() else "as an ordinary user"
         memory = f"limited by a control group (version {hierarchy.version})" if hierarchy else "watched, not limited"
-        self._notes = (f"bubblewrap {who}", f"total memory is {memory}", *device.notes)
+        shares = hierarchy is not None and hierarchy.shares_processors
+        processors = "shared equally between workers" if shares else "not divided between workers"
+        self._notes = (
+            f"bubblewrap {who}",
+            f"total memory is {memory}",
+            f"processors are {processors}; an answer that takes too long beside others is graded again alone",
+            *device.notes,
+        )
         self.zygotes = ZygotePool(lambda: self._zygote(preload=True))
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:

@@ -139,6 +139,7 @@ def _notes(level: Level, abi: int) -> tuple[str, ...]:
     notes = [
         f"Landlock (ABI {abi}), seccomp and limits; "
         + ("a throw-away user for each worker" if level == Level.CONFINED else "workers run as this user"),
+        "processors are not divided between workers; an answer that takes too long beside others is graded again alone",
         "total memory and disk are watched, not limited; /dev/shm is closed, so locks of multiprocessing do not work",
         "a worker can ask whether a file of the host exists and how large it is, not what is in it",
     ]

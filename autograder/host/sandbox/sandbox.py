@@ -10,6 +10,7 @@ from autograder.host.sandbox.resource_limits import Limits
 from autograder.host.sandbox.zygote import Zygote, ZygotePool
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"
+COLD = "workers are started cold, which takes longer"
 WORKER_WITH_GPU = "from autograder.worker.main import main\nmain(fd=3, cuda=True)\n"
 
 
@@ -21,7 +22,8 @@ class Sandbox(ABC):
     """The zygotes that fork the workers; None where each worker starts cold."""
     _device: Device = CPU
     _notes: tuple[str, ...] = ()
-    _cold_because: str = ""
+    cold_because: str = ""
+    """Why no worker is forked; empty where they are."""
 
     @property
     def has_cuda(self) -> bool:
@@ -31,7 +33,7 @@ class Sandbox(ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """Return sentences about this sandbox beyond the description of its level."""
-        return (*self._notes, self._cold_because) if self._cold_because else self._notes
+        return (*self._notes, f"{COLD}: {self.cold_because}") if self.cold_because else self._notes
 
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start a worker; its descriptor 3 is the other end of `WorkerProcess.socket`.
@@ -60,7 +62,7 @@ class Sandbox(ABC):
         zygotes, self.zygotes = self.zygotes, None
         if zygotes is not None:
             zygotes.close()
-        self._cold_because = f"workers are started cold, which takes longer: {reason}"
+        self.cold_because = reason
 
     @abstractmethod
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:

@@ -22,15 +22,18 @@ DENIED = (
     *("init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff"),
     *("acct", "quotactl", "quotactl_fd", "syslog", "fanotify_init", "lookup_dcookie", "iopl", "ioperm", "vhangup"),
     *("settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "sethostname", "setdomainname"),
+    # They tell which pages of a file are in the page cache, or drop them: a channel to the answer that is graded next.
+    *("cachestat", "mincore", "fadvise64"),
+    *("inotify_init", "inotify_init1"),
 )
 # Memory that belongs to no process: a control group counts it, a watchdog cannot.
 UNCOUNTED_MEMORY = ("memfd_create", "shmget", "msgget")
 # Resources that a namespace would separate: named sockets, whose connections Landlock does not control, System V
-# memory, queues and semaphores, and notifications about files that others use.
+# memory, queues and semaphores.
 SHARED_RESOURCES = (
     *("socket", "connect", "bind", "listen", "accept", "accept4"),
     *("shmat", "shmctl", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl"),
-    *("mq_open", "mq_unlink", "inotify_init", "inotify_init1"),
+    *("mq_open", "mq_unlink"),
 )
 # Calls that the owner of a file may make without opening it for writing. Landlock does not control these calls.
 PRIVILEGED = (
@@ -61,6 +64,16 @@ SIGNALS = (
 # linux/sched.h: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 CLONE_NEW = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+# linux/fs.h: flags, versions and project of an inode, in the forms of 64 and 32 bits. They stay on a file of the host.
+INODE_IOCTLS = (0x40086602, 0x40046602, 0x40087602, 0x40047602, 0x401C5820)
+# linux/fcntl.h: a lease stops whoever opens the file, and a notification tells who does.
+F_SETLEASE, F_NOTIFY = 1024, 1026
+# Locks on a file that several answers may read: setting and asking, of a process and of an open file.
+F_LOCKS = (5, 6, 7, 36, 37, 38)
+# linux/fs.h: a read that fails if the page cache lacks the page, and one that drops the page afterwards.
+RWF_NOWAIT, RWF_DONTCACHE = 0x8, 0x80
+MADV_COLD, MADV_PAGEOUT = 20, 21
+PRIO_PROCESS, IOPRIO_WHO_PROCESS = 0, 1
 # These set the process that gets a signal when a descriptor is ready: a signal without `kill`.
 FIOSETOWN, SIOCSPGRP = 0x8901, 0x8902
 F_SETOWN, F_SETSIG, F_SETOWN_EX = 8, 10, 15
@@ -118,7 +131,7 @@ def program(*, countable_memory_only: bool, without_namespaces: bool = False, sa
     """Return the BPF program for a worker.
 
     `countable_memory_only` also refuses memory that belongs to no process. `without_namespaces` also refuses sockets,
-    System V IPC, message queues and inotify, which a worker without namespaces shares with the whole machine.
+    System V IPC and message queues, which a worker without namespaces shares with the whole machine.
     `same_user` also refuses calls that act on this user's files and processes.
     """
     rules = _Filter()
@@ -128,7 +141,18 @@ def program(*, countable_memory_only: bool, without_namespaces: bool = False, sa
     rules.refuse("clone3", error=errno.ENOSYS)
     for flag in CLONE_NEW:
         rules.refuse("clone", _Comparison(0, MASKED_EQUAL, flag, flag))
-    _refuse_values(rules, "ioctl", 1, (TIOCSTI, TIOCLINUX))
+    _refuse_values(rules, "ioctl", 1, (TIOCSTI, TIOCLINUX, *INODE_IOCTLS))
+    _refuse_values(rules, "fcntl", 1, (F_SETLEASE, F_NOTIFY))
+    for command in F_LOCKS:
+        rules.refuse("fcntl", _Comparison(1, MASKED_EQUAL, 0xFFFFFFFF, command), error=errno.ENOLCK)
+    _refuse_values(rules, "madvise", 2, (MADV_COLD, MADV_PAGEOUT))
+    for flag in (RWF_NOWAIT, RWF_DONTCACHE):
+        rules.refuse("preadv2", _Comparison(5, MASKED_EQUAL, flag, flag))
+    # A group of processes or a whole user is named by 0 too.
+    rules.refuse("setpriority", _Comparison(0, NOT_EQUAL, PRIO_PROCESS, 0))
+    rules.refuse("ioprio_set", _Comparison(0, NOT_EQUAL, IOPRIO_WHO_PROCESS, 0))
+    # The C library and Python's package filelock go on without locks, or with a file in place of one.
+    rules.refuse("flock", error=errno.ENOSYS)
     if without_namespaces:
         _refuse_shared_resources(rules)
     else:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from autograder.host.sandbox import probe_record
 from autograder.host.sandbox.bubblewrap import Bubblewrap
 from autograder.host.sandbox.compute_device import CPU, Device, find_device, set_visible_device
 from autograder.host.sandbox.confined import Confined
@@ -34,9 +35,10 @@ class Attempt:
 def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, device: str = "cpu") -> Sandbox:
     """Return the sandbox of a level, or the strongest one, after attacks on it have failed.
 
-    The attacks run once a process and take about a second. `trust` permits level 5, which isolates nothing. Without
-    it, a machine that has no other level raises `SandboxError`. `device` is the workers' device: `cpu`, `cuda`
-    or `cuda:N`.
+    The attacks take about a second. A level that withstood them is not attacked again before the next boot, unless the
+    kernel, the user or the configuration changes; see `probe_record`. `trust` permits level 5, which isolates nothing.
+    Without it, a machine that has no other level raises `SandboxError`. `device` is the workers' device: `cpu`,
+    `cuda` or `cuda:N`.
     """
     if level != "auto" and level not in PROMISES:
         raise SandboxError(f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none).")
@@ -70,6 +72,21 @@ def _plain(trust: bool, device: Device) -> Sandbox:
 
 @cache
 def _attempt(level: Level, device: Device = CPU) -> Attempt:
+    """Return the sandbox of a level, on the record of an earlier probe if that still holds."""
+    cold_because = None if device.cuda else probe_record.read(level)
+    if cold_because is None:
+        return _probed(level, device)
+    try:
+        sandbox = _build(level, device)
+    except SandboxError as error:
+        return Attempt(None, failure=str(error))
+    if cold_because:
+        sandbox.start_cold(cold_because)
+    return Attempt(sandbox)
+
+
+def _probed(level: Level, device: Device = CPU) -> Attempt:
+    """Return the result of trying a level now, and record it if the level withstands all attacks."""
     try:
         sandbox = _build(level, device)
         findings = probe(sandbox)
@@ -81,6 +98,7 @@ def _attempt(level: Level, device: Device = CPU) -> Attempt:
         return Attempt(None, findings, f"At level {level} the device {device.name} runs no kernel ({failure}).")
     if level in (Level.ISOLATED_AND_LIMITED, Level.ISOLATED):
         _probe_zygote(sandbox)
+    probe_record.keep(level, sandbox.cold_because)
     return Attempt(sandbox, findings)
 
 
@@ -116,7 +134,7 @@ def _successes(findings: Iterable[Finding]) -> str:
 
 
 def _lines() -> Iterator[str]:
-    attempts = {level: _attempt(level) for level in PROBED}
+    attempts = {level: _probed(level) for level in PROBED}
     best = next((attempt.sandbox for attempt in attempts.values() if attempt.sandbox), None)
     if best:
         yield f"This machine has level {best.level}: {PROMISES[Level(best.level)].title}."

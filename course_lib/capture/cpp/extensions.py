@@ -53,6 +53,9 @@ Kind = Literal["script", "package"]
 RUN_TIMEOUT_S = 120
 # Functions that C++ uses to pickle a list of one type; each returns its argument.
 LISTS = [getattr(_pickle, f"build_{kind}list") for kind in ("tensor", "int", "double", "bool")]
+# C++ pickles every other list, and a dict, with the name of its type; this function returns the value without it.
+TYPED = _pickle.restore_type_tag
+MESSAGE_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,17 @@ class Runner:
                 timeout=RUN_TIMEOUT_S,
             )
             if answer.returncode != 0:
-                raise CaptureError(f"{self.executable.name} could not run {program}: {answer.stderr.strip()[-400:]}")
-            with torch.serialization.safe_globals(LISTS):
+                raise CaptureError(f"{self.executable.name} could not run {program}: {_message(answer.stderr)}")
+            with torch.serialization.safe_globals([*LISTS, TYPED]):
                 return torch.load(found, weights_only=True)
+
+
+def _message(output: str) -> str:
+    """Return what a process wrote, without the stack frames of C++; of a long text the beginning and the end."""
+    lines = (line for line in output.splitlines() if not line.startswith(("frame #", "Exception raised from")))
+    text = "\n".join(lines).strip()
+    half = MESSAGE_CHARACTERS // 2
+    return text if len(text) <= MESSAGE_CHARACTERS else f"{text[:half]}\n...\n{text[-half:]}"
 
 
 def build_runner(kind: Kind, folder: Path | str) -> Runner:

@@ -7,6 +7,7 @@ from autograder.exercises import find
 from autograder.exercises.hidden.answer_files import edited
 from autograder.exercises.quality.controls import controls
 from autograder.host.exercise import REFERENCE
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import open_sandbox
@@ -32,7 +33,7 @@ def judged(
     if only:
         exercise = replace(exercise, checks=tuple(check for check in exercise.checks if check.name in only))
         assert len(exercise.checks) == len(only), f"{exercise_id} has not all of the checks {', '.join(only)}"
-    parts = {"setup": exercise.setup, f"answer {exercise_id}": answer}
+    parts = graded_parts(exercise, {exercise_id: answer})
     return judge(exercise, parts, sandbox=open_sandbox(), seed=seed)
 
 

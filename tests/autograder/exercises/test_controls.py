@@ -13,6 +13,7 @@ from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.controls import controls
 from autograder.exercises.registry import hidden_part
 from autograder.host.exercise import Control
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
 from tests.drawn import chance, some
@@ -32,7 +33,7 @@ SEED = chance("controls").getrandbits(63)
 @pytest.mark.parametrize(("exercise_id", "control"), CONTROLS, ids=[f"{e}: {c.name}" for e, c in CONTROLS])
 def test_a_control_gets_exactly_its_marks(exercise_id, control):
     exercise = find(exercise_id, hidden=True)
-    parts = {"setup": exercise.setup, f"answer {exercise_id}": control.answer}
+    parts = graded_parts(exercise, {exercise_id: control.answer})
     record = judge(exercise, parts, sandbox=open_sandbox(), seed=SEED)
     wrong = [f"{c.name}: {c.points:g} of {c.max_points:g} {c.message}" for c in record.checks]
     assert control.passes(record.points), f"seed {SEED}, {record.status}: {record.message}\n" + "\n".join(wrong)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from autograder.exercises import find
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
 from tests.autograder.exercises.judged import judged, messages
@@ -115,7 +116,7 @@ def test_an_answer_that_cannot_run_earns_nothing_and_says_why(name, answer, stat
 def test_an_endless_loop_ends_with_the_exercises_time():
     exercise = replace(find("01_scaled_dot_product", hidden=True), wall_s=2.0)
     answer = "def scaled_dot_product(*a, **k):\n    while True: pass\n"
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=11)
+    record = judge(exercise, graded_parts(exercise, {exercise.id: answer}), sandbox=open_sandbox(), seed=11)
     assert record.points == 0
     assert record.status == "timed_out"
     assert "2 s" in record.message

@@ -25,6 +25,15 @@ from course_lib.training.masked_text import evaluate, make_model, make_optimizer
 from tests.drawn import chance
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Compute in one thread: those of OpenMP do not survive a fork, and the forked process would wait for them."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(usual)
+
+
 def run_and_kill(config, text, folder, *, place, time):
     """Train in a process that kills itself (-9) the given time that it comes to the place, a step or an fsync."""
     process = multiprocessing.get_context("fork").Process(target=_dying_run, args=(config, text, folder, place, time))
@@ -60,7 +69,7 @@ def assert_equal_runs(run, other):
 def test_a_run_killed_at_a_random_step_ends_like_one_that_was_not(config, text, tmp_path):
     step = chance("step of a kill").randint(config.checkpoint_every_steps + 1, config.steps)
     run_and_kill(config, text, tmp_path, place="step", time=step)
-    run = train(config, text=text, folder=tmp_path, tensorboard=False)
+    run = train(config, text=text, folder=str(tmp_path), tensorboard=False)
 
     assert run.resumed_from_step == (step - 1) // config.checkpoint_every_steps * config.checkpoint_every_steps, step
     assert_equal_runs(run, train(config, text=text))

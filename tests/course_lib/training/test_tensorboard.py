@@ -6,6 +6,7 @@ import urllib.request
 
 import pytest
 
+from course_lib.errors import TrainingError
 from course_lib.training import dashboard
 
 
@@ -38,6 +39,11 @@ def test_the_server_shows_the_scalars_of_a_run(run, monkeypatch):
 
 def test_behind_a_proxy_the_page_is_asked_for_through_it(run, monkeypatch):
     monkeypatch.setenv("TENSORBOARD_PROXY_URL", "/proxy/%PORT%/")
-    parts = dashboard(run).url.strip("/").split("/")
+    parts = dashboard(str(run)).url.strip("/").split("/")
     assert parts[0] == "proxy"
     assert parts[1].isdecimal()
+
+
+def test_a_folder_that_is_not_there_is_refused_in_words(tmp_path):
+    with pytest.raises(TrainingError, match=r"got .*nowhere, where there is no folder"):
+        dashboard(str(tmp_path / "nowhere"))

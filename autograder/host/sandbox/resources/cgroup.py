@@ -1,4 +1,8 @@
-"""Control groups, version 1 or 2: the only limit that counts all memory of all processes together."""
+"""Control groups, version 1 or 2: the only limit that counts all memory of all processes together.
+
+Where the controller of processors can be had too, workers share the processors equally: one that starts a hundred
+processes gets no more time than its neighbour, and all the time that nobody else wants.
+"""
 
 import contextlib
 import itertools
@@ -15,15 +19,17 @@ _NUMBERS = itertools.count()
 _HOST_PID = re.compile(r"autograder-(\d+)-\d+")
 
 # Files that may be missing: kernels without swap accounting have none of them.
+EQUAL_SHARES, EQUAL_WEIGHT = 1024, 100  # the kernel's own values, of version 1 and 2
 _OPTIONAL = frozenset({"memory.memsw.limit_in_bytes", "memory.swap.max", "memory.oom.group"})
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The folders where this process may make control groups: two in version 1, one in version 2."""
+    """The folders where this process may make control groups: one a controller in version 1, one in version 2."""
 
     version: int
     directories: tuple[Path, ...]
+    shares_processors: bool
 
     def group(self, limits: Limits, *, spare: int = 1) -> "Group":
         """Make a group with these limits; raise `OSError` where that is not allowed.
@@ -31,7 +37,7 @@ class Hierarchy:
         `spare` is the number of our own processes in the group, beside the worker's.
         """
         name = f"autograder-{os.getpid()}-{next(_NUMBERS)}"
-        group = Group(self.version, tuple(directory / name for directory in self.directories))
+        group = Group(self.version, tuple(directory / name for directory in self.directories), self.shares_processors)
         try:
             group.create(limits, spare)
         except OSError:
@@ -55,6 +61,7 @@ class Group:
 
     version: int
     directories: tuple[Path, ...]
+    shares_processors: bool = False
 
     def create(self, limits: Limits, spare: int = 1) -> None:
         """Make the folders and write the limits."""
@@ -70,12 +77,14 @@ class Group:
                 "memory.limit_in_bytes": limits.memory_bytes,
                 "memory.memsw.limit_in_bytes": limits.memory_bytes,
                 "pids.max": pids,
+                **({"cpu.shares": EQUAL_SHARES} if self.shares_processors else {}),
             }
         return {
             "memory.max": limits.memory_bytes,
             "memory.swap.max": 0,
             "memory.oom.group": 1,
             "pids.max": pids,
+            **({"cpu.weight": EQUAL_WEIGHT} if self.shares_processors else {}),
         }
 
     def _write(self, file: str, value: int) -> None:
@@ -131,15 +140,16 @@ def find_hierarchy() -> Hierarchy | None:
 def _candidates() -> Iterator[Hierarchy]:
     own = _own_directories()
     if "memory" in own and "pids" in own:
-        yield Hierarchy(1, (own["memory"], own["pids"]))
+        if "cpu" in own:
+            yield Hierarchy(1, tuple(dict.fromkeys((own["memory"], own["pids"], own["cpu"]))), shares_processors=True)
+        yield Hierarchy(1, tuple(dict.fromkeys((own["memory"], own["pids"]))), shares_processors=False)
     if "" in own:
         # In version 2, a group that holds processes cannot limit its children, so the parent is tried as well. At a
         # container's root there is no parent: then the processes of the group move into a child of it.
         for directory in (own[""], own[""].parent):
-            if _delegates(directory):
-                yield Hierarchy(2, (directory,))
-        if _make_room(own[""]) and _delegates(own[""]):
-            yield Hierarchy(2, (own[""],))
+            yield from _delegating(directory)
+        if _make_room(own[""]):
+            yield from _delegating(own[""])
 
 
 def _make_room(directory: Path) -> bool:
@@ -163,13 +173,21 @@ def _words(file: Path) -> set[str]:
     return set(file.read_text().split())
 
 
-def _delegates(directory: Path) -> bool:
-    """Tell whether children of `directory` have both controllers, after enabling them."""
+def _delegating(directory: Path) -> Iterator[Hierarchy]:
+    """Yield the hierarchy of version 2 below `directory`, with the controller of processors if it can be had."""
+    if _delegates(directory, {"memory", "pids", "cpu"}):
+        yield Hierarchy(2, (directory,), shares_processors=True)
+    if _delegates(directory, {"memory", "pids"}):
+        yield Hierarchy(2, (directory,), shares_processors=False)
+
+
+def _delegates(directory: Path, controllers: set[str]) -> bool:
+    """Tell whether children of `directory` have these controllers, after enabling them."""
     control = directory / "cgroup.subtree_control"
     with contextlib.suppress(OSError):
-        if not {"memory", "pids"} <= _words(control):
-            control.write_text("+memory +pids")
-        return {"memory", "pids"} <= _words(control)
+        if not controllers <= _words(control):
+            control.write_text(" ".join(f"+{name}" for name in sorted(controllers)))
+        return controllers <= _words(control)
     return False
 
 

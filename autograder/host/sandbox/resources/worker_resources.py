@@ -1,7 +1,8 @@
 """The resources that one worker holds on this machine, including a user of its own if the host runs as root."""
 
-import errno
-import socket
+import fcntl
+import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,29 +17,41 @@ FIRST_UID = 60_800
 COUNT = 256
 
 
+LOCKS = Path("/run/autograder")
+
+
 class ThrowawayUser:
-    """A user id that no other worker on this machine has until `release`; no two share limits or files."""
+    """A user id that no other worker on this machine has until `release`; no two share limits or files.
+
+    A lock on a file that only root can open marks the id as taken; the kernel removes it when the process ends.
+    """
 
     def __init__(self) -> None:
-        # An abstract socket serves as a lock: it leaves no file and ends with its process.
-        self._lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.uid = self._first_free()
-
-    def _first_free(self) -> int:
-        for uid in range(FIRST_UID, FIRST_UID + COUNT):
+        _make_private(LOCKS)
+        for self.uid in range(FIRST_UID, FIRST_UID + COUNT):
+            self._lock = os.open(LOCKS / str(self.uid), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
-                self._lock.bind(f"\0autograder-sandbox-uid-{uid}")
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(self._lock)
             else:
-                return uid
-        self._lock.close()
+                return
         raise SandboxError(f"All {COUNT} user ids for workers are taken; wait for other grading runs to end.")
 
     def release(self) -> None:
         """Give the user id back."""
-        self._lock.close()
+        os.close(self._lock)
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder that only root can enter; raise `SandboxError` if that cannot be had."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise SandboxError(f"The folder {folder}, which marks user ids as taken, cannot be made ({error}).") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise SandboxError(f"{folder} must be a folder that only root can enter; remove what is there.")
 
 
 @dataclass

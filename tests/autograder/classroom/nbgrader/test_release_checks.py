@@ -129,10 +129,21 @@ def test_an_answer_cell_that_does_not_define_the_entry_point_is_named(notebook) 
     assert any("does not define fuse_bias_silu" in p for p in notebook_problems(notebook, NAME))
 
 
-def test_a_set_up_line_that_an_exercise_relies_on_must_stand_in_the_notebook(notebook) -> None:
+def test_an_import_that_a_graded_answer_gets_must_stand_in_the_set_up_cell(notebook) -> None:
     (setup,) = [c for c in notebook["cells"] if "setup" in c["metadata"].get("tags", ())]
     setup["source"] = [line for line in setup["source"] if "course_lib.kernels" not in line]
-    assert any("relies on 'import course_lib.kernels'" in p for p in notebook_problems(notebook, NAME))
+    (problem,) = notebook_problems(notebook, NAME)
+    assert "may use 'import course_lib.kernels', which does not stand there" in problem
+
+
+def test_an_import_of_the_set_up_cell_that_a_graded_answer_lacks_is_named(notebook) -> None:
+    (setup,) = [c for c in notebook["cells"] if "setup" in c["metadata"].get("tags", ())]
+    setup["source"] = ["from heapq import merge, nlargest\n", *setup["source"]]
+    problems = notebook_problems(notebook, NAME)
+    assert [p.partition(";")[0] for p in problems] == [
+        "set-up cell: a graded answer lacks 'from heapq import merge'",
+        "set-up cell: a graded answer lacks 'from heapq import nlargest'",
+    ]
 
 
 SECRET = ["def answer(graph):", "    for node in list(graph.nodes):", "        if is_sum(node) and only_reader(node):"]

@@ -22,6 +22,7 @@ from autograder.classroom.nbgrader.course import open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
 from autograder.exercises import registry
+from autograder.exercises.setup_cells import SETUP_CELLS
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import CallableAnswer, Case
@@ -29,7 +30,7 @@ from autograder.host.sandbox import open_sandbox
 from tests.autograder.host.timed_exercise import HONEST, SETUP, SPEED
 
 ROOT = Path(__file__).parents[4]
-NAME, ANSWER = "99_gates", "99_gate"
+NAME, ANSWER, LESSON = "99_gates", "99_gate", "gates"
 SPEED_POINTS = 4
 WRONG_FOR_ONE = "def gate(x, bias):\n    return F.silu(x + bias) * (2 if len(x) == 1 else 1)\n"
 
@@ -73,7 +74,7 @@ def notebook(answer: str) -> dict[str, Any]:
 
 def module_name(exercise: str, *, hidden: bool = False) -> str:
     """Return the module of an exercise in a lesson that the course does not have."""
-    return f"autograder.exercises.{'hidden.' if hidden else ''}gates.{exercise}"
+    return f"autograder.exercises.{'hidden.' if hidden else ''}{LESSON}.{exercise}"
 
 
 def write(folder: Path, content: dict[str, Any]) -> None:
@@ -93,6 +94,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
         for module in (registry, release_module, sys.modules["autograder.classroom.submission"]):
             patch.setattr(module, "all_exercises", lambda: (ANSWER,))
         patch.setattr(registry, "module_name", module_name)
+        patch.setattr(registry, "lesson_of", lambda _: LESSON)
+        patch.setitem(SETUP_CELLS, LESSON, SETUP)
         patch.setitem(sys.modules, module_name(ANSWER), SimpleNamespace(EXERCISE=EXERCISE))
         course = open_course(root)
         assert release(course) == (NAME,)

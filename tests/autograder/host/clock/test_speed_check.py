@@ -11,6 +11,7 @@ from autograder.exercises.quality.controls import controls
 from autograder.host.clock import speed_check
 from autograder.host.clock.contest import one_at_a_time
 from autograder.host.clock.trial import WrongTimedOutputError
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.records import CheckStatus, ExerciseStatus, SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import open_sandbox
@@ -110,7 +111,7 @@ def test_an_unasked_message_is_a_malformed_answer_not_a_matter_of_speed(monkeypa
 def test_the_record_leaves_checks_that_were_not_assessed_out_of_points_and_maximum():
     solution = controls(EXERCISE.id)
     more = dataclasses.replace(GRADED, points=GRADED.points + 2.0)
-    parts = {"setup": more.setup, "answer": solution[0].answer}
+    parts = graded_parts(more, {more.id: solution[0].answer})
     record = judge(more, parts, sandbox=open_sandbox(), seed=3, show_speed=True)
 
     visible = sum(c.points for c in more.checks)

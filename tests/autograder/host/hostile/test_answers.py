@@ -12,6 +12,7 @@ import pytest
 
 from autograder.exercises import all_exercises, find
 from autograder.host.exercise import Exercise, Kind
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from tests.autograder.host.hostile import naive_grader
 from tests.autograder.host.hostile.catalogue import Attack, attacks
@@ -80,7 +81,8 @@ def test_an_attack_earns_no_more_than_its_honest_part(attack: Attack, level: int
     sandbox = opened(level)
     started = time.monotonic()
 
-    record = judge(exercise, {"setup": exercise.setup, "answer": attack.path.read_text()}, sandbox=sandbox, seed=7)
+    parts = graded_parts(exercise, {exercise.id: attack.path.read_text()})
+    record = judge(exercise, parts, sandbox=sandbox, seed=7)
 
     earned = [(c.name, c.points, c.message) for c in record.checks if c.points]
     assert record.points <= attack.most, earned

@@ -13,6 +13,7 @@ from autograder.exercises.quality.controls import controls
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import REFERENCE, CheckFailedError, Exercise, Kind
+from autograder.host.grading import graded_parts
 from autograder.host.kinds.callable import CallableAnswer
 from autograder.host.kinds.table import KINDS
 from autograder.host.session import AnswerFailedError
@@ -57,7 +58,7 @@ VALUES: tuple[Any, ...] = (
 def loaded(exercise: Exercise) -> Handlers:
     """The reference solution, which is ours, as a worker would load it."""
     text = next(c.answer for c in controls(exercise.id) if c.name == REFERENCE)
-    parts = (Part("setup", exercise.setup), Part("answer", text))
+    parts = tuple(Part(name, cell) for name, cell in graded_parts(exercise, {exercise.id: text}).items())
     return handlers_of(LoadAnswer(exercise.kind.value, exercise.entry_point, parts))
 
 

@@ -8,6 +8,7 @@ import torch
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
+from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.kinds.counterexample import CounterexampleAnswer, Trial, disproves, read_values
 from autograder.host.sandbox import open_sandbox
@@ -213,6 +214,6 @@ def find(question):
     assert not hasattr(sys.modules["answer"], "reference")
     return (writes, torch.ones(2)) if question == 1 else (torch.ones({rows}, 4), torch.ones(4, 5))
 """
-    record = judge(exercise, {"setup": exercise.setup, "answer": answer}, sandbox=open_sandbox(), seed=3)
+    record = judge(exercise, graded_parts(exercise, {exercise.id: answer}), sandbox=open_sandbox(), seed=3)
 
     assert record.points == rows - 1, record

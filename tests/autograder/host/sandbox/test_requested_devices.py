@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.classroom import batch_command
+from autograder.classroom import batch_command, sandbox_options
 from autograder.classroom.batch import LocalEngine
 from autograder.classroom.cli import main
 from autograder.exercises import find
@@ -121,7 +121,7 @@ def test_an_unknown_device_name_is_wrong_usage(command: list[str], capsys: pytes
 
 def test_a_batch_opens_its_sandbox_with_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
-    monkeypatch.setattr(batch_command, "open_sandbox", lambda level, **how: asked.update(how))
+    monkeypatch.setattr(sandbox_options, "open_sandbox", lambda level, **how: asked.update(how))
     options = SimpleNamespace(engine="local", sandbox="auto", i_trust_this_code=False, slots=2, device="cuda:1")
 
     with batch_command._engine(options, None) as engine:  # type: ignore[arg-type]

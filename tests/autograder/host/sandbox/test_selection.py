@@ -18,6 +18,7 @@ from autograder.host.sandbox import (
     confined,
     describe,
     open_sandbox,
+    probe_record,
     selection,
 )
 from autograder.host.sandbox.inside.attacks import ATTACKS
@@ -31,8 +32,10 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
-def fresh() -> Iterator[None]:
-    """Clear the results of probes, before and after."""
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Clear the results of probes, before and after, and record new ones in a folder of the test."""
+    monkeypatch.setattr(probe_record, "ROOTS_FOLDER", tmp_path / "records")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     selection._attempt.cache_clear()
     yield
     selection._attempt.cache_clear()

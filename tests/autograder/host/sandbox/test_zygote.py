@@ -211,7 +211,7 @@ def test_without_a_zygote_workers_are_isolated_no_less(sandbox: Sandbox, monkeyp
     def broken(*, preload: bool) -> pool.Zygote:
         raise StartError("it is broken")
 
-    monkeypatch.setattr(sandbox, "_cold_because", "")
+    monkeypatch.setattr(sandbox, "cold_because", "")
     monkeypatch.setattr(sandbox, "zygotes", ZygotePool(lambda: broken(preload=True)))
     cold = []
     monkeypatch.setattr(sandbox, "_start", lambda *arguments: cold.append(arguments))

@@ -26,6 +26,13 @@ class TwoResults(nn.Module):
         return x, x.sum()
 
 
+class SeveralResults(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[dict[str, torch.Tensor], list[str], dict[int, list[float]], list[int]]:
+        if bool(x.sum() < 0):
+            raise ValueError("the sum is below zero")
+        return {"x": x, "double": x * 2}, ["a", "b"], {1: [0.5]}, [x.dim()]
+
+
 def an_archive_agrees(tmp_path):
     runner = build_runner("script", PROGRAMS)
     layer, x = TransformerLayer(SMALL).eval(), torch.randn(2, 5, 8)
@@ -38,6 +45,11 @@ def an_archive_agrees(tmp_path):
         torch.testing.assert_close(results, TwoResults()(x, scale))
     with pytest.raises(CaptureError, match=r"could not run .*missing\.pt"):
         runner.run(tmp_path / "missing.pt", (x,))
+    several = save(capture(SeveralResults(), mode="script"), tmp_path / "several.pt")
+    assert runner.run(several, (torch.tensor([2.0]),)) == SeveralResults()(torch.tensor([2.0]))
+    with pytest.raises(CaptureError, match="the sum is below zero") as failed:
+        runner.run(several, (torch.tensor([-2.0]),))
+    assert "frame #" not in str(failed.value)
 
 
 def a_package_agrees(tmp_path):

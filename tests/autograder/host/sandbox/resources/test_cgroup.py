@@ -10,7 +10,10 @@ from autograder.host.sandbox.resources.cgroup import Group, Hierarchy, find_hier
 from tests import skips
 from tests.autograder.host.sandbox.conftest import LIMITS
 
-FILES_OF_VERSION_2 = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cgroup.procs", "cgroup.kill")
+FILES_OF_VERSION_2 = (
+    *("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cpu.weight"),
+    *("cgroup.procs", "cgroup.kill"),
+)
 
 
 @pytest.fixture
@@ -20,7 +23,7 @@ def version_2(tmp_path: Path) -> Group:
     for name in FILES_OF_VERSION_2:
         (directory / name).touch()
     (directory / "memory.events").write_text("low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\noom_group_kill 1\n")
-    return Group(2, (directory,))
+    return Group(2, (directory,), shares_processors=True)
 
 
 def test_version_2_is_written_as_its_documentation_says(version_2: Group, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +39,7 @@ def test_version_2_is_written_as_its_documentation_says(version_2: Group, monkey
         "memory.swap.max": "0",
         "memory.oom.group": "1",
         "pids.max": str(LIMITS.processes + 1),
+        "cpu.weight": "100",
         "cgroup.procs": "42",
         "cgroup.kill": "1",
     }
@@ -44,7 +48,7 @@ def test_version_2_is_written_as_its_documentation_says(version_2: Group, monkey
 
 def test_a_group_without_the_controllers_is_refused_and_removed(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no memory\.max"):
-        Hierarchy(2, (tmp_path,)).group(LIMITS)
+        Hierarchy(2, (tmp_path,), shares_processors=False).group(LIMITS)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -54,7 +58,7 @@ def test_groups_of_dead_hosts_are_removed_and_those_of_live_hosts_stay(tmp_path:
     for directory in (dead, living, foreign):
         directory.mkdir()
 
-    Hierarchy(2, (tmp_path,)).sweep()
+    Hierarchy(2, (tmp_path,), shares_processors=False).sweep()
 
     assert set(tmp_path.iterdir()) == {living, foreign}
 
@@ -100,6 +104,8 @@ class FakeHierarchy:
                 if (root / "cgroup.procs").read_text():
                     raise OSError(16, "Device or resource busy")
                 text = text.replace("+", "")
+                if not set(text.split()) <= set((root / "cgroup.controllers").read_text().split()):
+                    raise OSError(2, "No such file or directory")
             return write(place, text)
 
         monkeypatch.setattr(Path, "write_text", write_text)
@@ -111,9 +117,28 @@ def test_processes_of_a_delegated_group_move_into_a_child_group(
 ) -> None:
     fake = FakeHierarchy(tmp_path, monkeypatch)
 
-    assert list(cgroup._candidates()) == [Hierarchy(2, (tmp_path,))]
-    assert (tmp_path / "cgroup.subtree_control").read_text() == "memory pids"
+    assert next(cgroup._candidates()) == Hierarchy(2, (tmp_path,), shares_processors=True)
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "cpu memory pids"
     assert set((fake.root / "autograder-hosts" / "cgroup.procs").read_text().split()) == {"41", "42"}
+
+
+def test_without_the_controller_of_processors_the_others_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeHierarchy(tmp_path, monkeypatch, controllers="memory pids")
+
+    assert list(cgroup._candidates()) == [Hierarchy(2, (tmp_path,), shares_processors=False)]
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "memory pids"
+
+
+def test_version_1_divides_the_processors_where_their_controller_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {name: Path("/sys/fs/cgroup", name) for name in ("memory", "pids", "cpu")}
+    monkeypatch.setattr(cgroup, "_own_directories", lambda: own)
+
+    assert list(cgroup._candidates()) == [
+        Hierarchy(1, (own["memory"], own["pids"], own["cpu"]), shares_processors=True),
+        Hierarchy(1, (own["memory"], own["pids"]), shares_processors=False),
+    ]
 
 
 def test_nothing_is_moved_where_controllers_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +166,8 @@ def test_a_group_of_this_machine_is_made_and_removed() -> None:
     try:
         assert all(directory.is_dir() for directory in group.directories)
         assert group.oom_kills() == 0
+        shares = [directory / "cpu.shares" for directory in group.directories]
+        assert any(map(Path.exists, shares)) == (hierarchy.version == 1 and hierarchy.shares_processors)
     finally:
         group.remove()
 

@@ -1,0 +1,49 @@
+"""A command that grades one answer starts the process that workers are forked from beside the import of torch."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from autograder.classroom import cli, sandbox_options, start
+from autograder.host.sandbox import SandboxError
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What was warmed, and then the arguments of the command."""
+    steps: list[object] = []
+    zygotes = SimpleNamespace(warm=lambda: steps.append("warm"))
+    sandbox = SimpleNamespace(zygotes=zygotes, expect=steps.append)
+    monkeypatch.setattr(sandbox_options, "open_sandbox", lambda level, **_: sandbox)
+    monkeypatch.setattr(cli, "main", lambda arguments: steps.append(arguments) or 0)
+    return steps
+
+
+@pytest.mark.parametrize("command", ["check", "grade"])
+def test_a_command_for_one_answer_begins_with_the_zygote(begun: list[object], command: str) -> None:
+    assert start.main([command, "x.py", "--sandbox", "2"]) == 0
+    assert begun == ["graphs", "warm", [command, "x.py", "--sandbox", "2"]]
+
+
+@pytest.mark.parametrize("arguments", [["batch"], [], ["--help"], ["check", "x.py", "--sandbox", "7"]])
+def test_other_commands_and_wrong_options_begin_without_it(begun: list[object], arguments: list[str]) -> None:
+    start.main(arguments)
+    assert begun == [arguments]
+
+
+def test_a_machine_without_a_sandbox_is_for_the_command_to_explain(
+    begun: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(level: object, **_: object) -> None:
+        raise SandboxError("no level")
+
+    monkeypatch.setattr(sandbox_options, "open_sandbox", refuse)
+    assert start.main(["check", "x.py"]) == 0
+    assert begun == [["check", "x.py"]]
+
+
+def test_the_beginning_does_not_need_torch() -> None:
+    program = "import sys, autograder.classroom.start; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0
