@@ -22,7 +22,7 @@ from course_lib.fusion.surgery import (
     keep_state,
 )
 from course_lib.graph import Cost, cost, propagate_shapes
-from course_lib.graph.shapes import fake_like
+from course_lib.graph.stand_ins import fake_like
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
 MAX_ROUNDS = 8  # of one pass: its fusions may make further ones possible

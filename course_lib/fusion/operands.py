@@ -13,6 +13,7 @@ from course_lib.fusion.calls import ModuleAttribute, module_of
 from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.storage import mutations_of
 
 SYMBOLIC = "symbolic"  # metadata key of a node whose shape may change in each run
 # Names in torch.fx and torch.export of a tensor that the program makes in each run, such as `torch.tensor(2.0)`.
@@ -132,9 +133,12 @@ def number_of(value: object) -> float | None:
     """Return the value of an argument that is a constant number, or None for any other argument.
 
     The number may be a literal, a size (`x.shape[-1]`, if shapes are known), or a tensor without dimensions that the
-    program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant.
+    program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant, nor is a tensor that
+    any node writes, nor a size that is symbolic.
     """
     if isinstance(value, fx.Node):
+        if SYMBOLIC in value.meta:
+            return None
         held = _constant_of(value)
         if isinstance(held, torch.Tensor) and held.ndim == 0 and not held.requires_grad and not held.is_complex():
             value = held.item()
@@ -152,4 +156,4 @@ def _constant_of(node: fx.Node) -> object:
         return module()
     if node.op != "get_attr" or owner is None or not _MADE_WHILE_TRACING.fullmatch(str(node.target)):
         return None
-    return attrgetter(str(node.target))(owner)
+    return None if mutations_of((node,), after=node) else attrgetter(str(node.target))(owner)

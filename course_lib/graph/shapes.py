@@ -5,17 +5,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.passes.shape_prop import TensorMetadata
 
+from course_lib.capture.isolation import preserving
 from course_lib.errors import GraphError
+from course_lib.graph.node_effects import run_node
+from course_lib.graph.recorder import EFFECTS, Recorder
+from course_lib.graph.stand_ins import StandIns, tensors_held
 
 
 class _Annotator(torch.fx.Interpreter):
-    """Run a graph and write the result of each node into its metadata."""
+    """Run a graph, and write the result and the effects of each node into its metadata."""
+
+    def __init__(self, module: torch.nn.Module, graph: torch.fx.Graph, stand_ins: StandIns) -> None:
+        super().__init__(module, graph=graph, garbage_collect_values=False)
+        self._recorder = Recorder(stand_ins)
 
     def run_node(self, n: torch.fx.Node) -> Any:
-        result = super().run_node(n)
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        if n.op.startswith("call_"):
+            module = self.fetch_attr(str(n.target)) if n.op == "call_module" else None
+            result, n.meta[EFFECTS] = run_node(self._recorder, n, module, args, kwargs)
+        else:
+            result = getattr(self, n.op)(n.target, args, kwargs)
         n.meta["val"] = result
         described = torch.utils._pytree.tree_map_only(torch.Tensor, describe_tensor, result)
         if described is not None:
@@ -47,14 +60,13 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
     device = next((tensor.device for tensor in (*gm.parameters(), *gm.buffers())), torch.device("cpu"))
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     # The copy owns fake tensors wherever `gm` owns real ones, so nothing real can be changed, and nothing large is
-    # copied.
-    owned = {id(tensor): fake_like(tensor, mode, device) for tensor in (*gm.parameters(), *gm.buffers())}
-    module = _attributes_of(gm, owned)
-    fakes = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: fake_like(t, mode, device), list(example_inputs))
-    annotator = _Annotator(module, graph=gm.graph, garbage_collect_values=False)
+    # copied. What shares memory shares it in the copy too.
+    stand_ins = StandIns(mode, device)
+    module = _attributes_of(gm, {id(tensor): stand_ins.of(tensor) for tensor in tensors_held(gm)})
+    fakes = torch.utils._pytree.tree_map_only(torch.Tensor, stand_ins.of, list(example_inputs))
     try:
-        with mode, torch.no_grad():
-            annotator.run(*fakes)
+        with preserving(None), mode, torch.no_grad():
+            _Annotator(module, gm.graph, stand_ins).run(*fakes)
     except Exception as error:  # an operator may raise anything about its operands
         said = " ".join(str(error).split())[:300]
         raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
@@ -70,20 +82,6 @@ def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) 
     module = torch.nn.Module()
     module.__dict__.update(copy.deepcopy(attributes, {**owned, id(gm): module}))
     return module
-
-
-def fake_like(tensor: torch.Tensor, mode: FakeTensorMode, device: torch.device | None = None) -> torch.Tensor:
-    """Return a tensor without data, with the same shape, strides, dtype and device, and its own storage.
-
-    A tensor on the meta device becomes one on `device`, if `device` is given. A parameter becomes a parameter.
-    """
-    on_meta = device is not None and tensor.device.type == "meta" and not isinstance(tensor, FakeTensor)
-    place = device if device is not None and on_meta else tensor.device
-    described = torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device="meta")
-    fake = FakeTensor(mode, described, place)  # same as `with mode: torch.empty_strided(...)`, but six times faster
-    if isinstance(tensor, torch.nn.Parameter):
-        return torch.nn.Parameter(fake, requires_grad=tensor.requires_grad)
-    return fake
 
 
 def describe_tensor(tensor: torch.Tensor) -> TensorMetadata:

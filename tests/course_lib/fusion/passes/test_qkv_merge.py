@@ -268,11 +268,16 @@ def _without_bias(program: Three) -> None:
 
 PARTNERS: dict[str, tuple[Callable[[Three], object], str]] = {
     "parametrised": (lambda program: parametrizations.weight_norm(program.k), "subclass"),
-    "hook": (lambda program: program.k.register_forward_hook(lambda *_: None), "hooks"),
     "frozen": (lambda program: program.k.requires_grad_(False), "frozen"),
     "frozen weight": (lambda program: program.k.weight.requires_grad_(False), "frozen"),
     "no bias": (_without_bias, "one bias"),
 }
+
+
+def test_nothing_is_moved_past_a_module_with_hooks() -> None:
+    program = Three()
+    program.k.register_forward_hook(lambda module, given, result: program.v.weight.data.mul_(2.0))
+    assert {one.rule for one in fuse(program, (ROWS,), ("qkv_merge",)).rejected} == {"hooks", "unobserved"}
 
 
 @pytest.mark.parametrize("case", PARTNERS)
