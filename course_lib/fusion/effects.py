@@ -7,8 +7,9 @@ operators that it reaches say what they write and whether they draw random numbe
 A node with code from outside of PyTorch cannot be observed. It may do anything, and nothing is moved past it.
 """
 
+import operator
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -23,7 +24,7 @@ from course_lib.fusion.calls import module_of
 from course_lib.fusion.inserted_modules import CheckedFusion, Constant
 from course_lib.fusion.supposition import supposed_effects
 from course_lib.graph.memory import storage_of
-from course_lib.graph.node_effects import run_node
+from course_lib.graph.node_effects import run_node, values_of_operands
 from course_lib.graph.recorder import EFFECTS, UNKNOWN, Effects, Recorder, storages_in
 from course_lib.graph.stand_ins import StandIns
 
@@ -41,12 +42,19 @@ def effects_of(node: fx.Node) -> Effects:
     """
     if node.op in ("placeholder", "get_attr", "output"):
         return _NONE
-    names = tuple(operand.name for operand in node.all_input_nodes)
+    values = values_of_operands(node)
     for found in (node.meta.get(EFFECTS), _looked_up.get(node)):
-        if found is not None and found.operands == names and not (found.supposed and _are_known(node)):
+        if found is not None and _holds(found, node, values):
             return found
     found = _looked_up[node] = _look(node)
     return found
+
+
+def _holds(found: Effects, node: fx.Node, values: Sequence[object]) -> bool:
+    """Return whether effects were found on these values of the operands, or on any while values are not known."""
+    if found.supposed:
+        return not _are_known(node)
+    return len(values) == len(found.operands) and all(map(operator.is_, values, found.operands))
 
 
 def mutates(node: fx.Node) -> bool:
@@ -153,14 +161,14 @@ def _look(node: fx.Node) -> Effects:
     if stand_ins is None or not _are_known(node):
         module = module_of(node) if node.op == "call_module" else None
         return _of_written(node, module) if isinstance(module, CheckedFusion) else supposed_effects(node)
-    names = tuple(operand.name for operand in node.all_input_nodes)
-    if isinstance(node.target, torch._ops.OpOverload) and "val" in node.meta:
+    called = _overload(node.target)
+    if called is not None and "val" in node.meta:
         args: Any = fx.map_arg(node.args, lambda operand: operand.meta["val"])
         kwargs: Any = fx.map_arg(node.kwargs, lambda operand: operand.meta["val"])
-        declared = Recorder(stand_ins).declared(node.target, args, kwargs)
+        declared = Recorder(stand_ins).declared(called, args, kwargs)
         if declared is not None:
-            silent = node.meta["val"] is None
-            return replace(declared, silent=silent, gives=storages_in(node.meta["val"]), operands=names)
+            value, operands = node.meta["val"], values_of_operands(node)
+            return replace(declared, silent=value is None, gives=storages_in(value), operands=operands)
     return effects_on(node, {operand: operand.meta["val"] for operand in node.all_input_nodes})
 
 
@@ -168,9 +176,8 @@ def _of_written(node: fx.Node, module: CheckedFusion) -> Effects:
     """Return the effects of the operators that a fusion was written with."""
     found = [effects_of(inner) for inner in module.written.graph.nodes]
     memory = frozenset((UNKNOWN,))
-    names = tuple(operand.name for operand in node.all_input_nodes)
     writes = memory if any(one.writes for one in found) else frozenset()
-    return Effects(memory, writes, memory, draws=any(one.draws for one in found), operands=names, supposed=True)
+    return Effects(memory, writes, memory, draws=any(one.draws for one in found), supposed=True)
 
 
 def effects_on(node: fx.Node, values: Mapping[fx.Node, object]) -> Effects:
@@ -184,7 +191,7 @@ def effects_on(node: fx.Node, values: Mapping[fx.Node, object]) -> Effects:
             args, kwargs = tree_map_only(torch.Tensor, _same_memory, (args, kwargs))
             return run_node(Recorder(stand_ins), node, _on_stand_ins(node, stand_ins), args, kwargs)[1]
     except Exception:  # whatever the operator says about its operands
-        return replace(supposed_effects(node), supposed=False)
+        return replace(supposed_effects(node), supposed=False, operands=values_of_operands(node))
 
 
 def _same_memory(tensor: torch.Tensor) -> torch.Tensor:
@@ -200,6 +207,13 @@ def _on_stand_ins(node: fx.Node, stand_ins: StandIns) -> nn.Module | None:
     if isinstance(module, CheckedFusion):
         module = module.written
     return module if isinstance(module, Constant) else stand_ins.twin(module)
+
+
+def _overload(target: object) -> torch._ops.OpOverload | None:
+    """Return the overload that a node calls, if there is no choice."""
+    if isinstance(target, torch._ops.OpOverloadPacket) and len(target.overloads()) == 1:
+        target = target.default
+    return target if isinstance(target, torch._ops.OpOverload) else None
 
 
 def _are_known(node: fx.Node) -> bool:

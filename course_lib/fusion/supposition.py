@@ -28,9 +28,8 @@ _ANY = frozenset((UNKNOWN,))
 
 def supposed_effects(node: fx.Node) -> Effects:
     """Return the effects of a node on operands of any shape."""
-    names = tuple(operand.name for operand in node.all_input_nodes)
     found = _of_known_operator(node) or _of_a_trial(node) or _of_schemas(node)
-    return replace(found, operands=names, supposed=True)
+    return replace(found, supposed=True)
 
 
 def _of_known_operator(node: fx.Node) -> Effects | None:

@@ -1,5 +1,6 @@
 """Run one node on fake tensors, and say what it did: to which memory, and to the random state."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ def run_node(
     held = [value for value in args[:1] if type(value) in (list, dict, set)]
     contents = [_contents(value) for value in held]
     other = None
-    if module is not None and not unseen:
+    if module is not None and not unseen and any(_reads_its_mode(type(part)) for part in module.modules()):
         other = _in_other_mode(recorder, module, call, operands)
     result, effects, calls = recorder.record(call, operands)
     if other is not None:
@@ -42,8 +43,12 @@ def run_node(
     if unseen:
         given = storages_in((operands, list(module.parameters()) + list(module.buffers()) if module else ()))
         effects = replace(effects, reads=effects.reads | given, writes=effects.writes | given, draws=True)
-    names = tuple(operand.name for operand in node.all_input_nodes)
-    return result, replace(effects, unseen=unseen, switches=switches, operands=names)
+    return result, replace(effects, unseen=unseen, switches=switches, operands=values_of_operands(node))
+
+
+def values_of_operands(node: fx.Node) -> tuple[object, ...]:
+    """Return the fake values of the nodes that a node reads; None where a shape is not known."""
+    return tuple([operand.meta.get("val") for operand in node.all_input_nodes])
 
 
 def _call(
@@ -58,6 +63,16 @@ def _call(
         value, *rest = args
         return lambda: getattr(value, target)(*rest, **kwargs), unseen_in_method(value, target, given)
     return lambda: target(*args, **kwargs), unseen_in_call(target, given)
+
+
+@functools.cache
+def _reads_its_mode(kind: type[nn.Module]) -> bool:
+    """Return whether the code of a class of PyTorch mentions `training`; if not, both modes are the same."""
+    own = (cls for cls in kind.__mro__ if cls not in (nn.Module, object))
+    methods = (method for cls in own for method in vars(cls).values())
+    return any(
+        "training" in code.co_names for method in methods for code in [getattr(method, "__code__", None)] if code
+    )
 
 
 def _in_other_mode(

@@ -52,8 +52,8 @@ class Effects:
     """Whether it may change how later operators run, such as the start of autocast."""
     unseen: str = ""
     """Why it cannot be observed. Then it may do anything: write, read, draw, and print."""
-    operands: tuple[str, ...] | None = None
-    """The names of the nodes that it read. The record holds as long as the node has these operands."""
+    operands: tuple[object, ...] = field(default=(), compare=False, repr=False)
+    """The values of the nodes that it read. The record holds as long as the operands have these values."""
     supposed: bool = False
     """Whether the operands were made up, because their shapes were not known."""
     stand_ins: StandIns | None = field(default=None, compare=False, repr=False)

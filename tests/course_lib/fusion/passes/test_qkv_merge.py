@@ -276,7 +276,7 @@ PARTNERS: dict[str, tuple[Callable[[Three], object], str]] = {
 
 def test_nothing_is_moved_past_a_module_with_hooks() -> None:
     program = Three()
-    program.k.register_forward_hook(lambda module, given, result: program.v.weight.data.mul_(2.0))
+    program.k.register_forward_hook(lambda *_: None)
     assert {one.rule for one in fuse(program, (ROWS,), ("qkv_merge",)).rejected} == {"hooks", "unobserved"}
 
 
