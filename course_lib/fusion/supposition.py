@@ -5,7 +5,10 @@ without shapes runs on small fake tensors of several shapes, until one run succe
 name decide; a node that no schema describes may do anything.
 """
 
+import functools
+import inspect
 import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +33,61 @@ def supposed_effects(node: fx.Node) -> Effects:
     """Return the effects of a node on operands of any shape."""
     found = _of_known_operator(node) or _of_a_trial(node) or _of_schemas(node)
     return replace(found, supposed=True)
+
+
+def is_declared_to_write(node: fx.Node) -> bool:
+    """Return whether the schema or an argument of a call says that it writes in place; nothing is run.
+
+    This is for graphs whose author is not trusted. Calls of PyTorch are described by schemas, or by `inplace` and
+    `out`; for others the answer is False.
+    """
+    if node.kwargs.get("out") is not None:
+        return True
+    if node.op == "call_module":
+        return bool(getattr(module_of(node), "inplace", False))
+    call = read_call(node)
+    if call is not None:
+        return call.in_place
+    if node.op == "call_function" and _given(node, "inplace"):
+        return True
+    name = str(node.target) if node.op == "call_method" else getattr(node.target, "__name__", "")
+    plain = name.strip("_")
+    if node.op == "call_method" or getattr(node.target, "__module__", "") == "_operator":
+        in_place = name != plain or node.op == "call_function"
+        if in_place and (plain in ("setitem", "delitem") or _is_augmented(plain)):
+            return True
+    packet = _packet(node)
+    return packet is not None and any(map(_writes, (getattr(packet, one) for one in packet.overloads())))
+
+
+def _is_augmented(name: str) -> bool:
+    """Return whether a function of `operator` writes: `iadd` is `add` in place, and `index` is no `ndex` in place."""
+    plain = name.removeprefix("i")
+    return plain != name and (hasattr(operator, plain) or hasattr(operator, f"{plain}_"))
+
+
+def _given(node: fx.Node, parameter: str) -> bool:
+    """Return whether a call gives `parameter` a value other than False, by name or by position."""
+    position = _position(node.target, parameter)
+    if position is not None and position < len(node.args):
+        return bool(node.args[position])
+    return bool(node.kwargs.get(parameter, False))
+
+
+@functools.cache
+def _position(function: object, parameter: str) -> int | None:
+    """Return the position of `parameter` in a function's signature, or None if it is unknown."""
+    try:
+        names = list(inspect.signature(function).parameters)  # type: ignore[arg-type]  # what is no function raises
+    except (TypeError, ValueError):  # a builtin without a signature takes such a parameter only by name
+        return None
+    return names.index(parameter) if parameter in names else None
+
+
+def _writes(overload: torch._ops.OpOverload) -> bool:
+    """Return whether an operator writes an argument other than `out`."""
+    arguments = overload._schema.arguments
+    return any(one.alias_info is not None and one.alias_info.is_write and not one.is_out for one in arguments)
 
 
 def _of_known_operator(node: fx.Node) -> Effects | None:
@@ -141,13 +199,8 @@ def _of_schemas(node: fx.Node) -> Effects:
     overloads = [getattr(packet, name) for name in packet.overloads()]
     if not all(overload._schema.returns for overload in overloads):
         return replace(anything, unseen=f"{node.target} gives nothing, so it acts on something else")
-    writes = any(
-        argument.alias_info is not None and argument.alias_info.is_write and not argument.is_out
-        for overload in overloads
-        for argument in overload._schema.arguments
-    )
+    writes = any(map(_writes, overloads)) or node.kwargs.get("out") is not None
     draws = any(torch.Tag.nondeterministic_seeded in overload.tags for overload in overloads)
-    writes = writes or node.kwargs.get("out") is not None
     return Effects(_ANY, _ANY if writes else frozenset(), _ANY, draws=draws)
 
 
