@@ -84,7 +84,7 @@ def _run(module: nn.Module, program: EffectProgram, gradients: bool) -> Outcome 
                 total = sum(output.double().pow(2).sum() for output in outputs)
                 assert isinstance(total, torch.Tensor), "a program returns tensors"
                 total.backward()
-    except RuntimeError as error:
+    except (IndexError, RuntimeError, ValueError) as error:
         return str(error).partition("\n")[0]
     found: Outcome = {f"output {number}": output.detach() for number, output in enumerate(outputs)}
     found |= {f"input {number}": value.detach() for number, value in enumerate(inputs)}
@@ -138,11 +138,12 @@ def main() -> int:
     torch.set_num_threads(1)
     start, busy = time.perf_counter(), time.process_time()
     count = 60 if options.quick else options.programs
-    trials = [try_effect(number) for number in range(options.first, options.first + count)]
-    took, busy = time.perf_counter() - start, time.process_time() - busy
-    for trial in trials:
+    trials = []
+    for number in range(options.first, options.first + count):
+        trials.append(trial := try_effect(number))
         if trial.wrong:
-            print(f"program {trial.number} ({trial.program.mode}):\n{trial.program.source}{trial.wrong}\n")
+            print(f"program {number} ({trial.program.mode}):\n{trial.program.source}{trial.wrong}\n", flush=True)
+    took, busy = time.perf_counter() - start, time.process_time() - busy
     print(table(trials, "effect", lambda one: one.program.effect))
     print("\n" + table(trials, "seed", lambda one: one.program.seed))
     wrong = sum(bool(trial.wrong) for trial in trials)

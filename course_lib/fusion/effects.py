@@ -189,7 +189,8 @@ def effects_on(node: fx.Node, values: Mapping[fx.Node, object]) -> Effects:
     try:
         with preserving(None), stand_ins.mode, torch.no_grad():
             args, kwargs = tree_map_only(torch.Tensor, _same_memory, (args, kwargs))
-            return run_node(Recorder(stand_ins), node, _on_stand_ins(node, stand_ins), args, kwargs)[1]
+            module = stand_in_module(node) if node.op == "call_module" else None
+            return run_node(Recorder(stand_ins), node, module, args, kwargs)[1]
     except Exception:  # whatever the operator says about its operands
         return replace(supposed_effects(node), supposed=False, operands=values_of_operands(node))
 
@@ -199,14 +200,12 @@ def _same_memory(tensor: torch.Tensor) -> torch.Tensor:
     return torch.ops.aten.alias(tensor) if isinstance(tensor, FakeTensor) else tensor
 
 
-def _on_stand_ins(node: fx.Node, stand_ins: StandIns) -> nn.Module | None:
-    """Return the module that a node calls, with stand-ins for its tensors."""
-    if node.op != "call_module":
-        return None
-    module = module_of(node)
+def stand_in_module(node: fx.Node) -> nn.Module:
+    """Return the module that a node calls, with stand-ins for its tensors, so that a run changes nothing real."""
+    module, stand_ins = module_of(node), stand_ins_of(node.graph)
     if isinstance(module, CheckedFusion):
         module = module.written
-    return module if isinstance(module, Constant) else stand_ins.twin(module)
+    return module if isinstance(module, Constant) or stand_ins is None else stand_ins.twin(module)
 
 
 def _overload(target: object) -> torch._ops.OpOverload | None:

@@ -14,8 +14,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_map_only
 
-from course_lib.fusion.calls import module_of
-from course_lib.fusion.effects import effects_of, forget, is_opaque, memory_of, mutates
+from course_lib.fusion.effects import effects_of, forget, is_opaque, memory_of, mutates, stand_in_module
 from course_lib.fusion.rules import Objection
 from course_lib.graph.memory import storage_of
 from course_lib.graph.recorder import UNKNOWN, meets
@@ -170,18 +169,12 @@ def run_node(node: fx.Node, values: Mapping[fx.Node, object]) -> object:
 
     args: Any = fx.map_arg(node.args, value_of)
     kwargs: Any = fx.map_arg(node.kwargs, value_of)
-    if node.op != "call_module":
-        return _function(node)(*args, **kwargs)
-    module = module_of(node)
-    if not module.training:
-        return module(*args, **kwargs)
-    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a BatchNorm counts its calls in one
-    return torch.func.functional_call(module, buffers, args, kwargs)
+    return _function(node)(*args, **kwargs)
 
 
 def _function(node: fx.Node) -> Callable[..., object]:
     if node.op == "call_module":
-        return module_of(node)
+        return stand_in_module(node)
     if node.op == "call_method":
         return lambda first, *args, **kwargs: getattr(first, str(node.target))(*args, **kwargs)
     return node.target  # type: ignore[return-value]  # that of a call of a function
