@@ -90,15 +90,14 @@ def _helper(x: torch.Tensor) -> torch.Tensor:
 
 
 def _observed(program: Any, *inputs: Any) -> fx.Node:
-    root = program if isinstance(program, nn.Module) else nn.Module()
     graph = fx.Graph()
-    arguments = [graph.placeholder(f"a{number}") for number in range(len(inputs))]
-    target: Any = program
-    node = (
-        graph.call_module("0", tuple(arguments)) if root is program else graph.call_function(target, tuple(arguments))
-    )
-    graph.output(node)
-    held = nn.Sequential(program) if is_module else root
+    arguments = tuple(graph.placeholder(f"a{number}") for number in range(len(inputs)))
+    if isinstance(program, nn.Module):
+        held: nn.Module = nn.Sequential(program)
+        graph.output(graph.call_module("0", arguments))
+    else:
+        held = nn.Module()
+        graph.output(graph.call_function(program, arguments))
     gm = propagate_shapes(fx.GraphModule(held, graph), inputs)
     return next(one for one in gm.graph.nodes if one.op.startswith("call"))
 
