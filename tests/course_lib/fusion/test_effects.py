@@ -190,3 +190,19 @@ def test_to_look_changes_no_random_state_no_model_and_no_input() -> None:
     assert torch.get_default_dtype() is dtype
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert torch.equal(x, X)
+
+
+def test_nothing_is_moved_past_a_module_with_hooks() -> None:
+    class Hooked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.part = nn.Linear(4, 4)
+            self.part.register_forward_hook(lambda *_: None)
+
+        def forward(self, x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            total = x + b
+            return self.part(x) + F.gelu(total)
+
+    (refusal,) = fuse(Hooked(), (X, ROW)).rejected
+    assert refusal.rule == "unobserved"
+    assert "Linear has hooks" in refusal.reason

@@ -274,12 +274,6 @@ PARTNERS: dict[str, tuple[Callable[[Three], object], str]] = {
 }
 
 
-def test_nothing_is_moved_past_a_module_with_hooks() -> None:
-    program = Three()
-    program.k.register_forward_hook(lambda *_: None)
-    assert {one.rule for one in fuse(program, (ROWS,), ("qkv_merge",)).rejected} == {"hooks", "unobserved"}
-
-
 @pytest.mark.parametrize("case", PARTNERS)
 def test_one_that_differs_stays_and_the_others_are_merged(case: str) -> None:
     change, rule = PARTNERS[case]
