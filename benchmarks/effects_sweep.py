@@ -83,7 +83,7 @@ def _run(module: nn.Module, program: EffectProgram, gradients: bool) -> Outcome 
             if gradients:
                 total = sum(output.double().pow(2).sum() for output in outputs)
                 assert isinstance(total, torch.Tensor), "a program returns tensors"
-                total.backward()
+                torch.autograd.backward(total)
     except (IndexError, RuntimeError, ValueError) as error:
         return str(error).partition("\n")[0]
     found: Outcome = {f"output {number}": output.detach() for number, output in enumerate(outputs)}

@@ -90,7 +90,7 @@ class Surroundings(nn.Module):
         self.register_buffer("mean", torch.zeros(SIZE))
         self.register_buffer("spread", torch.ones(SIZE))
         self.register_buffer("store", torch.zeros(SIZE, SIZE))
-        self.register_buffer("row", self.store[0])  # a view of the same memory
+        self.register_buffer("row", self.get_buffer("store")[0])  # a view of the same memory
 
 
 SEEDS: dict[str, tuple[tuple[str, ...], str]] = {

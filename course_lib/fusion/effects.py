@@ -184,8 +184,8 @@ def effects_on(node: fx.Node, values: Mapping[fx.Node, object]) -> Effects:
     """Return the effects of a node on these values of its operands, which are fake tensors and plain values."""
     stand_ins = stand_ins_of(node.graph)
     assert stand_ins is not None, "the values are fake tensors of this graph"
-    args: Any = fx.map_arg(node.args, values.__getitem__)
-    kwargs: Any = fx.map_arg(node.kwargs, values.__getitem__)
+    args: Any = fx.map_arg(node.args, values.__getitem__)  # type: ignore[arg-type]  # any values
+    kwargs: Any = fx.map_arg(node.kwargs, values.__getitem__)  # type: ignore[arg-type]  # any values
     try:
         with preserving(None), stand_ins.mode, torch.no_grad():
             args, kwargs = tree_map_only(torch.Tensor, _same_memory, (args, kwargs))

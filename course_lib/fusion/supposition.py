@@ -119,8 +119,8 @@ def _of_a_trial(node: fx.Node) -> Effects | None:
     twin = None if module is None else stand_ins.twin(module)
     with preserving(None), mode, torch.no_grad():
         for values in _made_up(node, module):
-            args: Any = fx.map_arg(node.args, values.__getitem__)
-            kwargs: Any = fx.map_arg(node.kwargs, values.__getitem__)
+            args: Any = fx.map_arg(node.args, values.__getitem__)  # type: ignore[arg-type]  # any values
+            kwargs: Any = fx.map_arg(node.kwargs, values.__getitem__)  # type: ignore[arg-type]  # any values
             try:
                 effects = run_node(recorder, node, twin, args, kwargs)[1]
             except Exception:  # an operator may say anything about operands that do not fit

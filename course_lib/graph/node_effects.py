@@ -29,7 +29,8 @@ def run_node(
     held = [value for value in args[:1] if type(value) in (list, dict, set)]
     contents = [_contents(value) for value in held]
     other = None
-    if module is not None and not unseen and any(_reads_its_mode(type(part)) for part in module.modules()):
+    classes: list[Any] = [] if module is None else [type(part) for part in module.modules()]
+    if module is not None and not unseen and any(map(_reads_its_mode, classes)):
         other = _in_other_mode(recorder, module, call, operands)
     result, effects, calls = recorder.record(call, operands)
     if other is not None:
@@ -66,7 +67,7 @@ def _call(
 
 
 @functools.cache
-def _reads_its_mode(kind: type[nn.Module]) -> bool:
+def _reads_its_mode(kind: Any) -> bool:
     """Return whether the code of a class of PyTorch mentions `training`; if not, both modes are the same."""
     own = (cls for cls in kind.__mro__ if cls not in (nn.Module, object))
     methods = (method for cls in own for method in vars(cls).values())

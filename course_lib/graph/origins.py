@@ -51,10 +51,11 @@ def unseen_in_method(value: object, name: str, args: Iterable[object]) -> str:
 def unseen_in_module(module: nn.Module) -> str:
     """Return why a call of a module cannot be observed: code from elsewhere, hooks, or a script; or an empty text."""
     for part in module.modules():
-        kind = type(part).__name__
+        cls: Any = type(part)
+        kind = cls.__name__
         if isinstance(part, torch.jit.ScriptModule):
             return f"{kind} is a script, which runs outside of Python"
-        if not _is_own_class(type(part)):
+        if not _is_own_class(cls):
             return f"{kind} is a module from outside of PyTorch"
         if has_hooks(part):
             return f"{kind} has hooks"
@@ -101,7 +102,7 @@ def _is_defined_in(module: str, function: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_own_class(kind: type) -> bool:
+def _is_own_class(kind: Any) -> bool:
     return all(cls is object or f"{cls.__module__}.".startswith(_OURS) for cls in kind.__mro__)
 
 

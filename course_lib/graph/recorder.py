@@ -104,7 +104,7 @@ class Recorder(TorchDispatchMode):
             result = call()
         known = self._stand_ins.storages.union(storage for storage, *_ in before)
         altered = {
-            old[0] for operand, old in zip(operands, before, strict=True) if _metadata(operand) != old
+            int(old[0]) for operand, old in zip(operands, before, strict=True) if _metadata(operand) != old
         }  # by `requires_grad_` or `set_`
         gives = storages_in(result)
         effects = Effects(
@@ -213,7 +213,7 @@ def _tensors(values: Iterable[Any]) -> list[torch.Tensor]:
     return found
 
 
-def _metadata(tensor: torch.Tensor) -> tuple[object, ...]:
+def _metadata(tensor: torch.Tensor) -> tuple[int, torch.Size, bool]:
     return storage_of(tensor), tensor.shape, tensor.requires_grad
 
 

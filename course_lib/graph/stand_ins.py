@@ -66,7 +66,7 @@ def fake_like(
     else:
         described = torch.empty(0, dtype=tensor.dtype, device="meta")
         storage = described.untyped_storage() if shared is None else shared
-        described.set_(storage, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())  # type: ignore[call-overload]  # takes an untyped storage, too
+        described.set_(storage, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
     if memory is not None and shared is None:
         memory[storage_of(tensor)] = described.untyped_storage()
     fake = FakeTensor(mode, described, place)  # same as `with mode: torch.empty_strided(...)`, but six times faster
