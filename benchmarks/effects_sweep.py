@@ -28,7 +28,7 @@ from benchmarks.fusion_trials.effect_programs import COUNTS, SEEDS, EffectProgra
 from course_lib.capture import capture
 from course_lib.capture.isolation import seed_everything
 from course_lib.fusion import PASSES, fuse
-from course_lib.fusion.surgery import keep_state
+from course_lib.fusion.kept_state import keep_state
 
 NEW_MASKS = "bias_dropout_residual_layer_norm"  # in training, its dropout draws other numbers on purpose
 

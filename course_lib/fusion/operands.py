@@ -10,12 +10,13 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import ModuleAttribute, module_of
+from course_lib.fusion.effects import memory_of
 from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.storage import mutations_of
+from course_lib.fusion.storage import mutating_nodes
 
-CONSTANT = "constant"  # metadata key of a node of a tensor: False if it belongs to the state of the program
+CONSTANT = "constant"  # metadata key of a node of a tensor: whether it has the same value in each run
 SYMBOLIC = "symbolic"  # metadata key of a node whose shape may change in each run
 # Names in torch.fx and torch.export of a tensor that the program makes in each run, such as `torch.tensor(2.0)`.
 _MADE_WHILE_TRACING = re.compile(r"(.*\.)?(_tensor_constant|lifted_tensor_|_lifted_tensor_constant)\d+")
@@ -159,9 +160,9 @@ def _constant_of(node: fx.Node) -> object:
         return module()
     if node.op != "get_attr" or owner is None or not _MADE_WHILE_TRACING.fullmatch(str(node.target)):
         return None
-    if node.meta.get(CONSTANT) is False or mutations_of((node,), after=node):
-        return None
-    return attrgetter(str(node.target))(owner)
+    if CONSTANT not in node.meta:  # a write anywhere in the graph changes it for the nodes before, in the next run
+        node.meta[CONSTANT] = not list(mutating_nodes(node.graph).changing(memory_of(node)))
+    return attrgetter(str(node.target))(owner) if node.meta[CONSTANT] else None
 
 
 def forget_constants(graph: fx.Graph, state: Collection[str]) -> None:
