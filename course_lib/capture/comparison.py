@@ -191,7 +191,8 @@ def _truth(
         behaviour = behaviour_of(_in_mode(eager, [eager], probe), call)
         if not seen and behaviour.raised is not None:
             raise CaptureError(
-                f"{name_of(model)} itself fails on the example inputs ({behaviour.raised}); give inputs on which it runs."
+                f"{name_of(model)} itself fails on the example inputs ({behaviour.raised}); "
+                "give inputs on which it runs."
             ) from behaviour.raised
         if probe.differentiated and (behaviour.raised or behaviour.backward_raised):
             break
