@@ -17,6 +17,7 @@ from course_lib.capture.isolation import fresh_inputs, seed_everything
 from course_lib.capture.outside_state import Variable, tensors_of, values_of
 
 Value = Any
+MISSING = "missing"  # said of a gradient
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ def _deviation_of_gradients(expected: Behaviour, seen: Behaviour) -> str:
     for name, (value, *_) in expected.gradients.items():
         found = [_gradient_difference(value, other, size) for other in seen.gradients.get(name, (None,))]
         if all(found):
-            return f"the gradient of {name} is {found[0]}"
+            return f"the gradient of {name} is {next((said for said in found if said != MISSING), MISSING)}"
     return ""
 
 
@@ -258,7 +259,7 @@ def _gradient_difference(expected: Value, found: Value, magnitude: float) -> str
         present = expected if found is None else found
         if present is None or not bool(present.any()):
             return ""
-        return "missing" if found is None else "there, where the program has none"
+        return MISSING if found is None else "there, where the program has none"
     return difference(expected, found, magnitude=magnitude)
 
 

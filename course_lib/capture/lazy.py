@@ -23,7 +23,7 @@ def capture_lazy(
 ) -> Captured:
     """Run a copy of the program on lazy tensors and keep the recorded graph; each later call records a graph again."""
     start_backend()
-    lazily = copy.deepcopy(model).to("lazy") if isinstance(model, nn.Module) else model
+    lazily = _lazy_copy(model) if isinstance(model, nn.Module) else model
 
     def run(*given: Any, **named: Any) -> Any:
         moved, moved_by_name = _to((list(given), named), "lazy")
@@ -38,6 +38,18 @@ def capture_lazy(
         ir, code = torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
     module = lazily if isinstance(lazily, nn.Module) else None
     return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
+
+
+def _lazy_copy(model: nn.Module) -> nn.Module:
+    """Return a copy on lazy tensors; what is one parameter under several names stays one parameter."""
+    copied = copy.deepcopy(model)
+    tables = [table for part in copied.modules() for table in (part._parameters, part._buffers)]
+    before = [(table, name, id(tensor)) for table in tables for name, tensor in table.items() if tensor is not None]
+    copied.to("lazy")
+    moved: dict[int, Any] = {}
+    for table, name, original in before:
+        table[name] = moved.setdefault(original, table[name])
+    return copied
 
 
 @functools.cache
