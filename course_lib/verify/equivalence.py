@@ -11,7 +11,7 @@ from course_lib.capture.isolation import preserving
 from course_lib.errors import FusionError
 from course_lib.verify.dropout_masks import Masks
 from course_lib.verify.error_rule import deviation
-from course_lib.verify.observation import Observation, Program, at_precision, observe, prepared, second_gradients
+from course_lib.verify.observation import Observation, Program, at_precision, differentiated_twice, observe, prepared
 
 Compared = tuple[str, bool, str]  # what was compared, whether it agrees, and how it differs
 
@@ -141,6 +141,7 @@ def verify(
     inputs: Sequence[object],
     *,
     gradients: bool = True,
+    second_gradients: bool = True,
     modes: Sequence[str] = ("eval", "train"),
     dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
     seed: int = 0,
@@ -152,7 +153,8 @@ def verify(
 
     In each mode and at each precision, it compares the structure of the result, types, shapes, strides and values. It
     also compares memory that outputs share with inputs, parameters or each other, changes of inputs and buffers, and
-    the gradients of all inputs and parameters; in fp64 also gradients of gradients, where the reference has them.
+    the gradients of all inputs and parameters; at the first precision also gradients of gradients, if the reference has
+    them and `second_gradients` is not turned off: some operators of PyTorch have none, such as fused attention.
     Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is compared with the same masks on
     both sides, see `dropout_masks.py`; other random numbers must be drawn in the same order, before and after the same
     dropouts. For two modules, the state dict must have the same entries, and a candidate that loads the reference's
@@ -162,7 +164,9 @@ def verify(
     if the reference itself fails, the candidate must fail too.
     """
     with preserving(None):
-        findings = list(_findings(reference, candidate, inputs, gradients, modes, dtypes, seed))
+        findings = list(
+            _findings(reference, candidate, inputs, gradients, gradients and second_gradients, modes, dtypes, seed)
+        )
     return Report(tuple(findings))
 
 
@@ -171,6 +175,7 @@ def _findings(
     candidate: Program,
     inputs: Sequence[object],
     gradients: bool,
+    second: bool,
     modes: Sequence[str],
     dtypes: Sequence[torch.dtype],
     seed: int,
@@ -179,8 +184,8 @@ def _findings(
         for dtype in dtypes:
             where = f"{mode}, {str(dtype).removeprefix('torch.')}"
             yield from _compare_runs(reference, candidate, inputs, mode, dtype, where, gradients, seed)
-        if gradients:
-            yield from _compare_second_gradients(reference, candidate, inputs, mode, seed)
+        if second:
+            yield from _compare_second_gradients(reference, candidate, inputs, mode, dtypes[0], seed)
     if isinstance(reference, nn.Module) and isinstance(candidate, nn.Module):
         mode, dtype = modes[0], dtypes[0]
 
@@ -230,28 +235,33 @@ def _compare_runs(
 
 
 def _compare_second_gradients(
-    reference: Program, candidate: Program, inputs: Sequence[object], mode: str, seed: int
+    reference: Program, candidate: Program, inputs: Sequence[object], mode: str, dtype: torch.dtype, seed: int
 ) -> Iterator[Finding]:
-    """Compare gradients of gradients in fp64, if the reference can compute them."""
+    """Compare gradients of gradients, if the reference can compute them."""
     masks = Masks(seed=seed)
 
-    def run(program: Program, mode_of_masks: Masks) -> dict[str, torch.Tensor | None] | Exception:
+    def run(
+        program: Program, precision: torch.dtype, mode_of_masks: Masks
+    ) -> dict[str, torch.Tensor | None] | Exception:
         try:
+            copied = prepared(program, dtype, mode)
+            if isinstance(copied, nn.Module):
+                copied.to(precision)
             with mode_of_masks:
-                copied = prepared(program, torch.float64, mode)
-                return second_gradients(copied, at_precision(inputs, torch.float64), seed=seed)
+                return differentiated_twice(copied, at_precision(at_precision(inputs, dtype), precision), seed=seed)
         except Exception as error:  # many operators have no second derivative
             return error
 
-    seen, where = run(candidate, masks), f"{mode}, float64"
-    eager = run(reference, Masks(masks.recorded))
-    if isinstance(eager, Exception):
+    seen, where = run(candidate, dtype, masks), f"{mode}, {str(dtype).removeprefix('torch.')}"
+    eager = run(reference, dtype, Masks(masks.recorded))
+    truth = eager if dtype == torch.float64 else run(reference, torch.float64, Masks(masks.recorded))
+    if isinstance(eager, Exception) or isinstance(truth, Exception):
         return
     if isinstance(seen, Exception):
         yield Finding("double backward", where, False, f"{type(seen).__name__}: {seen}")
         return
-    size = _largest(tuple(eager.values()))
-    for what, same, detail in _same_by_name("second gradient of", seen, eager, eager, magnitude=size):
+    size = _largest(tuple(truth.values()))
+    for what, same, detail in _same_by_name("second gradient of", seen, eager, truth, magnitude=size):
         yield Finding(what, where, same, "" if same else detail)
 
 

@@ -74,7 +74,7 @@ def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed
     )
 
 
-def second_gradients(program: Program, inputs: Sequence[object], *, seed: int) -> dict[str, torch.Tensor | None]:
+def differentiated_twice(program: Program, inputs: Sequence[object], *, seed: int) -> dict[str, torch.Tensor | None]:
     """Run `program` forward, backward, and backward again; return the gradients of the gradients by name."""
     leaves, given, parameters = _arguments(program, inputs, gradients=True)
     named = {f"input {number}": leaf for number, leaf in enumerate(leaves)} | parameters
