@@ -15,7 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from course_lib.errors import BackendError
 from course_lib.fusion.effects import is_pure, mutates
-from course_lib.fusion.surgery import hold
+from course_lib.fusion.kept_state import hold
 from course_lib.graph import Cost, cost
 
 GraphCompiler = Callable[[fx.GraphModule, Sequence[Any]], Callable[..., Any]]

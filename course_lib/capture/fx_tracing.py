@@ -5,6 +5,7 @@
 """
 
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from course_lib.capture.failure_causes import explaining, name_of
 from course_lib.capture.source_lines import SourceLine, line_of_caller, lines_of_nodes
 
 LeafModule = type[nn.Module] | str
+# While torch.fx traces, it replaces methods of nn.Module for the whole process, so only one thread may trace.
+_TRACING = threading.RLock()
 
 
 class LineTracer(fx.Tracer):
@@ -28,6 +31,26 @@ class LineTracer(fx.Tracer):
         self._leaf_classes = tuple(leaf for leaf in leaf_modules if isinstance(leaf, type))
         self._leaf_paths = frozenset(leaf for leaf in leaf_modules if isinstance(leaf, str))
         self.lines: dict[str, SourceLine] = {}
+        self._thread = threading.get_ident()
+
+    def trace(self, root: nn.Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> fx.Graph:
+        """Return the graph of a program; one thread traces at a time."""
+        with _TRACING:
+            return super().trace(root, concrete_args)
+
+    def call_module(
+        self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Record the call of a module, or trace into it; a module that another thread runs meanwhile just runs."""
+        if threading.get_ident() != self._thread:
+            return forward(*args, **kwargs)
+        return super().call_module(m, forward, args, kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """Return a proxy of a parameter as torch.fx does; to another thread the parameter itself."""
+        if threading.get_ident() != self._thread:
+            return attr_val
+        return super().getattr(attr, attr_val, parameter_proxy_cache)
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         """Return whether `m` stays one node."""
@@ -37,7 +60,7 @@ class LineTracer(fx.Tracer):
     def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
         """Create a node as torch.fx does, and record its source line."""
         node = super().create_node(*args, **kwargs)
-        line = line_of_caller(sys._getframe(1))
+        line = line_of_caller(sys._getframe(1), __file__)
         if line is not None:
             self.lines[node.name] = line
             node.stack_trace = line.as_stack_trace()

@@ -58,9 +58,12 @@ def line_in_text(text: str) -> SourceLine | None:
     return SourceLine.at(users[-1][0], int(users[-1][1]), users[-1][2]) if users else None
 
 
-def line_of_caller(frame: FrameType | None) -> SourceLine | None:
-    """Return the innermost line of the user, going outwards from `frame`; None if our own line comes first."""
-    while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
+def line_of_caller(frame: FrameType | None, tracer: str) -> SourceLine | None:
+    """Return the innermost line of the user, going outwards from `frame`; None if our own line comes first.
+
+    `tracer` is the file of the tracer, whose methods torch.fx calls between the lines of the user.
+    """
+    while frame is not None and frame.f_code.co_filename.startswith((_TORCH, tracer)):
         frame = frame.f_back
     if frame is None or frame.f_code.co_filename.startswith(_OURS):
         return None

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from course_lib.errors import FusionError
 from course_lib.fusion.operators import Operator, Spelling, function_spellings, method_spellings, operators, schema_name
@@ -178,6 +179,8 @@ def _read_module(node: fx.Node) -> Call | None:
 
 
 def _held(path: str, module: nn.Module, attribute: str) -> object:
+    if is_parametrized(module, attribute):  # reading it would compute it, and spectral_norm would count that
+        return ModuleAttribute(f"{path}.{attribute}")
     value = getattr(module, attribute)
     return ModuleAttribute(f"{path}.{attribute}") if attribute in _READ_LATE and value is not None else value
 

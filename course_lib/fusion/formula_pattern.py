@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import fx
 
+from course_lib.capture.fx_tracing import LineTracer
 from course_lib.fusion.calls import Call, read_call
 from course_lib.fusion.matching import Difference, Match
 from course_lib.fusion.operands import number_of, tensor_facts
@@ -71,7 +72,7 @@ class FormulaPattern:
     """
 
     def __init__(self, function: Callable[..., object], numbers: Collection[str] = ()) -> None:
-        self._graph = fx.symbolic_trace(function).graph
+        self._graph = LineTracer(()).trace(function)
         (self._result,) = self._graph.output_node().args
         values = [node for node in self._graph.nodes if not arithmetic_operands(node)]
         self._calls = {node: call for node in values if (call := read_call(node)) is not None}

@@ -1,15 +1,17 @@
 """`fuse`: capture a program, run the passes on its graph, and report what changed and what it costs."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import fx, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_leaves
 
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.operands import remember_symbols
+from course_lib.fusion.kept_state import keep_state
+from course_lib.fusion.operands import forget_constants, remember_symbols
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
 from course_lib.fusion.surgery import (
@@ -19,10 +21,10 @@ from course_lib.fusion.surgery import (
     describe_new_nodes,
     finish,
     keep_out_of_state,
-    keep_state,
 )
 from course_lib.graph import Cost, cost, propagate_shapes
-from course_lib.graph.shapes import fake_like
+from course_lib.graph.hooks import HOOK_TABLES
+from course_lib.graph.shapes import on_fakes
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
 MAX_ROUNDS = 8  # of one pass: its fusions may make further ones possible
@@ -49,19 +51,25 @@ def fuse(
     a backend takes its parameters as inputs too.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
-    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, and the two that fold a BatchNorm. A
-    lossy pass must be requested too, and needs `level="lossy"`.
+    run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, and the two that fold a
+    BatchNorm. A lossy pass must be requested too, and needs `level="lossy"`.
 
     Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
+    with _ordinary_tensors(program, example_inputs):
+        return _fused(program, example_inputs, selected)
+
+
+def _fused(program: Program, example_inputs: Sequence[object], passes: Iterable[GraphPass]) -> FusionResult:
     gm = copy_of(_graph_of(program, example_inputs))
     remember_symbols(gm.graph)
+    forget_constants(gm.graph, _state_of(program))
     propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    matches, rejected = run_all(selected, gm)
+    matches, rejected = run_all(passes, gm)
     total = sum(matches.values())
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
@@ -69,17 +77,33 @@ def fuse(
     return FusionResult(gm, total, rejected, matches, before, after)
 
 
+@contextmanager
+def _ordinary_tensors(program: object, example_inputs: Sequence[object]) -> Iterator[None]:
+    """Let the tensors that are made while fusing have data and allow gradients, whatever mode the caller is in.
+
+    The graph keeps constants, and will run outside of `torch.inference_mode` and of a default device without data.
+    """
+    with ExitStack() as stack:
+        if torch.is_inference_mode_enabled():
+            stack.enter_context(torch.inference_mode(False))
+        if torch.get_default_device().type == "meta":
+            held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
+            tensors = [one for one in (*held, *tree_leaves(example_inputs)) if isinstance(one, torch.Tensor)]
+            stack.enter_context(tensors[0].device if tensors else torch.device("cpu"))
+        yield
+
+
 def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
     """Return the cost of one forward run of a graph; it uses fake tensors, so nothing is computed or changed."""
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    tensors = {**dict(gm.named_parameters()), **dict(gm.named_buffers())}
-    state = {name: fake_like(tensor.detach(), mode) for name, tensor in tensors.items()}
-    inputs = [fake_like(value, mode) if isinstance(value, torch.Tensor) else value for value in example_inputs]
+    mode, module, inputs = on_fakes(gm, example_inputs)
+    module.requires_grad_(False)  # nothing is recorded, and a parameter may be written in place
     with mode, torch.no_grad():
-        return cost(lambda *given: torch.func.functional_call(gm, state, given), inputs)
+        return cost(lambda *given: type(gm).forward(module, *given), inputs)
 
 
 def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphModule:
+    if isinstance(program, nn.Module):
+        _refuse_hooks(program)
     if isinstance(program, fx.GraphModule):
         return program
     if isinstance(program, Captured):
@@ -97,6 +121,32 @@ def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphMod
             f"fuse got a {type(program).__name__}; it expects a module, a function, or a graph of one, see capture()."
         )
     return program
+
+
+def _state_of(program: Program) -> Collection[str]:
+    """Return the paths of the buffers of a program; those of a graph may be constants, and are not told apart."""
+    if isinstance(program, torch.export.ExportedProgram):
+        return program.graph_signature.buffers
+    is_module = isinstance(program, nn.Module) and not isinstance(program, fx.GraphModule)
+    return [name for name, _ in program.named_buffers()] if is_module else []  # type: ignore[union-attr]  # a module
+
+
+def _refuse_hooks(program: nn.Module) -> None:
+    """Raise `FusionError` for hooks of the model itself, which a graph does not call; `torch.export` has its own."""
+    names = [
+        name.strip("_").replace("_", " ") for name in HOOK_TABLES if any(map(_is_own, vars(program)[name].values()))
+    ]
+    if not isinstance(program, fx.GraphModule) and "forward" in vars(program):
+        names.append("a forward method of its own, set on the instance")
+    if names:
+        raise FusionError(
+            f"fuse got a {type(program).__name__} with {' and '.join(names)}, which its graph would not call. Remove "
+            "them, fuse, and register them on the result; or give fuse the part of the model inside."
+        )
+
+
+def _is_own(hook: object) -> bool:
+    return not str(getattr(hook, "__module__", "")).startswith("torch.")
 
 
 def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
@@ -70,30 +69,6 @@ class BiasDropoutResidualLayerNorm(nn.Module):
         return f"p={self.p}, eps={self.eps}"
 
 
-class Attention(nn.Module):
-    """Attention by PyTorch's operator; in training with dropout by separate operators, so that dropout is the same."""
-
-    def __init__(self, scale: float, dropout: float) -> None:
-        super().__init__()
-        self.scale = scale
-        self.dropout = dropout
-
-    def forward(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """Return softmax(query · keyᵀ · scale + mask) · value: (batch, heads, queries, width of value), contiguous."""
-        if self.training and self.dropout > 0:
-            scores = torch.matmul(query, key.transpose(-1, -2)) * self.scale  # (batch, heads, queries, keys)
-            scores = scores if mask is None else scores + mask
-            return torch.matmul(F.dropout(torch.softmax(scores, dim=-1), self.dropout), value)
-        result = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=self.scale)
-        return result.contiguous()  # like the matrix product; the operator keeps the layout of its operands
-
-    def extra_repr(self) -> str:
-        """Return what `print` shows of the module."""
-        return f"scale={self.scale:.4g}, dropout={self.dropout}"
-
-
 MAX_DECISIONS = 64  # of one fusion: a program whose shapes never repeat must not fill the memory
 Signature = tuple[object, ...]
 Decision = tuple[fx.GraphModule | None, str]
@@ -136,15 +111,13 @@ class CheckedFusion(nn.Module):
         signature = self._signature(operands)
         if signature is None:
             return self.written(*operands)
-        if signature not in self._decisions:
-            self._decide(signature)
-        fused, _ = self._decisions[signature]
+        fused, _ = self._decisions.get(signature) or self._decide(signature)
         return (self.written if fused is None else fused)(*operands)
 
     @property
     def decisions(self) -> Mapping[str, str]:
         """Return the decisions so far: a description of the operands, and "fused" or the reason against it."""
-        return {_shown(signature): said for signature, (_, said) in self._decisions.items()}
+        return {_shown(signature): said for signature, (_, said) in list(self._decisions.items())}
 
     def extra_repr(self) -> str:
         """Return what `print` shows of the module."""
@@ -159,20 +132,26 @@ class CheckedFusion(nn.Module):
             return None
         return (*described, *(module.training for module in self.written.modules()))
 
-    def _decide(self, signature: Signature) -> None:
-        """Run the pass in a new thread, where no mode of the caller counts operators or draws random numbers."""
-        thread = threading.Thread(target=self._ask_the_pass, args=(signature,))
+    def _decide(self, signature: Signature) -> Decision:
+        """Run the pass in a new thread, where no mode of the caller counts operators or draws random numbers.
+
+        Several threads may decide at once; they come to the same decision.
+        """
+        found: list[Decision] = []
+        thread = threading.Thread(target=lambda: found.append(self._ask_the_pass(signature)))
         thread.start()
         thread.join()
-
-    def _ask_the_pass(self, signature: Signature) -> None:
         if len(self._decisions) >= MAX_DECISIONS:
             self._decisions.clear()
+        self._decisions[signature] = found[0]
+        return found[0]
+
+    def _ask_the_pass(self, signature: Signature) -> Decision:
         try:
             graph = propagate_shapes(fx.GraphModule(self.written, self.written.graph), _stand_ins(signature))
-            self._decisions[signature] = self.decide(graph)
+            return self.decide(graph)
         except Exception as error:  # the operators fail on such operands; run them as written, to raise the error
-            self._decisions[signature] = None, f"not fused: {error}"
+            return None, f"not fused: {error}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for copies and pickles: everything but the decisions, which a copy makes again."""

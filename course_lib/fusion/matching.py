@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import fx
 
+from course_lib.capture.fx_tracing import LineTracer
 from course_lib.errors import FusionError
 from course_lib.fusion.calls import Call, operator_of, read_call
 from course_lib.fusion.operators import Operator
@@ -57,7 +58,7 @@ class Pattern:
     """A function of PyTorch operators to look for; its parameters stand for any operand."""
 
     def __init__(self, function: Callable[..., object]) -> None:
-        self._graph = fx.symbolic_trace(function).graph
+        self._graph = LineTracer(()).trace(function)
         (result,) = self._graph.output_node().args
         self._calls = {node: read_call(node) for node in self._graph.nodes if node.op.startswith("call")}
         unknown = [node for node, call in self._calls.items() if call is None]

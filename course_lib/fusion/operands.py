@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -10,10 +10,14 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import ModuleAttribute, module_of
+from course_lib.fusion.effects import mutates
 from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import Objection
+from course_lib.fusion.storage import may_share_memory
+from course_lib.graph.memory import storage_of
 
+CONSTANT = "constant"  # metadata key of a node of a tensor: whether it has the same value in each run
 SYMBOLIC = "symbolic"  # metadata key of a node whose shape may change in each run
 # Names in torch.fx and torch.export of a tensor that the program makes in each run, such as `torch.tensor(2.0)`.
 _MADE_WHILE_TRACING = re.compile(r"(.*\.)?(_tensor_constant|lifted_tensor_|_lifted_tensor_constant)\d+")
@@ -79,6 +83,8 @@ def tensor_operands(match: Match, *names: str) -> TensorOperands | Objection:
         value = match[name]
         if not isinstance(value, (fx.Node, ModuleAttribute)):
             return Objection("bias shape" if name == "bias" else "shape", f"{name} is {value!r}, which is no tensor")
+        if isinstance(value, fx.Node) and type(value.meta.get("val")) in (int, float, bool, str):
+            return Objection("bias shape" if name == "bias" else "shape", f"{name} is {value}, which is no tensor")
         known = facts_of_operand(match, value)
         if known is None:
             return Objection("shape unknown", _why_unknown(value))
@@ -134,6 +140,8 @@ def number_of(value: object) -> float | None:
     The number may be a literal, a size (`x.shape[-1]`, if shapes are known), or a tensor without dimensions that the
     program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant.
     """
+    if isinstance(value, fx.Node) and SYMBOLIC in value.meta:
+        return None  # another number in each run
     if isinstance(value, fx.Node):
         held = _constant_of(value)
         if isinstance(held, torch.Tensor) and held.ndim == 0 and not held.requires_grad and not held.is_complex():
@@ -152,4 +160,29 @@ def _constant_of(node: fx.Node) -> object:
         return module()
     if node.op != "get_attr" or owner is None or not _MADE_WHILE_TRACING.fullmatch(str(node.target)):
         return None
-    return attrgetter(str(node.target))(owner)
+    if CONSTANT not in node.meta:
+        node.meta[CONSTANT] = not _is_written(node)
+    return attrgetter(str(node.target))(owner) if node.meta[CONSTANT] else None
+
+
+def _is_written(constant: fx.Node) -> bool:
+    """Return whether something writes into a tensor of the graph: through any node that holds it, or a view of it."""
+    owner = constant.graph.owning_module
+    held = {node: attrgetter(str(node.target))(owner) for node in constant.graph.find_nodes(op="get_attr")}
+    memory = storage_of(held[constant])
+    same = [node for node, one in held.items() if isinstance(one, torch.Tensor) and storage_of(one) == memory]
+    for node in same:  # grows by the views
+        for user in node.users:
+            if mutates(user):
+                return True
+            value = user.meta.get("val")
+            if user not in same and (not isinstance(value, torch.Tensor) or may_share_memory(user, node)):
+                same.append(user)
+    return False
+
+
+def forget_constants(graph: fx.Graph, state: Collection[str]) -> None:
+    """Mark the nodes of tensors that belong to the state of the program, whatever their names, as not constant."""
+    for node in graph.find_nodes(op="get_attr"):
+        if str(node.target) in state:
+            node.meta[CONSTANT] = False

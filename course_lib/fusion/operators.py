@@ -113,6 +113,12 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
     ("var_mean", "", _SPREAD, "torch.var_mean torch.var_mean aten.var_mean.dim aten.var_mean.correction"),
     ("amax", "", "input dim=() keepdim=False *out=None", "torch.amax torch.amax Tensor.amax aten.amax.default"),
     ("max", "", "input dim keepdim=False *out=None", "torch.max torch.max Tensor.max aten.max.dim"),
+    ("masked_fill", "", "input mask value", "torch.masked_fill torch.masked_fill Tensor.masked_fill "
+     "aten.masked_fill.Scalar aten.masked_fill.Tensor Tensor.masked_fill_! aten.masked_fill_.Scalar! "
+     "aten.masked_fill_.Tensor!"),
+    ("where", "", "condition input other *out=None", "torch.where torch.where aten.where.self aten.where.ScalarSelf "
+     "aten.where.ScalarOther"),
+    ("einsum", "", "equation first second", "torch.einsum torch.einsum"),
     ("unsqueeze", "", "input dim", "torch.unsqueeze torch.unsqueeze Tensor.unsqueeze aten.unsqueeze.default"),
     ("detach", "", "input", "torch.detach torch.detach Tensor.detach aten.detach.default"),
     ("getitem", "", "input index", "operator.getitem operator.getitem"),

@@ -166,21 +166,21 @@ def run_node(node: fx.Node, values: Mapping[fx.Node, object]) -> object:
 
     args: Any = fx.map_arg(node.args, value_of)
     kwargs: Any = fx.map_arg(node.kwargs, value_of)
-    if node.op != "call_module":
-        return _function(node)(*args, **kwargs)
-    module = module_of(node)
-    if not module.training:
-        return module(*args, **kwargs)
-    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a BatchNorm counts its calls in one
-    return torch.func.functional_call(module, buffers, args, kwargs)
+    return _function(node)(*args, **kwargs)
 
 
 def _function(node: fx.Node) -> Callable[..., object]:
     if node.op == "call_module":
-        return module_of(node)
+        module = module_of(node)
+        return functools.partial(_on_copies_of_buffers, module) if module.training else module
     if node.op == "call_method":
         return lambda first, *args, **kwargs: getattr(first, str(node.target))(*args, **kwargs)
     return node.target  # type: ignore[return-value]  # that of a call of a function
+
+
+def _on_copies_of_buffers(module: torch.nn.Module, *args: object, **kwargs: object) -> object:
+    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a BatchNorm counts its calls in one
+    return torch.func.functional_call(module, buffers, args, kwargs)
 
 
 def _attributes(graph: fx.Graph) -> Mapping[object, Sequence[fx.Node]]:

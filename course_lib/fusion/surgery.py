@@ -15,6 +15,7 @@ from course_lib.errors import FusionError
 from course_lib.fusion.calls import Call, ModuleAttribute, Operand
 from course_lib.fusion.effects import between
 from course_lib.fusion.inserted_modules import Constant
+from course_lib.fusion.kept_state import keep_state
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import SYMBOLIC
 from course_lib.fusion.storage import mutations_of, run_node
@@ -32,32 +33,6 @@ def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
     copied.meta = dict(gm.meta)
     keep_state(copied, gm)
     return picklable(copied)
-
-
-def keep_state(gm: fx.GraphModule, program: torch.nn.Module) -> None:
-    """Add the parameters and buffers of `program` that `gm` lacks, so that checkpoints of `program` still load.
-
-    torch.fx omits parameters and buffers that the graph does not use, and a pass may leave some unused.
-    """
-    have = gm.state_dict(keep_vars=True)
-    for path, tensor in program.state_dict(keep_vars=True).items():
-        *parents, name = path.split(".")
-        if path in have or not isinstance(tensor, torch.Tensor):
-            continue
-        module: torch.nn.Module = gm
-        for parent in parents:
-            if not hasattr(module, parent):
-                module.add_module(parent, torch.nn.Module())
-            module = getattr(module, parent)
-        hold(module, name, tensor)
-
-
-def hold(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
-    """Register a tensor under a name: a parameter as such, any other as a buffer."""
-    if isinstance(tensor, torch.nn.Parameter):
-        module.register_parameter(name, tensor)
-    else:
-        module.register_buffer(name, tensor)
 
 
 def added_buffers(gm: fx.GraphModule, program: object) -> frozenset[str]:
@@ -154,7 +129,7 @@ def put_module_in_place_of(anchor: fx.Node, name: str, module: torch.nn.Module, 
     """Replace `anchor` by a call of `module`; its name in the graph is `name` with the next free number."""
     owner = anchor.graph.owning_module
     assert owner is not None, "a pass works on the graph of a GraphModule"
-    path = _add_module(owner, name, module)
+    path = add_module(owner, name, module)
 
     def call(**proxies: fx.Proxy) -> fx.Proxy:
         node = anchor.graph.call_module(path, tuple(proxy.node for proxy in proxies.values()))
@@ -165,14 +140,16 @@ def put_module_in_place_of(anchor: fx.Node, name: str, module: torch.nn.Module, 
 
 def new_constant(gm: fx.GraphModule, node: fx.Node, module: torch.nn.Module) -> fx.Node:
     """Add a module without inputs, and return a call of it before `node`, with the metadata of `node`."""
-    path = _add_module(gm, "constant", module)
+    path = add_module(gm, "constant", module)
     with gm.graph.inserting_before(node):
         new = gm.graph.call_module(path)
     new.meta = dict(node.meta)
     return new
 
 
-def _add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
+def add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
+    """Add a module under `name` with the next free number, and return its path."""
+
     def is_free(number: int) -> bool:
         return not hasattr(gm, f"{name}_{number}")
 
@@ -186,7 +163,7 @@ def _add_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> str:
 
 def new_module(gm: torch.nn.Module, name: str, module: torch.nn.Module) -> Callable[..., fx.Proxy]:
     """Add a module to the graph's owner under a fresh name; return a function that calls it on proxies."""
-    path = _add_module(gm, name, module)
+    path = add_module(gm, name, module)
 
     def call(*proxies: fx.Proxy) -> fx.Proxy:
         node = proxies[0].node.graph.call_module(path, tuple(proxy.node for proxy in proxies))

@@ -68,6 +68,8 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
     operator of `course_lib.kernels` is one launch, regardless of its eager body. A gather (`embedding`,
     `index_select`) is charged for the rows that it reads.
 
+    `torch.cond` costs what its costlier branch does; any other operator that calls functions is one launch.
+
     `flops` follow `torch.utils.flop_counter`. `minimum_bytes` is the traffic of one ideal kernel: inputs and
     parameters that are used are read once, and results, gradients left in `.grad` and changes in place are written
     once. `peak_bytes` is the peak of the memory that the program allocated. Memory that existed before and memory
@@ -92,6 +94,8 @@ def cost(fn: Callable[..., object], inputs: Sequence[object]) -> Cost:
 class _Counter(TorchDispatchMode):
     """Count each operator that reaches the dispatcher below autograd."""
 
+    supports_higher_order_operators = True  # such as torch.cond, which call functions
+
     def __init__(self) -> None:
         super().__init__()
         self.operators: list[str] = []
@@ -106,11 +110,31 @@ class _Counter(TorchDispatchMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         self.storages.saw(tensors_in((args, kwargs)), tensors_in(result))
-        if not _is_free(func):
+        if isinstance(func, torch._ops.HigherOrderOperator):
+            self._charge_higher_order(func, args, kwargs, result)
+        elif not _is_free(func):
             before = self.bytes_read + self.bytes_written, self.flops
             self._charge(func, args, kwargs, result)
             self.by_launch.append((self.bytes_read + self.bytes_written - before[0], self.flops - before[1]))
         return result
+
+    def _charge_higher_order(self, func: Any, args: Any, kwargs: dict[str, object], result: object) -> None:
+        """Charge the costlier branch of `torch.cond`, and any other operator that calls functions as one launch."""
+        if func.name() == "cond":
+            _, *branches, operands = args
+            costs = [cost(branch, operands) for branch in branches]
+            dearest = max(costs, key=lambda one: (one.bytes_moved, one.launches))
+            self.operators += dearest.operators
+            self.bytes_read += dearest.bytes_read
+            self.bytes_written += dearest.bytes_written
+            self.flops += dearest.flops
+            self.by_launch += dearest.by_launch
+            return
+        read, written = distinct_bytes(tensors_in((args, kwargs))), distinct_bytes(tensors_in(result))
+        self.operators.append(func.name())
+        self.bytes_read += read
+        self.bytes_written += written
+        self.by_launch.append((read + written, 0))
 
     def _charge(self, func: Any, args: tuple[object, ...], kwargs: dict[str, object], result: object) -> None:
         read, mutated = _operands(func, args, kwargs)

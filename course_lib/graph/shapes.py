@@ -1,7 +1,7 @@
 """Find the shape and dtype of every node on fake tensors, without computing anything."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -44,13 +44,7 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
         raise GraphError(
             f"The graph has {len(inputs)} inputs ({names}), and {len(example_inputs)} example inputs came."
         )
-    device = next((tensor.device for tensor in (*gm.parameters(), *gm.buffers())), torch.device("cpu"))
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    # The copy owns fake tensors wherever `gm` owns real ones, so nothing real can be changed, and nothing large is
-    # copied.
-    owned = {id(tensor): fake_like(tensor, mode, device) for tensor in (*gm.parameters(), *gm.buffers())}
-    module = _attributes_of(gm, owned)
-    fakes = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: fake_like(t, mode, device), list(example_inputs))
+    mode, module, fakes = on_fakes(gm, example_inputs)
     annotator = _Annotator(module, graph=gm.graph, garbage_collect_values=False)
     try:
         with mode, torch.no_grad():
@@ -59,6 +53,39 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
         said = " ".join(str(error).split())[:300]
         raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
     return gm
+
+
+def on_fakes(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[object]
+) -> tuple[FakeTensorMode, torch.nn.Module, list[Any]]:
+    """Return a new mode, and in this mode the modules of a graph and its inputs, so that nothing real can change.
+
+    The copies own fake tensors wherever the originals own real ones, so nothing large is copied. What is neither a
+    tensor nor a container of PyTorch is copied whole. Raises `GraphError` if a module cannot be copied.
+    """
+    device = next((tensor.device for tensor in (*gm.parameters(), *gm.buffers())), torch.device("cpu"))
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    owned = {id(tensor): fake_like(tensor, mode, device) for tensor in tensors_held(gm)}
+
+    def fake(value: object) -> object:
+        return fake_like(value, mode, device) if isinstance(value, torch.Tensor) else copy.deepcopy(value)
+
+    try:
+        return mode, _attributes_of(gm, owned), torch.utils._pytree.tree_map(fake, list(example_inputs))
+    except Exception as error:  # what a class of the user raises when it is copied
+        said = " ".join(str(error).split())[:300]
+        raise GraphError(
+            f"A module or an input of the graph cannot be copied ({type(error).__name__}: {said}), and the graph runs "
+            "on copies only, so that nothing of yours changes. Replace it, or give its class a `__deepcopy__`."
+        ) from error
+
+
+def tensors_held(root: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Yield the tensors of a module and its parts: parameters, buffers, and plain attributes, also in containers."""
+    for module in root.modules():
+        for value in vars(module).values():
+            if isinstance(value, (torch.Tensor, dict, list, tuple)):
+                yield from (leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor))
 
 
 def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) -> torch.nn.Module:

@@ -63,7 +63,7 @@ def bias_dropout_residual_layer_norm_seeded(
         from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
 
         return normalise(ResidualNorm(x, bias, residual, weight, layer_norm_bias, seed, p, eps))
-    return F.layer_norm(add_dropped(x + bias, residual, seed, p)[0], weight.shape, weight, layer_norm_bias, eps)
+    return formula(x, bias, residual, weight, layer_norm_bias, seed, p, eps)
 
 
 @torch.library.custom_op("course_lib::bias_dropout_residual_layer_norm_backward", mutates_args=())
@@ -87,6 +87,20 @@ def bias_dropout_residual_layer_norm_backward(
     return (grad_x if seed is not None else x.new_empty(0)), others[0], others[1], others[2], others[3]
 
 
+def formula(
+    x: torch.Tensor,
+    bias: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    layer_norm_bias: torch.Tensor,
+    seed: torch.Tensor | None,
+    p: float,
+    eps: float,
+) -> torch.Tensor:
+    """Return what the operator with a seed returns, by operators of PyTorch."""
+    return F.layer_norm(add_dropped(x + bias, residual, seed, p)[0], weight.shape, weight, layer_norm_bias, eps)
+
+
 def gradients(
     grad: torch.Tensor,
     x: torch.Tensor,
@@ -105,4 +119,6 @@ def gradients(
     return grad_x, sum_to_bias(grad_x), grad_rows, grad_weight, grad_layer_norm_bias
 
 
-_OPERATOR.register(bias_dropout_residual_layer_norm_seeded, bias_dropout_residual_layer_norm_backward, gradients)
+_OPERATOR.register(
+    bias_dropout_residual_layer_norm_seeded, bias_dropout_residual_layer_norm_backward, formula, gradients
+)

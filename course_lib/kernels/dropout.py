@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from course_lib.kernels.dispatch import check_probability, check_rows
+from course_lib.kernels.formula_derivatives import register_formula
 from course_lib.kernels.transforms import register_autocast, register_vmap
 
 ROUNDS = 7
@@ -102,22 +103,41 @@ class DropoutOperator:
         rows = {name: given.pop(name) for name in ROWS}
         check_rows(self.name, rows, given)
 
-    def register(self, seeded: Any, backward: Any, gradients: Gradients) -> None:
+    def register(self, seeded: Any, backward: Any, formula: Callable[..., torch.Tensor], gradients: Gradients) -> None:
         """Define the operator that draws the seed; register derivative and rules of the seeded one.
 
-        `backward` and `gradients` take the gradient of the result and all that `seeded` takes, and return the gradients
-        of the tensors: `backward` is an operator without a derivative, and `gradients` uses differentiable operators of
-        PyTorch.
+        `formula` takes what `seeded` takes, and computes it by differentiable operators of PyTorch. `backward` and
+        `gradients` take the gradient of the result and all that `seeded` takes, and return the gradients of the
+        tensors: `backward` is an operator without a derivative, and `gradients` uses differentiable operators.
         """
         self._define(seeded)
         seeded.register_fake(self._fake)
         backward.register_fake(self._fake_backward)
         seeded.register_autograd(self._derivative(backward, gradients), setup_context=_setup_context)
+        register_formula(seeded, self._checked(formula))
+        register_formula(backward, self._as_backward(gradients))
         places = tuple(map(self.tensors.index, ROWS))
         register_vmap(seeded, rows=places)
         register_vmap(backward)
         for name in (self.name, f"{self.name}_seeded"):
             register_autocast(name, rows=(0, 1, 2), normalises=True)
+
+    def _checked(self, formula: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def checked(*given: Any) -> torch.Tensor:
+            self.check(*given[: len(self.tensors)])
+            return formula(*given)
+
+        return checked
+
+    def _as_backward(self, gradients: Gradients) -> Gradients:
+        """Return `gradients` with the results that the backward operator has."""
+
+        def found(grad: torch.Tensor, *given: Any) -> tuple[torch.Tensor, ...]:
+            first, *others = gradients(grad, *given)
+            without_x = self.x_has_the_gradient_of_residual and given[len(self.tensors)] is None
+            return given[0].new_empty(0) if without_x else first, *others
+
+        return found
 
     def _define(self, seeded: Callable[..., torch.Tensor]) -> None:
         tensors = ", ".join(f"Tensor {name}" for name in self.tensors)

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.kernels.dispatch import check_rows, runs_as_kernel
+from course_lib.kernels.formula_derivatives import register_formula
 from course_lib.kernels.transforms import register_autocast, register_vmap
 
 
@@ -33,7 +34,7 @@ def residual_layer_norm(
         from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
 
         return normalise(ResidualNorm(x, None, residual, weight, bias, None, 0.0, eps))
-    return F.layer_norm(x + residual, weight.shape, weight, bias, eps)
+    return formula(x, residual, weight, bias, eps)
 
 
 @torch.library.custom_op("course_lib::residual_layer_norm_backward", mutates_args=())
@@ -52,6 +53,14 @@ def residual_layer_norm_backward(
         found = norm_gradients(grad, ResidualNorm(x, None, residual, weight, bias, None, 0.0, eps))
         return found[2], found[3], found[4]
     return gradients(grad, x, residual, weight, bias, eps)
+
+
+def formula(
+    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5
+) -> torch.Tensor:
+    """Return what the operator returns, by operators of PyTorch."""
+    _check(x, residual, weight, bias)
+    return F.layer_norm(x + residual, weight.shape, weight, bias, eps)
 
 
 def gradients(
@@ -119,6 +128,8 @@ def _backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
 residual_layer_norm.register_fake(_fake)
 residual_layer_norm.register_autograd(_backward, setup_context=_setup_context)
 residual_layer_norm_backward.register_fake(_fake_backward)
+register_formula(residual_layer_norm, formula)
+register_formula(residual_layer_norm_backward, gradients)
 register_vmap(residual_layer_norm, rows=(0, 1))
 register_vmap(residual_layer_norm_backward)
 register_autocast("residual_layer_norm", rows=(0, 1), normalises=True)

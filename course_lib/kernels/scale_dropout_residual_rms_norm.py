@@ -52,7 +52,7 @@ def scale_dropout_residual_rms_norm_seeded(
         from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
 
         return normalise(ResidualNorm(x, scale, residual, weight, None, seed, p, eps, multiplies=True))
-    return F.rms_norm(add_dropped(x * scale, residual, seed, p)[0], weight.shape, weight, eps).contiguous()
+    return formula(x, scale, residual, weight, seed, p, eps)
 
 
 @torch.library.custom_op("course_lib::scale_dropout_residual_rms_norm_backward", mutates_args=())
@@ -74,6 +74,19 @@ def scale_dropout_residual_rms_norm_backward(
         return norm_gradients(grad, call)[:4]
     grad_x, grad_scale, grad_residual, grad_weight = gradients(grad, x, scale, residual, weight, seed, p, eps)
     return grad_x.contiguous(), grad_scale, grad_residual.contiguous(), grad_weight
+
+
+def formula(
+    x: torch.Tensor,
+    scale: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    seed: torch.Tensor | None,
+    p: float,
+    eps: float,
+) -> torch.Tensor:
+    """Return what the operator with a seed returns, by operators of PyTorch."""
+    return F.rms_norm(add_dropped(x * scale, residual, seed, p)[0], weight.shape, weight, eps).contiguous()
 
 
 def gradients(
@@ -110,4 +123,4 @@ def rms_norm_gradients(
     return grad_rows.to(rows.dtype), sum_to_bias(grad.to(dtype) * normalised).to(weight.dtype)
 
 
-_OPERATOR.register(scale_dropout_residual_rms_norm_seeded, scale_dropout_residual_rms_norm_backward, gradients)
+_OPERATOR.register(scale_dropout_residual_rms_norm_seeded, scale_dropout_residual_rms_norm_backward, formula, gradients)

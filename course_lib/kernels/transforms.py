@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from course_lib.kernels.formula_derivatives import register_formula
+
 
 def register_autocast(operator: str, rows: Sequence[int], *, normalises: bool) -> None:
     """Give the operator `course_lib::<operator>` its rules for autocast on the CPU and on CUDA.
@@ -87,23 +89,27 @@ def _one_by_one(
 
 
 def register_bias_operator(
-    name: str, operator: Any, backward: Any, gradients: Callable[..., Any], check: Callable[..., None]
+    name: str,
+    operator: Any,
+    backward: Any,
+    formula: Callable[..., torch.Tensor],
+    gradients: Callable[..., Any],
+    check: Callable[..., None],
 ) -> None:
     """Register all rules of an operator of x and a bias, whose result has the shape of x.
 
-    `check` takes the arguments of the operator. `backward` and `gradients` take the gradient before that, and return
-    the gradients of x and bias: `backward` is an operator without a derivative, and `gradients` uses differentiable
-    operators of PyTorch.
+    `check` and `formula` take the arguments of the operator. `backward` and `gradients` take the gradient before that,
+    and return the gradients of x and bias: `backward` is an operator without a derivative, and `gradients` uses
+    differentiable operators of PyTorch.
     """
 
     def fake(x: torch.Tensor, bias: torch.Tensor, *options: Any) -> torch.Tensor:
         check(x, bias, *options)
         return torch.empty_like(x + bias)  # of the sum, since the strides of the result are those of the sum
 
-    def fake_backward(
-        grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, *options: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)
+    def checked_formula(x: torch.Tensor, bias: torch.Tensor, *options: Any) -> torch.Tensor:
+        check(x, bias, *options)
+        return formula(x, bias, *options)
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
         x, bias, *ctx.options = inputs
@@ -116,7 +122,15 @@ def register_bias_operator(
 
     operator.register_fake(fake)
     operator.register_autograd(derivative, setup_context=setup_context)
-    backward.register_fake(fake_backward)
+    backward.register_fake(_fake_gradients)
+    register_formula(operator, checked_formula)
+    register_formula(backward, gradients)
     register_vmap(operator, rows=(0,))
     register_vmap(backward)
     register_autocast(name, rows=(0, 1), normalises=False)
+
+
+def _fake_gradients(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, *options: object
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(bias)

@@ -7,7 +7,7 @@ from torch import fx, nn
 
 from course_lib.capture import capture
 from course_lib.errors import CaptureError, ScheduleError
-from course_lib.fusion.surgery import keep_state
+from course_lib.fusion.kept_state import keep_state
 from course_lib.graph.hooks import has_hooks
 from course_lib.schedule.layers import Checkpointed, FusedGraph, FusedKernel
 

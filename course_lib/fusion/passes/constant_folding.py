@@ -4,11 +4,13 @@ Parameters and buffers are not constants: a checkpoint may change them, and grad
 changed in place, or that the graph returns, is not folded: each run must return a new tensor.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import fx
 
+from course_lib.fusion.calls import module_of
 from course_lib.fusion.effects import is_repeatable
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.inserted_modules import Constant
@@ -30,19 +32,21 @@ class ConstantFolding(GraphPass):
 
         Return how many were replaced, and why the others were not.
         """
+        writers = mutating_nodes(gm.graph)
         constant: set[fx.Node] = set()
         for node in gm.graph.nodes:
-            if _is_constant(node) and constant.issuperset(node.all_input_nodes):
+            operands = node.all_input_nodes
+            if constant.issuperset(operands) and _is_constant(node) and not _is_written(operands, writers):
                 constant.add(node)
-        writers = mutating_nodes(gm.graph)
+        known: dict[fx.Node, Any] = {}
         folded = 0
         rejected: list[Rejected] = []
-        for node in gm.graph.nodes:
-            if node not in constant or all(user in constant for user in node.users):
+        for node in list(gm.graph.nodes):
+            if node not in constant or node.op == "call_module" or all(user in constant for user in node.users):
                 continue
             objection = _objection(node, writers)
             if objection is None:
-                _fold(gm, node)
+                _fold(gm, node, _value(node, known))
                 folded += 1
             else:
                 rejected.append(refusal(self.name, (node.name,), objection, node))
@@ -51,6 +55,8 @@ class ConstantFolding(GraphPass):
 
 def _is_constant(node: fx.Node) -> bool:
     """Return whether constant operands give a node a constant result; False for a new leaf with `requires_grad`."""
+    if node.op == "call_module":
+        return isinstance(module_of(node), Constant)
     is_call = node.op in ("call_function", "call_method")
     return is_call and is_repeatable(node) and not node.kwargs.get("requires_grad", False)
 
@@ -69,8 +75,13 @@ def _objection(node: fx.Node, writers: Writers) -> Objection | None:
     return None
 
 
-def _fold(gm: fx.GraphModule, node: fx.Node) -> None:
-    value = _value(node, {})
+def _is_written(operands: list[fx.Node], writers: Writers) -> bool:
+    """Return whether a constant operand changes in place somewhere, so that its readers depend on the order."""
+    return any(mutations_of((operand,), after=operand, among=writers) for operand in operands)
+
+
+def _fold(gm: fx.GraphModule, node: fx.Node, value: Any) -> None:
+    """Let those users of a node that are not constant themselves read its value."""
     if isinstance(value, torch.Tensor):
         node.replace_all_uses_with(new_constant(gm, node, Constant(value)))
         return
@@ -80,11 +91,24 @@ def _fold(gm: fx.GraphModule, node: fx.Node) -> None:
 
 
 def _value(node: fx.Node, known: dict[fx.Node, Any]) -> Any:
-    """Compute the value of a node that depends only on literals."""
-    if node not in known:
-        args: Any = fx.map_arg(node.args, lambda given: _value(given, known))
-        kwargs: Any = fx.map_arg(node.kwargs, lambda given: _value(given, known))
-        function: Any = getattr(args[0], str(node.target)) if node.op == "call_method" else node.target
-        with torch.no_grad():
-            known[node] = function(*(args[1:] if node.op == "call_method" else args), **kwargs)
+    """Compute the value of a node that depends only on literals and on constants, and keep it in `known`."""
+    needed = {node: None}
+    waiting = [node]
+    while waiting:
+        new = [one for one in waiting.pop().all_input_nodes if one not in known and one not in needed]
+        needed |= dict.fromkeys(new)
+        waiting += new
+    for one in sorted(set(needed) - known.keys()):  # in graph order, so that operands come first
+        args: Any = fx.map_arg(one.args, known.__getitem__)
+        kwargs: Any = fx.map_arg(one.kwargs, known.__getitem__)
+        with torch.inference_mode(False), torch.no_grad():  # a tensor of inference mode could never be trained on
+            known[one] = _called(one)(*args, **kwargs)
     return known[node]
+
+
+def _called(node: fx.Node) -> Callable[..., Any]:
+    if node.op == "call_module":
+        return module_of(node)
+    if node.op == "call_method":
+        return lambda first, *args, **kwargs: getattr(first, str(node.target))(*args, **kwargs)
+    return node.target  # type: ignore[return-value]  # that of a call of a function

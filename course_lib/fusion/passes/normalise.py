@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 import torch
 from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensor
 
 from course_lib.fusion.calls import Call, read_call
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.result import Rejected
+from course_lib.fusion.storage import run_node
 from course_lib.fusion.surgery import erase
 from course_lib.graph.hooks import has_hooks
 
@@ -39,6 +41,8 @@ class Normalise(GraphPass):
 
 def _may_be_rewritten(call: Call) -> bool:
     """Return whether the call may be written in another spelling."""
+    if "softmax" in call.operator.name and call["dim"] is None:
+        return False  # PyTorch chooses the dimension by the rank
     if call.in_place or not isinstance(call.node.meta.get("val"), torch.Tensor):
         return False
     if call.module is not None:
@@ -47,17 +51,35 @@ def _may_be_rewritten(call: Call) -> bool:
 
 
 def _rewrite(call: Call) -> bool:
-    """Rewrite this call in the standard spelling; return whether that changed it."""
+    """Rewrite this call in the standard spelling; return whether that changed it and gives the same kind of tensor."""
     target, args, kwargs = one_spelling(call)
     node = call.node
     if (node.op, node.target, node.args, node.kwargs) == ("call_function", target, args, kwargs):
         return False
     with node.graph.inserting_before(node):
         new = node.graph.call_function(target, args, kwargs)  # type: ignore[arg-type]  # arguments of another node
+    if not _gives_the_same(new, node):
+        node.graph.erase_node(new)
+        return False
     new.meta = dict(node.meta)
     node.replace_all_uses_with(new)
     erase((node,))
     return True
+
+
+def _gives_the_same(new: fx.Node, node: fx.Node) -> bool:
+    """Return whether a new call takes its arguments, and gives a tensor of the same shape, strides and type."""
+    old = node.meta["val"]
+    if not isinstance(old, FakeTensor) or not all("val" in operand.meta for operand in new.all_input_nodes):
+        return True  # run on its own, this pass knows too little to tell
+    try:
+        with old.fake_mode, torch.no_grad():
+            found = run_node(new, {})
+    except Exception:  # a spelling that does not take such arguments
+        return False
+    if not isinstance(found, torch.Tensor):
+        return False
+    return (found.shape, found.stride(), found.dtype) == (old.shape, old.stride(), old.dtype)
 
 
 def one_spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...], dict[str, object]]:
@@ -66,8 +88,10 @@ def one_spelling(call: Call) -> tuple[Callable[..., object], tuple[object, ...],
     required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
     given = {name: call[name] for name in parameters if name not in required and _differs(call, name)}
     args = [call[name] for name in required]
-    if call.operator.commutes and not isinstance(args[0], fx.Node):
+    if call.operator.commutes and not isinstance(args[0], fx.Node) and "alpha" not in given:  # it scales the second
         args.reverse()
+    if "dim" in parameters and "dim" not in required and set(given) - {"dtype"}:
+        given = {"dim": call["dim"], **given}  # PyTorch takes `keepdim` only where `dim` is written
     return (call.operator.full if given else call.operator.short), tuple(args), given
 
 

@@ -10,17 +10,23 @@ This saves traffic if the input has more rows than the merged weight, and the pa
 launches are one product, one concatenation of the weights and one of the biases, instead of one product for each
 projection.
 
+A projection that no gradient can reach is not merged with others: its weight has no gradient now, and an optimiser
+leaves it alone. Where a loss uses only some results of the graph, this cannot be known; the other weights get zeros.
+
 It computes the same real function. It runs only if requested by name, because the merged weight is saved for the
 backward pass, and because two projections with biases need one more launch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.calls import Call, ModuleAttribute, read_call
 from course_lib.fusion.fusion_pass import GraphPass
@@ -39,8 +45,10 @@ from course_lib.fusion.storage import (
     run_node,
 )
 from course_lib.fusion.surgery import erase
+from course_lib.graph.memory import storage_of
 
 Tensor = torch.Tensor
+_BY_POSITION = ("as_strided", "as_strided_copy", "as_strided_scatter", "set_", "resize_")  # operators on a storage
 _MERGED = "qkv_merge"  # metadata key of a merged product, whose value is the kind of its projections
 
 
@@ -49,6 +57,7 @@ class _Kind:
     """The properties that projections must share to be merged."""
 
     bias: bool  # whether there is one
+    trained: bool  # whether a result of the graph depends on it so that a gradient could reach it
     gradients: tuple[bool, ...]  # whether weight and bias require gradients
 
 
@@ -60,6 +69,22 @@ class _Projection:
     kind: _Kind
     rows: int  # of its weight: how many columns of the product are its result
     merged: bool = False  # whether this pass made it
+
+
+class _ReadersOfMemory(TorchDispatchMode):
+    """Watch for operators that read the memory of given values by position, whatever the shape of the value."""
+
+    def __init__(self, values: Mapping[fx.Node, object]) -> None:
+        super().__init__()
+        self._values = values  # grows while it is watched
+        self.seen = ""  # the name of such an operator
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func._schema.name.rpartition("::")[2] in _BY_POSITION:
+            storages = {storage_of(one) for one in tree_leaves(list(self._values.values())) if isinstance(one, Tensor)}
+            if storage_of(args[0]) in storages:
+                self.seen = func._schema.name.rpartition("::")[2]
+        return func(*args, **(kwargs or {}))
 
 
 class QkvMerge(GraphPass):
@@ -133,6 +158,10 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
     pair = f"{one.call.node} and {other.call.node}"
     if one.kind.bias != other.kind.bias:
         return Objection("one bias", f"one of {pair} has a bias and the other has none")
+    if one.kind.trained != other.kind.trained:
+        unread = one if not one.kind.trained else other
+        reason = f"no gradient can reach {unread.call.node}, and merged, its weight would have a gradient of zeros"
+        return Objection("no gradient", reason)
     return Objection("frozen", f"gradients are asked for in one of {pair} that are not in the other")
 
 
@@ -153,8 +182,27 @@ def _projection(call: Call, writers: Writers) -> _Projection | Objection:
     if objection is not None:
         return objection
     known = [tensor for tensor in tensors[1:] if tensor is not None]  # all are: none was objected to
-    kind = _Kind(len(known) > 1, tuple(tensor.requires_grad for tensor in known))
+    kind = _Kind(len(known) > 1, _reaches_a_result(node), tuple(tensor.requires_grad for tensor in known))
     return _Projection(call, kind, known[0].shape[0])
+
+
+def _reaches_a_result(node: fx.Node) -> bool:
+    """Return whether a result of the graph depends on a node through operators that have derivatives."""
+    reached = [node]
+    for one in reached:  # grows while it is read
+        if one.op == "output":
+            return True
+        leaves = tree_leaves(one.meta.get("val"))
+        differentiable = not leaves or any(isinstance(x, Tensor) and x.is_floating_point() for x in leaves)
+        if differentiable and not _stops_gradients(one):
+            reached += [user for user in one.users if user not in reached]
+    return False
+
+
+def _stops_gradients(node: fx.Node) -> bool:
+    call = read_call(node)
+    is_data = node.target is getattr and node.args[1:] == ("data",)
+    return is_data or (call is not None and call.operator.name == "detach")
 
 
 def _is_held(value: object) -> bool:
@@ -284,7 +332,10 @@ def _tried(
             held = ModuleAttribute(str(node.target))
             values[node] = attribute_of(match, held) if node.op == "get_attr" else run_node(node, values)
         values.update({node: values[part] for node, part in zip(match.nodes, parts, strict=True)})
-        found.append(propagate_layouts(values))
+        with _ReadersOfMemory(values) as readers:
+            found.append(propagate_layouts(values))
+        if readers.seen:
+            found[0] = Objection("strides", f"{readers.seen} reads the memory of a projection by its position")
 
     mode = match.anchor.meta["val"].fake_mode
     after = cost_on_fakes(merged, mode)

@@ -88,3 +88,44 @@ def test_a_large_constant_is_cheaper_to_compute() -> None:
     large = _graph(lambda g, x: g.call_function(torch.mul, (x, g.call_function(torch.ones, (3000, 3000, 4, 4)))))
     assert left_alone
     assert [refusal.rule for refusal in fuse(large, (X,), (NAME,)).rejected] == ["traffic"]
+
+
+def test_a_constant_made_of_a_folded_constant_is_folded_too() -> None:
+    def graph(g: fx.Graph, x: fx.Node) -> fx.Node:
+        positions = g.call_function(torch.arange, (4,))
+        first = g.call_function(torch.mul, (x, positions))
+        return g.call_function(torch.add, (first, g.call_function(torch.add, (positions, 1))))
+
+    gm = _graph(graph)
+    result = fused(gm, (X,), NAME, count=2)
+    same(gm, result, (X,))
+
+
+def test_a_chain_of_a_thousand_constants_is_folded() -> None:
+    def graph(g: fx.Graph, x: fx.Node) -> fx.Node:
+        value = g.call_function(torch.ones, (4,))
+        for _ in range(1000):
+            value = g.call_function(torch.add, (value, 1.0))
+        return g.call_function(torch.mul, (x, value))
+
+    gm = _graph(graph)
+    assert torch.equal(fuse(gm, (X,), (NAME,)).graph_module(X), gm(X))
+
+
+def test_what_reads_a_constant_that_is_changed_in_place_is_computed_each_time() -> None:
+    def graph(g: fx.Graph, x: fx.Node) -> fx.Node:
+        mask = _mask(g)
+        g.call_method("add_", (mask, x))
+        return g.call_function(torch.mul, (x, g.call_function(torch.add, (mask, 1))))
+
+    gm = _graph(graph)
+    assert torch.equal(fuse(gm, (X,), (NAME,)).graph_module(X), gm(X))
+
+
+def test_a_constant_folded_in_inference_mode_is_one_to_train_with() -> None:
+    gm = _graph(lambda g, x: g.call_function(torch.mul, (x, _mask(g))))
+    with torch.inference_mode():
+        result = fuse(gm, (X,), (NAME,))
+    x = X.clone().requires_grad_()
+    result.graph_module(x).sum().backward()
+    assert torch.equal(x.grad, torch.ones(4, 4).tril(1))  # type: ignore[arg-type]  # it has a gradient now

@@ -1,6 +1,8 @@
 """A formula becomes its operator, in whatever order and spelling people write it; look-alikes are left alone."""
 
+import copy
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -247,3 +249,51 @@ def test_shapes_must_be_known() -> None:
     result = Formulas().call(torch.fx.symbolic_trace(lambda x: x * cdf(x)))
     assert [refusal.rule for refusal in result.rejected] == ["shape unknown"]
     assert F.gelu not in [node.target for node in result.graph_module.graph.nodes]
+
+
+class OfARows(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return 0.5 * x * (y.shape[0] - 3 + torch.erf(x / math.sqrt(2))) + y.sum() * 0
+
+
+def test_a_dynamic_size_is_no_number() -> None:
+    inputs = (normal(4, 6), normal(4))
+    dynamic = {"x": None, "y": {0: torch.export.Dim("rows", min=2)}}
+    exported = torch.export.export(OfARows(), inputs, dynamic_shapes=dynamic)
+    gm = fuse(exported, inputs, ("formulas",)).graph_module
+    for rows in (4, 7):
+        given = (inputs[0], normal(rows))
+        torch.testing.assert_close(gm(*given), OfARows()(*given))
+
+
+def _overwritten(x: Tensor) -> Tensor:
+    one = torch.tensor(1.0)
+    one.copy_(x.mean())
+    return 0.5 * x * (one + torch.erf(x / math.sqrt(2)))
+
+
+def _overwritten_through_a_view(x: Tensor) -> Tensor:
+    one = torch.tensor(1.0)
+    result = 0.5 * x * (one + torch.erf(x / math.sqrt(2)))
+    one.view(1).mul_(x.sum())
+    return result
+
+
+class WithABufferOfThatName(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("_tensor_constant0", torch.tensor(1.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 0.5 * x * (self._tensor_constant0 + torch.erf(x / math.sqrt(2)))
+
+
+@pytest.mark.parametrize("program", [_overwritten, _overwritten_through_a_view, WithABufferOfThatName()])
+def test_a_tensor_that_may_change_is_no_number(program: Callable[[Tensor], Tensor]) -> None:
+    x = normal(4, 6)
+    result = fuse(program, (x,), ("formulas",))
+    assert result.num_matches == 0
+    if isinstance(program, nn.Module):
+        changed = copy.deepcopy(result.graph_module)
+        changed.load_state_dict({"_tensor_constant0": torch.tensor(3.0)})
+        assert not torch.equal(changed(x), program(x))

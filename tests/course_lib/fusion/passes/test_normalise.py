@@ -85,5 +85,31 @@ def test_what_has_parameters_state_hooks_or_effects_stays() -> None:
     assert fuse(MayNotChange(), INPUTS, ("normalise",)).num_matches == 0
 
 
+@pytest.mark.filterwarnings("ignore:Implicit dimension choice")
+def test_a_softmax_module_without_a_dimension_stays() -> None:
+    program = nn.Sequential(nn.Softmax(), nn.ReLU())
+    same(program, fuse(program, INPUTS[:1], ("normalise",)), INPUTS[:1])
+
+
 def test_the_default_passes_leave_spellings_alone() -> None:
     assert fuse(lambda x, y: torch.add(x, y), INPUTS).num_matches == 0
+
+
+KEPT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "alpha scales the second operand": lambda x, y: torch.add(1, x, alpha=2),
+    "alpha by a method": lambda x, y: torch.add(input=2.5, other=x, alpha=-3) + y,
+    "no dimension of softmax": lambda x, y: F.softmax(x) + F.softmax(y, dim=1),
+    "no dimension of a sum": lambda x, y: x.sum(dim=None, keepdim=True) + y.mean(dim=None, keepdim=True),
+    "no dimension of a variance": lambda x, y: x.var(dim=None, keepdim=True) + y.std(None, False, True),
+    "another type": lambda x, y: x.sum(dtype=torch.float64) + y.sum(keepdim=True, dim=1, dtype=torch.float64),
+    "a number filled in": lambda x, y: x.masked_fill(y > 0, -1) + torch.where(y > 0, x, 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension choice")
+@pytest.mark.parametrize("case", KEPT)
+def test_what_only_one_spelling_says_is_kept(case: str) -> None:
+    program = KEPT[case]
+    result = fuse(program, INPUTS, ("normalise",))
+    same(program, result, INPUTS)
+    assert fuse(result.graph_module, INPUTS, ("normalise",)).num_matches == 0

@@ -346,7 +346,7 @@ APART: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
     "a view of a result changes": (ViewWritten, ("mutation",)),
     "both are returned": (Returned, ("is an output", "is an output")),
     "flattened": (Flat, ("strides",)),
-    "strides are asked for": (LaidOut, ("strides",)),
+    "strides are asked for": (LaidOut, ("no gradient", "no gradient")),
     "a weight is computed": (Computed, ("argument",)),
     "both weights are computed": (Recomputed, ("argument", "argument")),
 }

@@ -1,0 +1,110 @@
+"""Let the state dict of a graph be that of the program: names, buffers that are not saved, and extra state.
+
+torch.fx copies only the tensors that a graph names, saves every buffer, and knows nothing of `get_extra_state`. When
+torch.fx unpickles a graph, the last two are lost again.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, fx, nn
+
+_EXTRA = "_extra_state"  # how torch.nn.Module names the result of `get_extra_state` in a state dict
+_HELD = "extra state of the program"  # key in the metadata of a graph module
+
+
+def keep_state(gm: fx.GraphModule, program: nn.Module) -> None:
+    """Add to `gm` the state of `program` that it lacks, so that checkpoints of `program` still load, and the reverse.
+
+    torch.fx omits parameters and buffers that the graph does not use, and a pass may leave some unused.
+    """
+    have = gm.state_dict(keep_vars=True)
+    for path, tensor in program.state_dict(keep_vars=True).items():
+        *parents, name = path.split(".")
+        if path in have or not isinstance(tensor, Tensor):
+            continue
+        module: nn.Module = gm
+        for parent in parents:
+            if not hasattr(module, parent):
+                module.add_module(parent, nn.Module())
+            module = getattr(module, parent)
+        hold(module, name, tensor)
+    _keep_out_what_is_not_saved(gm, program)
+    _keep_extra_state(gm, program)
+
+
+def hold(module: nn.Module, name: str, tensor: Tensor) -> None:
+    """Register a tensor under a name: a parameter as such, any other as a buffer."""
+    if isinstance(tensor, nn.Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
+
+
+def _keep_out_what_is_not_saved(gm: fx.GraphModule, program: nn.Module) -> None:
+    """Register the buffers with `persistent=False` that the program has in this way."""
+    ours = dict(gm.named_modules())
+    for path, module in program.named_modules():
+        holder = ours.get(path)
+        if holder is not None and holder is not module:
+            for name in module._non_persistent_buffers_set & holder._buffers.keys():
+                holder.register_buffer(name, holder._buffers[name], persistent=False)
+
+
+def _keep_extra_state(gm: fx.GraphModule, program: nn.Module) -> None:
+    """Save and load the extra state of the modules of the program that are not modules of the graph."""
+    ours = dict(gm.named_modules())
+    held: dict[str, nn.Module] = dict(program.meta.get(_HELD, {})) if isinstance(program, fx.GraphModule) else {}
+    for path, module in program.named_modules():
+        own = ours.get(path)
+        if _has_extra_state(module) and own is not module:
+            held[path] = module
+    if held and not any(isinstance(hook, _Saving) for hook in gm._state_dict_hooks.values()):
+        gm.register_state_dict_post_hook(_Saving(held))
+        gm.register_load_state_dict_pre_hook(_Loading(held))
+    if held:
+        gm.meta[_HELD] = held
+
+
+def _has_extra_state(module: nn.Module) -> bool:
+    return type(module).get_extra_state is not nn.Module.get_extra_state
+
+
+class _Saving:
+    """Add extra state to the state dict of a graph; a class, so that a graph with this hook can be pickled."""
+
+    def __init__(self, held: Mapping[str, nn.Module]) -> None:
+        self._held = held
+
+    def __call__(self, module: nn.Module, state: dict[str, Any], prefix: str, metadata: Mapping[str, Any]) -> None:
+        for path, one in self._held.items():
+            state[prefix + _key(path)] = one.get_extra_state()
+
+
+class _Loading:
+    """Take extra state out of a state dict that a graph loads, and hand it to the modules of the program."""
+
+    def __init__(self, held: Mapping[str, nn.Module]) -> None:
+        self._held = held
+
+    def __call__(
+        self,
+        module: nn.Module,
+        state: dict[str, Any],
+        prefix: str,
+        metadata: Mapping[str, Any],
+        strict: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        for path, one in self._held.items():
+            key = prefix + _key(path)
+            if key in state:
+                one.set_extra_state(state.pop(key))
+            elif strict:
+                missing.append(key)
+
+
+def _key(path: str) -> str:
+    return f"{path}.{_EXTRA}" if path else _EXTRA

@@ -1,0 +1,44 @@
+"""Differentiate a fused operator by its formula where its own derivative does not reach.
+
+A custom operator of PyTorch has a derivative for `backward()` only. In forward mode PyTorch would silently return a
+derivative of zero, and `torch.func.grad`, `vjp`, `jacrev` and `hessian` would raise. In these cases the operator is
+computed by its formula, that is by operators of PyTorch, which have every derivative.
+
+This module uses private names of PyTorch. They lie here only, and `tests/course_lib/kernels/test_derivatives.py` fails
+if one of them moves.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._library.autograd import make_autograd_impl
+from torch.autograd import forward_ad
+
+# PyTorch registers the derivative of a custom operator for all devices at once; a key of one device comes first.
+_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradXPU", "AutogradMPS", "AutogradMeta")
+_LIBRARY = torch.library.Library("course_lib", "FRAGMENT")  # it lives as long as the operators
+
+
+def register_formula(operator: Any, formula: Callable[..., Any]) -> None:
+    """Let `formula` compute a custom operator in forward mode, and within the transforms of `torch.func`.
+
+    `formula` takes the arguments of the operator, and has the same defaults. It checks them as the operator does.
+    """
+    overload = operator._opoverload
+    ordinary = make_autograd_impl(overload, operator)
+
+    def derivative(keyset: Any, *args: Any) -> Any:
+        if any(is_transformed(arg) for arg in args if isinstance(arg, torch.Tensor)):
+            return formula(*args)
+        return ordinary(keyset, *args)
+
+    for key in _KEYS:
+        _LIBRARY.impl(overload, derivative, key, with_keyset=True)
+
+
+def is_transformed(tensor: torch.Tensor) -> bool:
+    """Return whether `torch.func` differentiates this tensor, or forward mode gives it a tangent."""
+    if torch._C._functorch.is_gradtrackingtensor(tensor):
+        return True
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
