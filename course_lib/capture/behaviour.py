@@ -3,7 +3,7 @@
 import contextlib
 import io
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -203,54 +203,60 @@ def freeze(value: Value) -> Value:
 
 def deviation(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> str:
     """Return a short text on how a capture differs from its program, or an empty text if it does not."""
+    return next(deviations(expected, seen, owners), "")
+
+
+def deviations(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> Iterator[str]:
+    """Yield a short text on each kind of difference between a capture and its program."""
     if expected.raised is not None:
-        return "" if seen.raised else f"a result where the program raises {type(expected.raised).__name__}"
+        if not seen.raised:
+            yield f"a result where the program raises {type(expected.raised).__name__}"
+        return
     if said := difference(expected.result, seen.result):
-        return f"the result is {said}" if said.startswith("off") else f"the result has {said}"
+        yield f"the result is {said}" if said.startswith("off") else f"the result has {said}"
     if said := difference(expected.inputs, seen.inputs):
-        return f"the inputs are left otherwise than by the program ({said})"
+        yield f"the inputs are left otherwise than by the program ({said})"
     if expected.printed != seen.printed:
-        return f"it prints {seen.printed!r} where the program prints {expected.printed!r}"
-    return _deviation_of_state(expected, seen, owners) or _deviation_of_layout(expected, seen)
+        yield f"it prints {seen.printed!r} where the program prints {expected.printed!r}"
+    yield from _deviations_of_state(expected, seen, owners)
+    yield from _deviations_of_layout(expected, seen)
+    if any(difference(one, other) for one, other in zip(expected.drawn, seen.drawn, strict=True)):
+        yield "it draws other random numbers than the program"
 
 
-def _deviation_of_state(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> str:
+def _deviations_of_state(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> Iterator[str]:
     for path, value in expected.changed.items():
         if all(difference(value, attribute(owner, path)) for owner in owners):
             found = difference(value, attribute(owners[0], path))
-            return f"the attribute {path} is left otherwise than by the program ({found})"
+            yield f"the attribute {path} is left otherwise than by the program ({found})"
     for label, value in expected.outside.items():
         if said := difference(value, seen.outside.get(label)):
-            return f"{label}, outside of the program, is left otherwise than by the program ({said})"
-    return ""
+            yield f"{label}, outside of the program, is left otherwise than by the program ({said})"
 
 
-def _deviation_of_layout(expected: Behaviour, seen: Behaviour) -> str:
-    """Compare what values do not show: layouts, gradients, and random states."""
-    for one, other in zip(expected.layout, seen.layout, strict=True):
+def _deviations_of_layout(expected: Behaviour, seen: Behaviour) -> Iterator[str]:
+    """Compare what values do not show: strides, shared memory, and gradients."""
+    pairs = list(zip(expected.layout, seen.layout, strict=False))
+    for one, other in pairs:
         if one.strides != other.strides:
-            return f"the result has strides {other.strides} in place of {one.strides}"
+            yield f"the result has strides {other.strides} in place of {one.strides}"
         if one.shares != other.shares:
-            return f"the result shares memory with {_names(other.shares)} in place of {_names(one.shares)}"
-    if said := _deviation_of_gradients(expected, seen):
-        return said
-    for one, other in zip(expected.layout, seen.layout, strict=True):
+            yield f"the result shares memory with {_names(other.shares)} in place of {_names(one.shares)}"
+    yield from _deviations_of_gradients(expected, seen)
+    for one, other in pairs:
         if one.needs_gradient != other.needs_gradient:
-            return f"the result {'lacks a' if one.needs_gradient else 'has a'} gradient function"
-    same = all(difference(one, other) == "" for one, other in zip(expected.drawn, seen.drawn, strict=True))
-    return "" if same else "it draws other random numbers than the program"
+            yield f"the result {'lacks a' if one.needs_gradient else 'has a'} gradient function"
 
 
-def _deviation_of_gradients(expected: Behaviour, seen: Behaviour) -> str:
+def _deviations_of_gradients(expected: Behaviour, seen: Behaviour) -> Iterator[str]:
     if expected.backward_raised is not None:
-        return ""
+        return
     sizes = [float(one.abs().max()) for (one, *_) in expected.gradients.values() if one is not None and one.numel()]
     size = max((one for one in sizes if one < float("inf")), default=0.0)
     for name, (value, *_) in expected.gradients.items():
         found = [_gradient_difference(value, other, size) for other in seen.gradients.get(name, (None,))]
         if all(found):
-            return f"the gradient of {name} is {next((said for said in found if said != MISSING), MISSING)}"
-    return ""
+            yield f"the gradient of {name} is {next((said for said in found if said != MISSING), MISSING)}"
 
 
 def _gradient_difference(expected: Value, found: Value, magnitude: float) -> str:

@@ -132,7 +132,7 @@ def compare_modes(
         "fx": {"concrete_args": concrete_args},
         "export": {"dynamic_shapes": dynamic_shapes},
     }
-    variables = variables_of(model)
+    variables, _ = variables_of(model)
     restore = restore_outside(variables, model)
     results = []
     try:

@@ -31,11 +31,14 @@ class Variable:
     put: Callable[[Any], None]
 
 
-def variables_of(program: object) -> tuple[Variable, ...]:
-    """Return the variables outside of a program that its code, or code of the user's that it calls, refers to."""
+def variables_of(program: object) -> tuple[tuple[Variable, ...], frozenset[str]]:
+    """Return the variables outside of a program that its code refers to, and the names that this code uses.
+
+    Code of the user's that the program calls belongs to it.
+    """
     walk = _Walk()
     walk.visit(program)
-    return tuple(walk.found.values())
+    return tuple(walk.found.values()), frozenset(walk.names)
 
 
 def restore_outside(variables: tuple[Variable, ...], program: object) -> Restore:
@@ -90,6 +93,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.found: dict[tuple[int, str], Variable] = {}
+        self.names: set[str] = set()  # of variables and attributes
         self._seen: set[int] = set()
 
     def visit(self, value: Any) -> None:
@@ -148,6 +152,7 @@ class _Walk:
             if isinstance(value, (list, dict, set, torch.Tensor)):
                 self._add(id(function), f"{label}'s attributes and defaults", str(number), _constant(value))
         for code in _codes(function.__code__):
+            self.names |= {*code.co_names}
             names = {step.argval for step in dis.get_instructions(code) if step.opname.endswith("_GLOBAL")}
             for name in names:
                 self._global(function.__globals__, name, code.co_names)
