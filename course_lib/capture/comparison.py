@@ -133,7 +133,7 @@ def compare_modes(
         "export": {"dynamic_shapes": dynamic_shapes},
     }
     variables, _ = variables_of(model)
-    restore = restore_outside(variables, model)
+    restore = restore_outside(variables, model, [(probe.inputs, probe.keyword_inputs) for probe in probes])
     results = []
     try:
         with _silence():

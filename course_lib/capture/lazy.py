@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
@@ -27,17 +28,31 @@ def capture_lazy(
 
     def run(*given: Any, **named: Any) -> Any:
         moved, moved_by_name = _to((list(given), named), "lazy")
-        result = _to(lazily(*moved, **moved_by_name), "cpu")
+        with _NoLists():
+            returned = lazily(*moved, **moved_by_name)
+        result = _to(returned, "cpu")
         for original, lazy in zip((*given, *named.values()), (*moved, *moved_by_name.values()), strict=True):
             _write_back(original, lazy)
         return result
 
     with explaining("lazy", model), preserving(lazily):
-        recorded = lazily(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
+        with _NoLists():
+            recorded = lazily(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
         results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
         ir, code = torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
     module = lazily if isinstance(lazily, nn.Module) else None
     return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
+
+
+class _NoLists(TorchDispatchMode):
+    """Raise an error before an operator that gives a list of views, at which lazy tensors end the process."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        returns = func._schema.returns
+        if returns and str(returns[0].type) == "List[Tensor]":
+            name = func._schema.name.removeprefix("aten::").removesuffix("_copy")
+            raise RuntimeError(f"lazy tensors end the process at {name}")
+        return func(*args, **(kwargs or {}))
 
 
 def _lazy_copy(model: nn.Module) -> nn.Module:

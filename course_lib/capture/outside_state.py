@@ -41,10 +41,10 @@ def variables_of(program: object) -> tuple[tuple[Variable, ...], frozenset[str]]
     return tuple(walk.found.values()), frozenset(walk.names)
 
 
-def restore_outside(variables: tuple[Variable, ...], program: object) -> Restore:
-    """Return a function that restores variables, what they hold, and the program's own state."""
+def restore_outside(variables: tuple[Variable, ...], *held: object) -> Restore:
+    """Return a function that restores variables, what they hold, and the state of a program and of its inputs."""
     before = [(variable, variable.get()) for variable in variables]
-    restore_contents = restore_of([program, *(value for _, value in before if value is not MISSING)])
+    restore_contents = restore_of([*held, *(value for _, value in before if value is not MISSING)])
 
     def restore() -> None:
         for variable, value in before:

@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviations
-from course_lib.capture.isolation import Restore
+from course_lib.capture.isolation import Restore, restore_of
 from course_lib.capture.outside_state import Variable, restore_outside, variables_of
 
 CHECK_SEED = 2
@@ -53,7 +53,7 @@ def losses(program: Program, gm: fx.GraphModule, example_inputs: Sequence[object
 @contextlib.contextmanager
 def outside_kept(program: object) -> Iterator[None]:
     """Restore the variables outside of a program, which runs once while torch.fx traces it."""
-    restore = restore_outside(variables_of(program)[0], None)
+    restore = restore_outside(variables_of(program)[0])
     try:
         yield
     finally:
@@ -72,7 +72,7 @@ class _Check:
 
     def texts(self, training: bool | None) -> Iterator[str]:
         """Yield what differs, in the given training mode."""
-        restores = [restore_outside(self.variables, self.program), restore_outside((), self.gm)]
+        restores = [restore_outside(self.variables, self.program), restore_of([self.gm, self.inputs])]
         try:
             yield from self._compared(training, restores)
         finally:
