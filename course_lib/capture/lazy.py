@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
@@ -44,13 +44,15 @@ def capture_lazy(
     return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
 
 
-class _NoLists(TorchDispatchMode):
+LISTS = ("split", "chunk", "unbind", "split_with_sizes", "hsplit", "vsplit", "dsplit", "__iter__")
+
+
+class _NoLists(TorchFunctionMode):
     """Raise an error before an operator that gives a list of views, at which lazy tensors end the process."""
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        returns = func._schema.returns
-        if returns and str(returns[0].type) == "List[Tensor]":
-            name = func._schema.name.removeprefix("aten::").removesuffix("_copy")
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in LISTS:
             raise RuntimeError(f"lazy tensors end the process at {name}")
         return func(*args, **(kwargs or {}))
 

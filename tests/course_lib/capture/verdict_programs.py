@@ -6,7 +6,7 @@ that of `verify`: `s` the graph is the same, `d` it differs, `-` there is no gra
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -242,12 +242,21 @@ def sums_to_a_number(x: Tensor) -> float:
     return float(x.sum())
 
 
-def yields_nothing(x: Tensor) -> Tensor:
-    def each():
+def adds_what_is_yielded(x: Tensor) -> Tensor:
+    def each() -> Iterator[Tensor]:
         yield x * 2
         yield x * 3
 
-    return sum(each())
+    return sum(each(), start=x)
+
+
+def sorts(x: Tensor) -> tuple[Tensor, Tensor]:
+    found = torch.sort(x * 3, dim=1)
+    return found[0], found[1]
+
+
+def expands(x: Tensor) -> Tensor:
+    return (x[:1] * 2).expand(3, 4)
 
 
 def no_grad_layer(self: Part, x: Tensor) -> Tensor:
