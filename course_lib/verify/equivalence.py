@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from course_lib.capture.isolation import preserving
+from course_lib.capture.outside_state import restore_outside, variables_of
 from course_lib.errors import FusionError
 from course_lib.verify.dropout_masks import Masks
 from course_lib.verify.error_rule import deviation
@@ -160,13 +160,17 @@ def verify(
     dropouts. For two modules, the state dict must have the same entries, and a candidate that loads the reference's
     must compute the same. A note says where parameters come in another order, as an optimizer's state would need it.
 
-    Neither program is changed: modules are copied first. Random states are restored. `modes` are "eval" and "train";
+    Neither program is changed: modules are copied first. Random states and variables outside of the programs are
+    restored; what the programs leave in such variables or print is not compared. `modes` are "eval" and "train";
     if the reference itself fails, the candidate must fail too.
     """
-    with preserving(None):
+    restore = restore_outside((*variables_of(reference)[0], *variables_of(candidate)[0]))
+    try:
         findings = list(
             _findings(reference, candidate, inputs, gradients, gradients and second_gradients, modes, dtypes, seed)
         )
+    finally:
+        restore()
     return Report(tuple(findings))
 
 
@@ -301,9 +305,13 @@ def _order(reference: nn.Module, candidate: nn.Module) -> list[Finding]:
 
 
 def _change_parameters(module: nn.Module, seed: int) -> None:
-    """Change every parameter a little, without making a variance negative or a scale zero."""
+    """Change parameters and saved buffers a little, without making a variance negative or a scale zero."""
     generator = torch.Generator().manual_seed(seed)
+    parameters = dict(module.named_parameters())
     with torch.no_grad():
-        for parameter in module.parameters():
-            factors = torch.rand(parameter.shape, generator=generator, dtype=torch.float64) + 0.5
-            parameter.mul_(factors.to(parameter))
+        for name, tensor in module.state_dict(keep_vars=True).items():
+            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+                factors = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) + 0.5
+                tensor.mul_(factors.to(tensor))
+                if name not in parameters:
+                    tensor.add_((factors / 8).to(tensor))  # most buffers begin as zeros

@@ -2,7 +2,8 @@
 
 The verdicts were worked out by hand, from what each way of capturing records. One letter a mode, in the order of
 `MODES`: `c` captured, `r` refused, `p` refuses a probe, `w` silently wrong, `y` ran as Python. The ninth letter is
-that of `verify`: `s` the graph is the same, `d` it differs, `-` there is no graph.
+that of `verify`, which compares no variables, counters or printed text: `s` the graph is the same, `d` it differs, `-`
+there is no graph.
 """
 
 import random
@@ -328,3 +329,67 @@ def returns_a_parameter(self: Part, x: Tensor) -> tuple[Tensor, Tensor]:
 
 def reads_bias(self: Part, x: Tensor) -> Tensor:
     return x @ self.linear.weight.t() + self.linear.bias
+
+
+VERDICTS: dict[Callable[..., Any], str] = {
+    scales: "ccccccccs",
+    activates: "ccccccccs",
+    multiplies: "ccccccccs",
+    normalises: "ccccccccs",
+    reduces: "ccccccccs",
+    compares: "ccccccccs",
+    splits: "cccccccrs",
+    makes_a_tensor: "cccccccrs",
+    small_numbers: "wcrrcrrc-",
+    small_double: "wcrrcrrc-",
+    branch: "wcrrcrrc-",
+    branch_on_rows: "wcrwcpwc-",
+    divides_by_rows: "cccwcpwcs",
+    item: "wcrrcrrc-",
+    transposes: "cccccccws",
+    returns_a_view: "cccccccws",
+    returns_twice: "cccccccws",
+    returns_its_input: "ccccyccws",
+    slices_its_input: "cccccccws",
+    contiguous_input: "cccccccws",
+    writes_its_input: "ccccccccs",
+    adds_in_place: "ccwcccccd",
+    writes_data: "wrwwcrwcd",
+    draws: "ccwccccrd",
+    draws_like: "ccccccccs",
+    draws_unused: "wwwcccccd",
+    draws_with_python: "wrwwcwwcd",
+    drops: "cccccccws",
+    detaches: "ccccccccs",
+    asks_for_gradients: "wccwcwwws",
+    straight_through: "ccwwcwccd",
+    hooks_a_tensor: "wrrwcwcc-",
+    logs: "wrwwcwwcd",
+    only_logs: "wrwwcwwcs",
+    counts: "wrwwcwwcs",
+    counts_in_a_namespace: "wrwwcwwcs",
+    keeps_in_a_cache: "wrwwcwrrs",
+    uses_a_global_layer: "rcrccwrr-",
+    prints: "wcwwcwwcs",
+    goes_through_numpy: "wrrwcrrr-",
+    without_recording: "wcwwccccd",
+    as_bfloat16: "ccwccccwd",
+    sums_to_a_number: "rcrrcrrc-",
+    adds_what_is_yielded: "crccccccs",
+    sorts: "ccccccccs",
+    expands: "cccccccws",
+    no_grad_layer: "wrwwccccd",
+    switched_off: "wrwwccccd",
+    frozen_weight: "crccccccs",
+    hooked: "wrrwcwcc-",
+    counts_calls: "wrwwcwwcs",
+    class_counter: "wrwwcwwcs",
+    moves_a_mean: "crwcccccd",
+    replaces_a_buffer: "wrwwccwcd",
+    adds_to_a_buffer: "crwcccccd",
+    trains_a_norm: "crcccccws",
+    decides_by_training: "wrwwcpwcd",
+    runs_backward: "wrcwcwrc-",
+    returns_a_parameter: "crcccccws",
+    reads_bias: "crccccccs",
+}
