@@ -128,10 +128,14 @@ def compare_modes(
     """
     example = _Probe("the example", tuple(example_inputs), dict(example_kwarg_inputs or {}))
     probes = _probes(model, example, probe_inputs, switch_training)
-    options: dict[str, dict[str, Any]] = {
-        "fx": {"concrete_args": concrete_args},
-        "export": {"dynamic_shapes": dynamic_shapes},
-    }
+    options = {"fx": {"concrete_args": concrete_args}, "export": {"dynamic_shapes": dynamic_shapes}}
+    return Comparison(name_of(model), _results(model, probes, modes, options))
+
+
+def _results(
+    model: Program, probes: Sequence[_Probe], modes: Sequence[str], options: Mapping[str, Any]
+) -> tuple[ModeResult, ...]:
+    """Run the program, then judge each mode from the same state; restore it at the end."""
     variables, _ = variables_of(model)
     restore = restore_outside(variables, model, [(probe.inputs, probe.keyword_inputs) for probe in probes])
     results = []
@@ -143,7 +147,7 @@ def compare_modes(
                 results.append(_judge(mode, model, truth, _Outside(variables, restore), options.get(mode, {})))
     finally:
         restore()
-    return Comparison(name_of(model), tuple(results))
+    return tuple(results)
 
 
 @dataclass(frozen=True)

@@ -88,9 +88,13 @@ def _remember_object(value: Any, restores: list[Restore], seen: set[int]) -> Non
         restores.append(lambda: value.setstate(python))
     elif isinstance(value, torch.Generator):
         own = value.get_state()
-        restores.append(lambda: value.set_state(own) and None)
+        restores.append(functools.partial(_set_state, value, own))
     elif isinstance(value, SimpleNamespace) or is_users(type(value).__module__):
         _remember(getattr(value, "__dict__", None), restores, seen)
+
+
+def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
+    generator.set_state(state)
 
 
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -139,7 +143,8 @@ def _container_restore(container: Any) -> Restore:
         if isinstance(container, dict):
             if [(key, id(value)) for key, value in now] != [(key, id(value)) for key, value in before]:
                 container.clear()
-                container.update(before)
+                for key, value in before:  # `update` of a Counter would count
+                    container[key] = value
         elif [id(part) for part in now] != identities:
             container.clear()
             container.extend(before) if isinstance(container, (list, deque)) else container.update(before)
