@@ -110,8 +110,11 @@ def is_users(module_name: str) -> bool:
 def _tensor_restore(tensor: torch.Tensor) -> Restore:
     values, needs_gradient, gradient = tensor.detach().clone(), tensor.requires_grad, tensor.grad
     gradient_values = None if gradient is None else gradient.detach().clone()
+    memory = tensor.data  # the same memory, also if the tensor is resized or given other data
 
     def restore() -> None:
+        if tensor.shape != memory.shape or _moved(tensor, memory):
+            tensor.data = memory
         if tensor.is_leaf and tensor.requires_grad != needs_gradient:
             tensor.requires_grad_(needs_gradient)
         # The version counter would be cheaper, but batch_norm changes its statistics without incrementing it.
@@ -125,6 +128,11 @@ def _tensor_restore(tensor: torch.Tensor) -> Restore:
                 gradient.copy_(gradient_values)
 
     return restore
+
+
+def _moved(tensor: torch.Tensor, memory: torch.Tensor) -> bool:
+    ordinary = tensor.layout == torch.strided and tensor.device.type in ("cpu", "cuda")
+    return ordinary and tensor.data_ptr() != memory.data_ptr()
 
 
 def _equal(tensor: torch.Tensor, values: torch.Tensor) -> bool:
