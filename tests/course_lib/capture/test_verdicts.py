@@ -1,4 +1,4 @@
-"""No verdict of `compare_modes` or `verify` is wrong on sixty programs; a run tries some, WHOLE=1 all of them."""
+"""The verdicts of `compare_modes` and `verify` on sixty programs stay; a run tries some programs, WHOLE=1 all."""
 
 import inspect
 from typing import Any
@@ -33,7 +33,7 @@ def test_there_are_sixty_programs() -> None:
 
 
 @pytest.mark.parametrize("run", some(list(VERDICTS), 7, name="programs with verdicts"), ids=lambda run: run.__name__)
-def test_verdicts_are_those_worked_out_by_hand(run: Any) -> None:
+def test_verdicts_are_those_that_were_reviewed(run: Any) -> None:
     program: Any = Part(run) if "self" in inspect.signature(run).parameters else run
     x = torch.rand(3, 4, generator=torch.Generator().manual_seed(1)) + 0.1
     probe = torch.arange(20.0).view(5, 4) if run.__name__ in OTHER_SIZE else -x

@@ -1,9 +1,9 @@
-"""Sixty small programs, each with the right verdict on each capture mode and of `verify` on its torch.fx graph.
+"""Sixty small programs, each with the expected verdict on each capture mode and of `verify` on its torch.fx graph.
 
-The verdicts were worked out by hand, from what each way of capturing records. One letter a mode, in the order of
-`MODES`: `c` captured, `r` refused, `p` refuses a probe, `w` silently wrong, `y` ran as Python. The ninth letter is
-that of `verify`, which compares no variables, counters or printed text: `s` the graph is the same, `d` it differs, `-`
-there is no graph.
+The verdicts were recorded from a run, and then reviewed by hand against what each way of capturing records. One letter
+a mode, in the order of `MODES`: `c` captured, `r` refused, `p` refuses a probe, `w` silently wrong, `y` ran as Python.
+The ninth letter is that of `verify`, which compares no variables, counters or printed text: `s` the graph is the same,
+`d` it differs, `-` there is no graph.
 """
 
 import random
