@@ -6,31 +6,34 @@ import io
 import logging
 import random
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map_only
 
+from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviation
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import name_of, reason_in_short
-from course_lib.capture.isolation import (
-    Behaviour,
-    attribute,
-    behaviour_of,
-    difference,
-    fresh_inputs,
-    preserving,
-    seed_everything,
-)
+from course_lib.capture.isolation import Restore, seed_everything
 from course_lib.capture.modes import MODES, Program, capture
+from course_lib.capture.outside_state import Variable, restore_outside, variables_of
 from course_lib.errors import CaptureError
 from course_lib.show import Table
 
-Verdict = Literal["captured", "refused", "refuses a probe", "silently wrong"]
-MARKS: Mapping[str, str] = {"captured": "✓", "refused": "–", "refuses a probe": "(–)", "silently wrong": "✗"}
+Verdict = Literal["captured", "refused", "refuses a probe", "silently wrong", "ran as Python"]
+MARKS: Mapping[str, str] = {
+    "captured": "✓",
+    "refused": "–",
+    "refuses a probe": "(–)",
+    "silently wrong": "✗",
+    "ran as Python": "○",
+}
 COLUMNS = ("mode", "", "verdict", "why")
 WIDTH = 90  # characters of a line in the last column of the text form
+CAPTURE_SEED = 1  # probes have other seeds, so that a random number that became a constant is noticed
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class _Probe:
     inputs: tuple[Any, ...]
     keyword_inputs: Mapping[str, Any]
     training: bool | None = None  # None: the current mode of the program
+    differentiated: bool = False  # whether all inputs of floating point require gradients
 
 
 def compare_modes(
@@ -107,24 +111,49 @@ def compare_modes(
 
     `example_kwarg_inputs` are inputs by name, as for `capture`. A probe is a tuple of inputs, as `example_inputs` is,
     or a dict of inputs by name; `switch_training` adds one with the example inputs in the other training mode.
-    `concrete_args` is passed to mode "fx", and `dynamic_shapes` to "export", which otherwise fixes all sizes. A capture
-    is silently wrong if, on any input, its results, output, exceptions or changes (of inputs or attributes) differ from
-    those of the program. It "refuses a probe" if it reports that it cannot run the probe; this is not an error. Each
-    mode uses one copy of the program for all calls in order, so that programs with state are compared correctly. The
-    program, its inputs, random states, and your own functions that Dynamo has compiled are not changed.
+    `concrete_args` is passed to mode "fx", and `dynamic_shapes` to "export", which otherwise fixes all sizes.
+
+    A capture is silently wrong if, on any input, it differs from the program: in its results, their strides and the
+    memory that they share; in what it prints, raises, draws or changes (inputs, attributes, variables outside); or in
+    the gradients of parameters and inputs. Each input is tried as it is, and again with gradients asked for, unless
+    the call stands under `torch.no_grad()`. A capture "refuses a probe" if it reports that it cannot run the probe or
+    its backward pass; this is not an error. It "ran as Python" if there is no graph.
+
+    Each mode uses one copy of the program for all calls in order, so that programs with state are compared correctly.
+    The program, its inputs, random states, and your own functions that Dynamo has compiled are not changed. Variables
+    outside of the program that its code refers to (global lists, closures, attributes of classes) are restored before
+    each mode and at the end. Files, half-used iterators, and what installed packages keep are not restored.
 
     Raises `CaptureError` if the program itself fails on the example inputs, or cannot be copied.
     """
     example = _Probe("the example", tuple(example_inputs), dict(example_kwarg_inputs or {}))
     probes = _probes(model, example, probe_inputs, switch_training)
-    options: dict[str, dict[str, Any]] = {
-        "fx": {"concrete_args": concrete_args},
-        "export": {"dynamic_shapes": dynamic_shapes},
-    }
-    with preserving(model), _silence():
-        truth = _truth(model, probes)
-        results = [_judge(mode, model, probes, truth, options.get(mode, {})) for mode in modes]
-    return Comparison(name_of(model), tuple(results))
+    options = {"fx": {"concrete_args": concrete_args}, "export": {"dynamic_shapes": dynamic_shapes}}
+    return Comparison(name_of(model), _results(model, probes, modes, options))
+
+
+def _results(
+    model: Program, probes: Sequence[_Probe], modes: Sequence[str], options: Mapping[str, Any]
+) -> tuple[ModeResult, ...]:
+    """Run the program, then judge each mode from the same state; restore it at the end."""
+    variables, _ = variables_of(model)
+    restore = restore_outside(variables, model, [(probe.inputs, probe.keyword_inputs) for probe in probes])
+    results = []
+    try:
+        with _silence():
+            truth = _truth(model, probes, variables)
+            for mode in modes:
+                restore()
+                results.append(_judge(mode, model, truth, _Outside(variables, restore), options.get(mode, {})))
+    finally:
+        restore()
+    return tuple(results)
+
+
+@dataclass(frozen=True)
+class _Outside:
+    variables: tuple[Variable, ...]
+    restore: Restore
 
 
 def _probes(
@@ -142,47 +171,95 @@ def _probes(
             raise CaptureError("compare_modes got switch_training for a function; only a module has a training mode.")
         other = "evaluation" if model.training else "training"
         named.append(replace(example, name=f"the example in {other} mode", training=not model.training))
+    if torch.is_grad_enabled():
+        asked = [probe for probe in named if _lacks_gradients(probe)]
+        named += [replace(one, name=f"{one.name} with gradients of the inputs", differentiated=True) for one in asked]
     return named
 
 
-def _truth(model: Program, probes: Sequence[_Probe]) -> list[Behaviour]:
+def _lacks_gradients(probe: _Probe) -> bool:
+    """Tell whether an input could have a gradient and is not a leaf that asks for one."""
+    tensors = [leaf for leaf in tree_leaves((probe.inputs, probe.keyword_inputs)) if isinstance(leaf, torch.Tensor)]
+    floating = [tensor for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()]
+    return not all(tensor.requires_grad and tensor.is_leaf for tensor in floating)
+
+
+def _truth(
+    model: Program, probes: Sequence[_Probe], variables: tuple[Variable, ...]
+) -> list[tuple[_Probe, Call, Behaviour]]:
+    """Run the program on all probes; those that it cannot run with gradients of its inputs are left out."""
     eager = _copied(model)
-    seen = [_call(eager, [eager], probe, seed) for seed, probe in enumerate(probes, start=CAPTURE_SEED + 1)]
-    if seen[0].raised is not None:
-        raise CaptureError(
-            f"{name_of(model)} itself fails on the example inputs ({seen[0].raised}); give inputs on which it runs."
-        ) from seen[0].raised
+    seen: list[tuple[_Probe, Call, Behaviour]] = []
+    for seed, probe in enumerate(probes, start=CAPTURE_SEED + 1):
+        call = Call((probe.inputs, dict(probe.keyword_inputs)), seed, (eager,), variables, probe.differentiated)
+        behaviour = behaviour_of(_in_mode(eager, [eager], probe), call)
+        if not seen and behaviour.raised is not None:
+            raise CaptureError(
+                f"{name_of(model)} itself fails on the example inputs ({behaviour.raised}); "
+                "give inputs on which it runs."
+            ) from behaviour.raised
+        if probe.differentiated and (behaviour.raised or behaviour.backward_raised):
+            break
+        seen.append((probe, call, behaviour))
     return seen
 
 
 def _judge(
-    mode: str, model: Program, probes: Sequence[_Probe], truth: Sequence[Behaviour], options: Mapping[str, Any]
+    mode: str,
+    model: Program,
+    truth: Sequence[tuple[_Probe, Call, Behaviour]],
+    outside: _Outside,
+    options: Mapping[str, Any],
 ) -> ModeResult:
     """Capture a copy in one mode and compare it with the program on all probes."""
     program = _copied(model)
     seed_everything(CAPTURE_SEED)
     random.seed(CAPTURE_SEED)
+    example = truth[0][0]
     try:
-        example = probes[0]
-        captured = capture(program, example.inputs, example_kwarg_inputs=example.keyword_inputs, mode=mode, **options)
+        captured = _capture(program, example, mode, options)
     except CaptureError as error:
         return ModeResult(mode, "refused", reason_in_short(mode, error))
-    refusal = ""
-    for seed, (probe, expected) in enumerate(zip(probes, truth, strict=True), start=CAPTURE_SEED + 1):
-        seen = _call(captured.run, [program, captured.module], probe, seed)
-        if seen.raised is not None and expected.raised is None:
-            refusal = refusal or f"On {probe.name}: {type(seen.raised).__name__}: {_one_line(seen.raised)}"
+    finally:
+        outside.restore()
+    refusal, running = "", captured
+    for probe, call, expected in truth:
+        if probe.differentiated and running is captured and mode == "aot":
+            running = _with_gradients(program, captured, example, options)
+        owners = (program, running.module)
+        seen = behaviour_of(_in_mode(running.run, owners, probe), replace(call, owners=owners))
+        failed = seen.raised or seen.backward_raised
+        if failed is not None and expected.raised is None and expected.backward_raised is None:
+            passed = "" if seen.raised else " in the backward pass"
+            refusal = refusal or f"On {probe.name}: {type(failed).__name__}{passed}: {_one_line(failed)}"
             continue
-        wrong = _wrong(expected, seen, [program, captured.module])
-        if wrong:
+        if wrong := deviation(expected, seen, owners):
             return ModeResult(mode, "silently wrong", f"On {probe.name}: {wrong}.", captured)
     if refusal:
         return ModeResult(mode, "refuses a probe", refusal, captured)
-    return ModeResult(mode, "captured", _how(captured), captured)
+    as_python = mode == "dynamo" and not captured.graphs
+    return ModeResult(mode, "ran as Python" if as_python else "captured", _how(captured), captured)
 
 
-def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Behaviour:
-    """Run one probe; its training mode is set on all `owners`, and the state of the first one is read."""
+def _capture(program: Program, example: _Probe, mode: str, options: Mapping[str, Any]) -> Captured:
+    return capture(program, example.inputs, example_kwarg_inputs=example.keyword_inputs, mode=mode, **options)
+
+
+def _with_gradients(program: Program, captured: Captured, example: _Probe, options: Mapping[str, Any]) -> Captured:
+    """Capture again with AOTAutograd, which records a backward pass only for inputs that ask for gradients."""
+
+    def asking(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().requires_grad_(tensor.is_floating_point() or tensor.is_complex())
+
+    inputs, named = tree_map_only(torch.Tensor, asking, (example.inputs, dict(example.keyword_inputs)))
+    try:
+        return _capture(program, replace(example, inputs=tuple(inputs), keyword_inputs=named), captured.mode, options)
+    except CaptureError:  # such as a write to an input, which is allowed only where it is not a leaf
+        return captured
+
+
+def _in_mode(run: Any, owners: Sequence[Any], probe: _Probe) -> Callable[..., Any]:
+    """Return `run` with the training mode of the probe, which is set on all `owners`."""
 
     def in_mode(inputs: tuple[Any, ...], keyword_inputs: dict[str, Any]) -> Any:
         modules = [owner for owner in owners if isinstance(owner, nn.Module) and probe.training is not None]
@@ -195,27 +272,7 @@ def _call(run: Any, owners: Sequence[Any], probe: _Probe, seed: int) -> Behaviou
             for owner, training in zip(modules, before, strict=True):
                 owner.train(training)
 
-    given = fresh_inputs((probe.inputs, dict(probe.keyword_inputs)))
-    return behaviour_of(in_mode, given, seed=seed, model=owners[0])
-
-
-def _wrong(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -> str:
-    """Return a short text on how the capture differs from the program, or an empty text if it does not."""
-    if expected.raised is not None:
-        if seen.raised is None:
-            return f"a result where the program raises {type(expected.raised).__name__}"
-        return ""
-    if said := difference(expected.result, seen.result):
-        return f"the result is {said}" if said.startswith("off") else f"the result has {said}"
-    if said := difference(expected.inputs, seen.inputs):
-        return f"the inputs are left otherwise than by the program ({said})"
-    if expected.printed != seen.printed:
-        return f"it prints {seen.printed!r} where the program prints {expected.printed!r}"
-    for path, value in expected.changed.items():
-        if all(difference(value, attribute(owner, path)) for owner in owners):
-            found = difference(value, attribute(owners[0], path))
-            return f"the attribute {path} is left otherwise than by the program ({found})"
-    return ""
+    return in_mode
 
 
 def _how(captured: Captured) -> str:
@@ -223,7 +280,7 @@ def _how(captured: Captured) -> str:
         number = f"{len(captured.graphs)} graph{'s' if len(captured.graphs) > 1 else ''}"
         return f"{number}, and Python in between: {captured.breaks[0]}."
     if captured.mode == "dynamo" and not captured.graphs:
-        return "No graph: all of it runs as Python."
+        return "No graph: Dynamo leaves all of it to Python."
     return f"One graph, by {captured.captured_by}." if captured.mode != "lazy" else "A graph each call, by torch._lazy."
 
 

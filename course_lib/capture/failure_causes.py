@@ -111,6 +111,11 @@ SCRIPT = (
 )
 LAZY = (
     Cause(
+        "lazy tensors end the process",
+        "an operator such as split, chunk or unbind gives a list of views, at which lazy tensors end the process",
+        "Take the parts one by one, with narrow or slices.",
+    ),
+    Cause(
         "not a lazy tensor|device",
         "an operator met a tensor that is not lazy: one made on another device than the inputs, or a view of a kind "
         "that lazy tensors do not know",

@@ -1,18 +1,13 @@
-"""Run a program without side effects, and record all that one call does.
+"""Run a program without side effects: its inputs are copies, and its state is restored."""
 
-Inputs are fresh, and the state of the program is restored. A record holds what the call returns, raises, prints, and
-changes.
-"""
-
-import contextlib
-import io
-import math
+import functools
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sysconfig
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -30,23 +25,39 @@ def preserving(program: object) -> Iterator[None]:
     and NumPy; whether gradients are recorded; the default dtype. Other effects of a program (a global list, a file) are
     not undone.
     """
-    restores: list[Restore] = []
-    _remember(program, restores, set())
-    grad_enabled, dtype, random_states = torch.is_grad_enabled(), torch.get_default_dtype(), _random_states()
+    restore = restore_of([program])
     try:
         yield
     finally:
+        restore()
+
+
+def restore_of(held: Sequence[object]) -> Restore:
+    """Return a function that restores the state of `preserving` for all objects of `held`, as often as it is called."""
+    restores: list[Restore] = []
+    seen: set[int] = set()
+    for value in held:
+        _remember(value, restores, seen)
+    grad_enabled, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    restores += _random_states()
+
+    def restore() -> None:
         torch.set_grad_enabled(grad_enabled)
         torch.set_default_dtype(dtype)
-        for restore in (*restores, *random_states):
-            restore()
+        for one in restores:
+            one()
+
+    return restore
 
 
 def fresh_inputs(inputs: Sequence[object]) -> tuple[Any, ...]:
-    """Return copies of the inputs, with new tensors and containers."""
+    """Return copies of the inputs, with new tensors and containers; what is one tensor stays one tensor."""
+    copies: dict[int, torch.Tensor] = {}
 
     def fresh(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        if id(tensor) not in copies:
+            copies[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        return copies[id(tensor)]
 
     return tuple(tree_map_only(torch.Tensor, fresh, list(inputs)))
 
@@ -60,25 +71,76 @@ def _remember(value: object, restores: list[Restore], seen: set[int]) -> None:
         restores.append(_tensor_restore(value))
     elif isinstance(value, nn.Module):
         _remember(value.__dict__, restores, seen)
-    elif isinstance(value, (dict, list, set)):
+    elif isinstance(value, (dict, list, set, deque)):
         restores.append(_container_restore(value))
         for part in list(value.values() if isinstance(value, dict) else value):
             _remember(part, restores, seen)
     elif isinstance(value, tuple):
         for part in value:
             _remember(part, restores, seen)
+    else:
+        _remember_object(value, restores, seen)
+
+
+def _remember_object(value: Any, restores: list[Restore], seen: set[int]) -> None:
+    """Record how to restore a source of random numbers, or the attributes of an object of the user's own class."""
+    if isinstance(value, random.Random):
+        python = value.getstate()
+        restores.append(lambda: value.setstate(python))
+    elif isinstance(value, torch.Generator):
+        own = value.get_state()
+        restores.append(functools.partial(_set_state, value, own))
+    elif isinstance(value, SimpleNamespace) or is_users(type(value).__module__):
+        _remember(getattr(value, "__dict__", None), restores, seen)
+
+
+def _set_state(generator: torch.Generator, state: torch.Tensor) -> None:
+    generator.set_state(state)
+
+
+LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+@functools.cache
+def is_users(module_name: str) -> bool:
+    """Tell whether a module is the user's own: neither of Python nor of an installed package."""
+    file = getattr(sys.modules.get(module_name), "__file__", None)
+    return module_name == "__main__" or (file is not None and not file.startswith(LIBRARIES))
 
 
 def _tensor_restore(tensor: torch.Tensor) -> Restore:
-    values = tensor.detach().clone()
+    values, needs_gradient, gradient = tensor.detach().clone(), tensor.requires_grad, tensor.grad
+    gradient_values = None if gradient is None else gradient.detach().clone()
+    memory = tensor.data  # the same memory, also if the tensor is resized or given other data
 
     def restore() -> None:
+        if tensor.shape != memory.shape or _moved(tensor, memory):
+            tensor.data = memory
+        if tensor.is_leaf and tensor.requires_grad != needs_gradient:
+            tensor.requires_grad_(needs_gradient)
         # The version counter would be cheaper, but batch_norm changes its statistics without incrementing it.
-        if not tensor.is_meta and not torch.equal(tensor, values):
+        if not tensor.is_meta and not _equal(tensor, values):
             with torch.no_grad():
                 tensor.copy_(values)
+        if tensor.is_leaf and tensor.grad is not gradient:
+            tensor.grad = gradient
+        if gradient is not None and gradient_values is not None and not _equal(gradient, gradient_values):
+            with torch.no_grad():
+                gradient.copy_(gradient_values)
 
     return restore
+
+
+def _moved(tensor: torch.Tensor, memory: torch.Tensor) -> bool:
+    ordinary = tensor.layout == torch.strided and tensor.device.type in ("cpu", "cuda")
+    return ordinary and tensor.data_ptr() != memory.data_ptr()
+
+
+def _equal(tensor: torch.Tensor, values: torch.Tensor) -> bool:
+    """Tell whether two tensors have the same values; unlike for `torch.equal`, a NaN is the same as itself."""
+    if tensor.shape != values.shape or torch.equal(tensor, values):
+        return tensor.shape == values.shape
+    return torch.allclose(tensor, values, rtol=0, atol=0, equal_nan=True)
 
 
 def _container_restore(container: Any) -> Restore:
@@ -90,10 +152,11 @@ def _container_restore(container: Any) -> Restore:
         if isinstance(container, dict):
             if [(key, id(value)) for key, value in now] != [(key, id(value)) for key, value in before]:
                 container.clear()
-                container.update(before)
+                for key, value in before:  # `update` of a Counter would count
+                    container[key] = value
         elif [id(part) for part in now] != identities:
             container.clear()
-            container.extend(before) if isinstance(container, list) else container.update(before)
+            container.extend(before) if isinstance(container, (list, deque)) else container.update(before)
 
     return restore
 
@@ -122,109 +185,3 @@ def seed_everything(seed: int) -> None:
         torch.manual_seed(seed)
     else:
         torch.default_generator.manual_seed(seed)
-
-
-Value = Any
-
-
-@dataclass(frozen=True)
-class Behaviour:
-    """What one call of a program returned, raised, printed and changed."""
-
-    result: Value
-    inputs: Value  # after the call
-    printed: str
-    raised: Exception | None = None
-    changed: Mapping[str, Value] = field(default_factory=dict)  # attributes that the call changed -> their new values
-
-
-def behaviour_of(run: Callable[..., Any], inputs: Sequence[Any], *, seed: int, model: object = None) -> Behaviour:
-    """Call `run(*inputs)` with the random states set by `seed`, and return everything that it did.
-
-    `inputs` are not copied, so pass fresh ones. Changes to `model` are recorded, if it is a module.
-    """
-    before = state_of(model)
-    printed = io.StringIO()
-    seed_everything(seed)
-    random.seed(seed)
-    result, raised = None, None
-    with contextlib.redirect_stdout(printed):
-        try:
-            result = run(*inputs)
-        except Exception as error:  # an exception is part of the behaviour
-            raised = error
-    after = state_of(model)
-    changed = {name: value for name, value in after.items() if difference(before.get(name), value)}
-    return Behaviour(freeze(result), freeze(list(inputs)), printed.getvalue(), raised, changed)
-
-
-def state_of(model: object) -> dict[str, Value]:
-    """Return the tensors and plain attributes of a module and its parts, copied, by path."""
-    if not isinstance(model, nn.Module):
-        return {}
-    state: dict[str, Value] = {}
-    for path, module in model.named_modules():
-        prefix = f"{path}." if path else ""
-        own = {**module._parameters, **module._buffers}
-        own |= {name: value for name, value in vars(module).items() if name[0] != "_" and name != "training"}
-        state |= {prefix + name: freeze(value) for name, value in own.items()}
-    return state
-
-
-def attribute(model: object, path: str) -> Value:
-    """Return a copy of the attribute at a path such as "layers.0.calls", or None if there is none."""
-    try:
-        return freeze(attrgetter(path)(model))
-    except AttributeError:
-        return None
-
-
-def freeze(value: Value) -> Value:
-    """Return a copy that later calls do not change."""
-    return tree_map_only(torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True), value)
-
-
-def difference(expected: Value, found: Value) -> str:
-    """Return a short text on how `found` differs from `expected`, or an empty text if it does not.
-
-    Tensors differ if their dtype or shape does, or their values by more than `torch.testing.assert_close` allows.
-    """
-    if isinstance(expected, torch.Tensor) and isinstance(found, torch.Tensor):
-        return _tensor_difference(expected, found)
-    if type(expected) is not type(found):
-        return f"a {type(found).__name__} in place of a {type(expected).__name__}"
-    if isinstance(expected, dict):
-        if list(expected) != list(found):
-            return f"keys {', '.join(map(str, found))} in place of {', '.join(map(str, expected))}"
-        return _first_difference(list(expected.values()), list(found.values()))
-    if isinstance(expected, (list, tuple)):
-        if len(expected) != len(found):
-            return f"{len(found)} parts in place of {len(expected)}"
-        return _first_difference(expected, found)
-    if hasattr(expected, "__dict__") and not isinstance(expected, nn.Module) and not callable(expected):
-        return difference(vars(expected), vars(found))
-    return "" if _same(expected, found) else f"{found!r} in place of {expected!r}"
-
-
-def _same(expected: Value, found: Value) -> bool:
-    if isinstance(expected, float):
-        return math.isclose(expected, found, rel_tol=1e-6) or (math.isnan(expected) and math.isnan(found))
-    return isinstance(expected, nn.Module) or callable(expected) or bool(expected == found)
-
-
-def _first_difference(expected: Sequence[Value], found: Sequence[Value]) -> str:
-    return next(filter(None, map(difference, expected, found)), "")
-
-
-def _tensor_difference(expected: torch.Tensor, found: torch.Tensor) -> str:
-    expected, found = expected.detach().cpu(), found.detach().cpu()
-    if expected.dtype != found.dtype:
-        return f"{found.dtype} in place of {expected.dtype}".replace("torch.", "")
-    if expected.shape != found.shape:
-        return f"shape {list(found.shape)} in place of {list(expected.shape)}"
-    try:
-        torch.testing.assert_close(found, expected, equal_nan=True)
-    except AssertionError:
-        off = (found.to(torch.complex128 if found.is_complex() else torch.float64) - expected).abs().max().item()
-        return f"off by {off:.2g}"
-    return ""

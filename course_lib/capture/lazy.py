@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
@@ -23,21 +24,49 @@ def capture_lazy(
 ) -> Captured:
     """Run a copy of the program on lazy tensors and keep the recorded graph; each later call records a graph again."""
     start_backend()
-    lazily = copy.deepcopy(model).to("lazy") if isinstance(model, nn.Module) else model
+    lazily = _lazy_copy(model) if isinstance(model, nn.Module) else model
 
     def run(*given: Any, **named: Any) -> Any:
         moved, moved_by_name = _to((list(given), named), "lazy")
-        result = _to(lazily(*moved, **moved_by_name), "cpu")
+        with _NoLists():
+            returned = lazily(*moved, **moved_by_name)
+        result = _to(returned, "cpu")
         for original, lazy in zip((*given, *named.values()), (*moved, *moved_by_name.values()), strict=True):
             _write_back(original, lazy)
         return result
 
     with explaining("lazy", model), preserving(lazily):
-        recorded = lazily(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
+        with _NoLists():
+            recorded = lazily(*_to(list(inputs), "lazy"), **_to(dict(keyword_inputs), "lazy"))
         results = [leaf for leaf in tree_leaves(recorded) if isinstance(leaf, torch.Tensor)]
         ir, code = torch._C._lazy._get_tensors_text(results), torch._C._lazy._get_tensors_backend(results)
     module = lazily if isinstance(lazily, nn.Module) else None
     return Captured(mode="lazy", captured_by="torch._lazy", code=code, ir=ir, run=run, module=module)
+
+
+LISTS = ("split", "chunk", "unbind", "split_with_sizes", "hsplit", "vsplit", "dsplit", "__iter__")
+
+
+class _NoLists(TorchFunctionMode):
+    """Raise an error before an operator that gives a list of views, at which lazy tensors end the process."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in LISTS:
+            raise RuntimeError(f"lazy tensors end the process at {name}")
+        return func(*args, **(kwargs or {}))
+
+
+def _lazy_copy(model: nn.Module) -> nn.Module:
+    """Return a copy on lazy tensors; what is one parameter under several names stays one parameter."""
+    copied = copy.deepcopy(model)
+    tables = [table for part in copied.modules() for table in (part._parameters, part._buffers)]
+    before = [(table, name, id(tensor)) for table in tables for name, tensor in table.items() if tensor is not None]
+    copied.to("lazy")
+    moved: dict[int, Any] = {}
+    for table, name, original in before:
+        table[name] = moved.setdefault(original, table[name])
+    return copied
 
 
 @functools.cache

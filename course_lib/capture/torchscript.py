@@ -53,7 +53,12 @@ def capture_script(model: Program, inputs: tuple[Any, ...], keyword_inputs: Mapp
 
 
 def from_script(mode: str, captured_by: str, script: Any) -> Captured:
-    """Describe a `ScriptModule` or `ScriptFunction`."""
+    """Describe a `ScriptModule` or `ScriptFunction`; raise `CaptureError` for one with several forward methods."""
+    if not hasattr(script, "code"):
+        raise CaptureError(
+            f"{captured_by} gave a {script.original_name} that has a forward method for each type of input, and so no "
+            "single graph; capture a module of your own that calls it."
+        )
     return Captured(
         mode=mode,
         captured_by=captured_by,

@@ -9,6 +9,7 @@ from torch.utils._pytree import tree_leaves
 
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
+from course_lib.fusion.capture_check import losses, outside_kept, warn
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.kept_state import keep_state
 from course_lib.fusion.operands import forget_constants, remember_symbols
@@ -36,6 +37,7 @@ def fuse(
     passes: Iterable[str | GraphPass] | None = None,
     *,
     level: str = "exact",
+    check: bool = True,
 ) -> FusionResult:
     """Return a graph that computes what `program` computes with fewer launches and bytes, and a report on it.
 
@@ -54,16 +56,28 @@ def fuse(
     run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, and the two that fold a
     BatchNorm. A lossy pass must be requested too, and needs `level="lossy"`.
 
+    A module or function is run once on the example, and its captured graph too. If the graph does not do all that the
+    program does, `lost` of the result says what, and a warning as well; `check=False` leaves this out.
+
     Raises `FusionError` for a program, pass or level that it cannot work with, `CaptureError` if the program cannot be
     captured, and `GraphError` if the graph cannot run on inputs of these shapes.
     """
     selected = chosen(passes, level)
     with _ordinary_tensors(program, example_inputs):
-        return _fused(program, example_inputs, selected)
+        result = _fused(program, example_inputs, selected, checked=check)
+    if result.lost:
+        warn(result.lost)
+    return result
 
 
-def _fused(program: Program, example_inputs: Sequence[object], passes: Iterable[GraphPass]) -> FusionResult:
-    gm = copy_of(_graph_of(program, example_inputs))
+def _fused(
+    program: Program, example_inputs: Sequence[object], passes: Iterable[GraphPass], *, checked: bool
+) -> FusionResult:
+    with outside_kept(program):
+        captured = _graph_of(program, example_inputs)
+    is_graph = isinstance(program, (Captured, torch.export.ExportedProgram, fx.GraphModule))
+    lost = losses(program, captured, example_inputs) if checked and not is_graph else ()
+    gm = copy_of(captured)
     remember_symbols(gm.graph)
     forget_constants(gm.graph, _state_of(program))
     propagate_shapes(gm, example_inputs)
@@ -74,7 +88,7 @@ def _fused(program: Program, example_inputs: Sequence[object], passes: Iterable[
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
         keep_out_of_state(gm, added)
-    return FusionResult(gm, total, rejected, matches, before, after)
+    return FusionResult(gm, total, rejected, matches, before, after, lost)
 
 
 @contextmanager

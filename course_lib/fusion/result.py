@@ -65,6 +65,7 @@ class FusionResult:
     num_matches_by_pass: Mapping[str, int] = field(default_factory=dict)
     cost_before: Cost | None = None  # of one run, forward; known after `fuse`
     cost_after: Cost | None = None
+    lost: tuple[str, ...] = ()  # what the program does on the example and its captured graph does not
 
     @property
     def modified(self) -> bool:
@@ -96,7 +97,13 @@ class FusionResult:
         Places that differ only in the names of their nodes are listed once, with a count. Fusions that are decided when
         the graph runs come last.
         """
-        return "\n\n".join([self._headline(), *self._near_misses(), *map(_explain_check, self.checked.items())])
+        return "\n\n".join(
+            [*self._losses(), self._headline(), *self._near_misses(), *map(_explain_check, self.checked.items())]
+        )
+
+    def _losses(self) -> list[str]:
+        said = ["On the example, the captured graph does not do all that the program does:", *self.lost]
+        return ["\n  ".join(said)] if self.lost else []
 
     def _headline(self) -> str:
         if not self.rejected:
@@ -122,6 +129,7 @@ class FusionResult:
         if before is not None and after is not None:
             lines.append(f"  launches: {before.launches} before, {after.launches} after")
             lines.append(f"  bytes moved: {before.bytes_moved:,} before, {after.bytes_moved:,} after")
+        lines += [f"  lost by the capture: {text}" for text in self.lost]
         return "\n".join([*lines, *(f"  {refusal}" for refusal in self.rejected)])
 
     __repr__ = __str__  # a notebook, a terminal and a log all show the readable form

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 import course_lib.kernels  # noqa: F401  # registers the operators
 from course_lib.errors import FusionError
 from course_lib.kernels.dropout import dropout_factors
+from course_lib.verify.observation import digest_of_random_state
 
 _DROPOUT = (F.dropout, torch.dropout, torch.dropout_, torch.ops.aten.dropout, torch.ops.aten.dropout.default)
 _FUSED = "bias_dropout_residual_layer_norm"
@@ -41,6 +42,7 @@ class Masks(TorchFunctionMode):
         """Record masks drawn from `seed`, or replay those that another run recorded."""
         super().__init__()
         self.recorded: list[Mask] = []
+        self.random_states: list[int] = []  # of torch, at each dropout: other draws stand before or after it
         self._replayed: Iterator[Mask] | None = None if recorded is None else iter(recorded)
         self._generator = torch.Generator().manual_seed(seed)
 
@@ -69,10 +71,12 @@ class Masks(TorchFunctionMode):
         if self._replayed is not None:
             raise FusionError("Masks can be recorded from fused operators, and replayed only into PyTorch's dropout.")
         seed = torch.randint(2**31, (1,), generator=self._generator).to(given["x"].device)
+        self.random_states.append(digest_of_random_state())
         self.recorded.append(Mask(given["p"], dropout_factors(seed, given["p"], given["x"])))
         return torch.ops.course_lib.bias_dropout_residual_layer_norm_seeded(**given, seed=seed)
 
     def _factors(self, p: float, x: torch.Tensor) -> torch.Tensor:
+        self.random_states.append(digest_of_random_state())
         if self._replayed is not None:
             mask = next(self._replayed, Mask(0.0, torch.empty(0)))
             if mask.p != p or mask.factors.shape != x.shape:

@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
 
+from course_lib.capture.outside_state import restore_outside, variables_of
 from course_lib.errors import FusionError
 from course_lib.verify.dropout_masks import Masks
 from course_lib.verify.error_rule import deviation
-from course_lib.verify.observation import Observation, Program, at_precision, observe, prepared
+from course_lib.verify.observation import Observation, Program, at_precision, differentiated_twice, observe, prepared
 
 Compared = tuple[str, bool, str]  # what was compared, whether it agrees, and how it differs
 
@@ -25,9 +26,8 @@ class Finding:
     detail: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{'ok  ' if self.passed else 'FAIL'} {self.where}: {self.what}{': ' if self.detail else ''}{self.detail}"
-        )
+        mark = "FAIL" if not self.passed else "note" if self.detail else "ok  "
+        return f"{mark} {self.where}: {self.what}{': ' if self.detail else ''}{self.detail}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,12 +46,18 @@ class Report:
         """Return the comparisons that failed."""
         return tuple(finding for finding in self.findings if not finding.passed)
 
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """Return what is worth knowing though no comparison failed, such as another order of parameters."""
+        return tuple(finding for finding in self.findings if finding.passed and finding.detail)
+
     def __str__(self) -> str:
         head = f"{len(self.findings)} comparisons, {len(self.failures)} failed"
         if self.failures:
-            return "\n".join([head, *(f"  {finding}" for finding in self.failures)])
+            return "\n".join([head, *(f"  {finding}" for finding in (*self.failures, *self.notes))])
         by_place = Counter(finding.where for finding in self.findings)
-        return "\n".join([head, *(f"  ok   {where}: {count} comparisons" for where, count in by_place.items())])
+        lines = [f"  ok   {where}: {count} comparisons" for where, count in by_place.items()]
+        return "\n".join([head, *lines, *(f"  {finding}" for finding in self.notes)])
 
     __repr__ = __str__  # a notebook, a terminal and a log all show the readable form
 
@@ -74,6 +80,7 @@ def _differences(seen: Observation, eager: Observation, truth: Observation, layo
     if layouts:
         yield "strides", seen.strides == eager.strides, f"{seen.strides}, expected {eager.strides}"
         yield "aliasing", seen.aliases == eager.aliases, f"{seen.aliases}, expected {eager.aliases}"
+        yield "random numbers", seen.random_states == eager.random_states, "others were drawn, or in another order"
     for number, values in enumerate(zip(seen.outputs, eager.outputs, truth.outputs, strict=True)):
         yield _same(f"output {number}", *values)
     for number, values in enumerate(zip(seen.inputs_after, eager.inputs_after, truth.inputs_after, strict=True)):
@@ -134,6 +141,7 @@ def verify(
     inputs: Sequence[object],
     *,
     gradients: bool = True,
+    second_gradients: bool = True,
     modes: Sequence[str] = ("eval", "train"),
     dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
     seed: int = 0,
@@ -144,19 +152,44 @@ def verify(
         False
 
     In each mode and at each precision, it compares the structure of the result, types, shapes, strides and values. It
-    also compares memory that outputs share with inputs or parameters, changes of inputs and buffers, and the gradients
-    of all inputs and parameters. Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is
-    compared with the same masks on both sides, see `dropout_masks.py`. For two modules, the state dict must have the
-    same entries, and a candidate that loads the reference's must compute the same.
+    also compares memory that outputs share with inputs, parameters or each other, changes of inputs and buffers, and
+    the gradients of all inputs and parameters; at the first precision also gradients of gradients, if the reference has
+    them and `second_gradients` is not turned off: some operators of PyTorch have none, such as fused attention.
+    Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is compared with the same masks on
+    both sides, see `dropout_masks.py`; other random numbers must be drawn in the same order, before and after the same
+    dropouts. For two modules, the state dict must have the same entries, and a candidate that loads the reference's
+    must compute the same. A note says where parameters come in another order, as an optimizer's state would need it.
 
-    Neither program is changed: modules are copied first. `modes` are "eval" and "train"; if the reference itself fails,
-    the candidate must fail too.
+    Neither program is changed: modules are copied first. Random states and variables outside of the programs are
+    restored; what the programs leave in such variables or print is not compared. `modes` are "eval" and "train";
+    if the reference itself fails, the candidate must fail too.
     """
-    findings: list[Finding] = []
+    restore = restore_outside((*variables_of(reference)[0], *variables_of(candidate)[0]))
+    try:
+        findings = list(
+            _findings(reference, candidate, inputs, gradients, gradients and second_gradients, modes, dtypes, seed)
+        )
+    finally:
+        restore()
+    return Report(tuple(findings))
+
+
+def _findings(
+    reference: Program,
+    candidate: Program,
+    inputs: Sequence[object],
+    gradients: bool,
+    second: bool,
+    modes: Sequence[str],
+    dtypes: Sequence[torch.dtype],
+    seed: int,
+) -> Iterator[Finding]:
     for mode in modes:
         for dtype in dtypes:
             where = f"{mode}, {str(dtype).removeprefix('torch.')}"
-            findings += _compare_runs(reference, candidate, inputs, mode, dtype, where, gradients, seed)
+            yield from _compare_runs(reference, candidate, inputs, mode, dtype, where, gradients, seed)
+        if second:
+            yield from _compare_second_gradients(reference, candidate, inputs, mode, dtypes[0], seed)
     if isinstance(reference, nn.Module) and isinstance(candidate, nn.Module):
         mode, dtype = modes[0], dtypes[0]
 
@@ -164,8 +197,7 @@ def verify(
             where = "after loading a state dict"
             return _compare_runs(changed, loaded, inputs, mode, dtype, where, gradients=False, seed=seed)
 
-        findings += compare_state(reference, candidate, dtype, mode, compare_loaded, seed)
-    return Report(tuple(findings))
+        yield from compare_state(reference, candidate, dtype, mode, compare_loaded, seed)
 
 
 def _compare_runs(
@@ -187,9 +219,10 @@ def _compare_runs(
             if isinstance(copied, nn.Module):
                 copied.to(precision)
             with mode_of_masks:
-                return observe(copied, at_precision(given, precision), gradients=gradients, seed=seed)
+                seen = observe(copied, at_precision(given, precision), gradients=gradients, seed=seed)
         except Exception as error:  # whatever a program does on these inputs
             return error
+        return replace(seen, random_states=(*seen.random_states, *mode_of_masks.random_states))
 
     seen = run(candidate, dtype, masks)
     eager = run(reference, dtype, Masks(masks.recorded))
@@ -197,11 +230,43 @@ def _compare_runs(
     if isinstance(eager, FusionError):
         return [Finding("dropout", where, False, str(eager))]
     if isinstance(eager, Exception) or isinstance(truth, Exception):
+        fails = isinstance(seen, Exception)
         said = f"the reference fails ({eager if isinstance(eager, Exception) else truth}), and the candidate "
-        return [Finding("failing", where, isinstance(seen, Exception), said + ("too" if seen else "does not"))]
+        return [Finding("failing", where, fails, "" if fails else said + "does not")]
     if isinstance(seen, Exception):
         return [Finding("running", where, False, f"{type(seen).__name__}: {seen}")]
     return compare(seen, eager, truth, where)
+
+
+def _compare_second_gradients(
+    reference: Program, candidate: Program, inputs: Sequence[object], mode: str, dtype: torch.dtype, seed: int
+) -> Iterator[Finding]:
+    """Compare gradients of gradients, if the reference can compute them."""
+    masks = Masks(seed=seed)
+
+    def run(
+        program: Program, precision: torch.dtype, mode_of_masks: Masks
+    ) -> dict[str, torch.Tensor | None] | Exception:
+        try:
+            copied = prepared(program, dtype, mode)
+            if isinstance(copied, nn.Module):
+                copied.to(precision)
+            with mode_of_masks:
+                return differentiated_twice(copied, at_precision(at_precision(inputs, dtype), precision), seed=seed)
+        except Exception as error:  # many operators have no second derivative
+            return error
+
+    seen, where = run(candidate, dtype, masks), f"{mode}, {str(dtype).removeprefix('torch.')}"
+    eager = run(reference, dtype, Masks(masks.recorded))
+    truth = eager if dtype == torch.float64 else run(reference, torch.float64, Masks(masks.recorded))
+    if isinstance(eager, Exception) or isinstance(truth, Exception):
+        return
+    if isinstance(seen, Exception):
+        yield Finding("double backward", where, False, f"{type(seen).__name__}: {seen}")
+        return
+    size = _largest(tuple(truth.values()))
+    for what, same, detail in _same_by_name("second gradient of", seen, eager, truth, magnitude=size):
+        yield Finding(what, where, same, "" if same else detail)
 
 
 def compare_state(
@@ -225,13 +290,28 @@ def compare_state(
     assert isinstance(loaded, nn.Module), "a module is prepared as a module"
     _change_parameters(changed, seed)
     loaded.load_state_dict(changed.state_dict())
-    return [Finding("state dict", "always", True), *compare_runs(changed, loaded)]
+    return [Finding("state dict", "always", True), *_order(reference, candidate), *compare_runs(changed, loaded)]
+
+
+def _order(reference: nn.Module, candidate: nn.Module) -> list[Finding]:
+    """Return a note if parameters of the same names come in another order."""
+    found, expected = ([name for name, _ in model.named_parameters()] for model in (candidate, reference))
+    if found == expected:
+        return []
+    place = next((n for n, (one, other) in enumerate(zip(found, expected, strict=False)) if one != other), -1)
+    said = f"parameter {place} is {found[place]}, of the reference {expected[place]}"
+    advice = "an optimizer's state, which goes by position, does not fit; match parameters by name"
+    return [Finding("parameter order", "always", True, f"{said}; {advice}")]
 
 
 def _change_parameters(module: nn.Module, seed: int) -> None:
-    """Change every parameter a little, without making a variance negative or a scale zero."""
+    """Change parameters and saved buffers a little, without making a variance negative or a scale zero."""
     generator = torch.Generator().manual_seed(seed)
+    parameters = dict(module.named_parameters())
     with torch.no_grad():
-        for parameter in module.parameters():
-            factors = torch.rand(parameter.shape, generator=generator, dtype=torch.float64) + 0.5
-            parameter.mul_(factors.to(parameter))
+        for name, tensor in module.state_dict(keep_vars=True).items():
+            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+                factors = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) + 0.5
+                tensor.mul_(factors.to(tensor))
+                if name not in parameters:
+                    tensor.add_((factors / 8).to(tensor))  # most buffers begin as zeros

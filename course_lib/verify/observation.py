@@ -1,8 +1,11 @@
 """Run a program once, and record everything that could differ from another program."""
 
 import copy
+import random
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,11 +23,14 @@ class Observation:
     outputs: tuple[object, ...]
     structure: TreeSpec
     strides: tuple[tuple[int, ...] | None, ...]
-    aliases: tuple[tuple[str, ...], ...]  # for each output, the inputs and parameters that share its memory
+    aliases: tuple[
+        tuple[str, ...], ...
+    ]  # of each output: inputs, parameters and outputs before it that share its memory
     inputs_after: tuple[object, ...]
     buffers_after: Mapping[str, torch.Tensor]
     input_gradients: tuple[torch.Tensor | None, ...] = ()
     parameter_gradients: Mapping[str, torch.Tensor | None] = field(default_factory=dict)
+    random_states: tuple[object, ...] = ()  # of torch and of Python, after the forward pass
 
 
 def prepared(program: Program, dtype: torch.dtype, mode: str) -> Program:
@@ -41,14 +47,13 @@ def at_precision(inputs: Sequence[object], dtype: torch.dtype) -> list[object]:
 
 def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed: int) -> Observation:
     """Run `program` on copies of `inputs`, with a backward pass if `gradients`, and return the observation."""
-    leaves = [_leaf(value, gradients) for value in inputs]
-    given = [value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value) for value in leaves]
-    parameters = dict(program.named_parameters()) if isinstance(program, nn.Module) else {}
+    leaves, given, parameters = _arguments(program, inputs, gradients)
     for parameter in parameters.values():
         parameter.grad = None
-    seed_everything(seed)
+    _seed(seed)
     with torch.set_grad_enabled(gradients):
         result = program(*given)
+    random_states = (digest_of_random_state(), random.getstate())
     outputs, structure = tree_flatten(result)
     if gradients:
         _backward(outputs, seed)
@@ -57,12 +62,63 @@ def observe(program: Program, inputs: Sequence[object], *, gradients: bool, seed
         outputs=tuple(_detached(value) for value in outputs),
         structure=structure,
         strides=tuple(value.stride() if isinstance(value, torch.Tensor) else None for value in outputs),
-        aliases=tuple(_aliases(value, held) for value in outputs),
+        aliases=tuple(
+            _aliases(value, held | {f"output {other}": outputs[other] for other in range(number)})
+            for number, value in enumerate(outputs)
+        ),
         inputs_after=tuple(_detached(value) for value in given),
         buffers_after={n: b.detach().clone() for n, b in _buffers(program).items()},
         input_gradients=tuple(value.grad if isinstance(value, torch.Tensor) else None for value in leaves),
         parameter_gradients={name: parameter.grad for name, parameter in parameters.items()},
+        random_states=random_states,
     )
+
+
+def differentiated_twice(program: Program, inputs: Sequence[object], *, seed: int) -> dict[str, torch.Tensor | None]:
+    """Run `program` forward, backward, and backward again; return the gradients of the gradients by name."""
+    leaves, given, parameters = _arguments(program, inputs, gradients=True)
+    named = {f"input {number}": leaf for number, leaf in enumerate(leaves)} | parameters
+    wanted = {n: t for n, t in named.items() if isinstance(t, torch.Tensor) and t.requires_grad}
+    _seed(seed)
+    roots, _ = tree_flatten(program(*given))
+    first = _gradients(dict(enumerate(roots)), wanted, seed, create_graph=True)
+    return _gradients(first, wanted, seed + 1, create_graph=False)
+
+
+def _gradients(
+    roots: Mapping[Any, object], wanted: Mapping[str, torch.Tensor], seed: int, *, create_graph: bool
+) -> dict[str, torch.Tensor | None]:
+    """Return the gradients of roots; the random weights of a root depend on its name, the seed and its shape."""
+    chosen = {name: root for name, root in roots.items() if isinstance(root, torch.Tensor) and root.requires_grad}
+    weights = []
+    for name, root in chosen.items():
+        generator = torch.Generator().manual_seed(seed + zlib.crc32(str(name).encode()))
+        weights.append(torch.randn(root.shape, generator=generator, dtype=torch.float64).to(root))
+    if not chosen:
+        return dict.fromkeys(wanted)
+    found = torch.autograd.grad(
+        list(chosen.values()), list(wanted.values()), weights, create_graph=create_graph, allow_unused=True
+    )
+    return dict(zip(wanted, found, strict=True))
+
+
+def _arguments(
+    program: Program, inputs: Sequence[object], gradients: bool
+) -> tuple[list[object], list[object], dict[str, nn.Parameter]]:
+    """Return the inputs as leaves, copies of them that the program may write to, and the parameters."""
+    leaves = [_leaf(value, gradients) for value in inputs]
+    given = [value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value) for value in leaves]
+    return leaves, given, dict(program.named_parameters()) if isinstance(program, nn.Module) else {}
+
+
+def _seed(seed: int) -> None:
+    seed_everything(seed)
+    random.seed(seed)
+
+
+def digest_of_random_state() -> int:
+    """Return a short number that depends on the random state of torch on the CPU."""
+    return zlib.crc32(torch.get_rng_state().numpy().tobytes())
 
 
 def _converted(value: object, dtype: torch.dtype) -> object:

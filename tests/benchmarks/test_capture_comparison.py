@@ -19,5 +19,5 @@ def test_an_overview_sets_programs_against_modes():
         "branches  ✗      –   ✓",
         "ReLU      ✓      ✓   ✓",
         "",
-        "✓ captured  – refused  (–) refuses a probe  ✗ silently wrong",
+        "✓ captured  – refused  (–) refuses a probe  ✗ silently wrong  ○ ran as Python",
     ]

@@ -106,7 +106,7 @@ CONTROL = (
         lambda: (torch.ones(3),),
         lambda: ((torch.ones(3, dtype=torch.float64),),),
         refused=("fx",),
-        silently_wrong=("trace", "make_fx", "export", "aot"),
+        silently_wrong=("trace", "make_fx", "export", "aot", "lazy"),
     ),
     GalleryEntry(
         "checks_its_input",
@@ -124,6 +124,7 @@ CONTROL = (
         lambda: (torch.ones(3), torch.full((3,), 0.5)),
         lambda: ((torch.ones(3), None),),
         refuses_a_probe=("trace", "fx", "make_fx", "export", "aot"),
+        silently_wrong=("lazy",),  # it returns a copy where the program returns its input
     ),
 )
 
@@ -215,7 +216,7 @@ VALUES = (
         lambda: ((torch.arange(4.0).reshape(2, 2),),),
         refused=("fx",),
         refuses_a_probe=("export",),
-        silently_wrong=("trace", "make_fx", "aot"),
+        silently_wrong=("trace", "make_fx", "aot", "lazy"),
     ),
     GalleryEntry(
         "goes_through_numpy",

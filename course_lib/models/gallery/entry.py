@@ -7,7 +7,7 @@ from typing import Any, Literal
 from torch import nn
 
 Inputs = tuple[Any, ...]
-Verdict = Literal["captured", "refused", "refuses a probe", "silently wrong"]
+Verdict = Literal["captured", "refused", "refuses a probe", "silently wrong", "ran as Python"]
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ PYTHON = (
         lambda: ((torch.ones(2, 4),),),
         refused=("script",),
         refuses_a_probe=("trace", "fx", "make_fx", "dynamo", "export", "aot"),
+        silently_wrong=("lazy",),
     ),
     GalleryEntry(
         "takes_any_number",

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes
-from course_lib.capture.isolation import difference
+from course_lib.capture.differences import difference
 from course_lib.capture.modes import MODES
 from course_lib.errors import CaptureError
 from course_lib.models import TransformerConfig, TransformerLayer

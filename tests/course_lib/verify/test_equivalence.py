@@ -113,6 +113,102 @@ def test_two_dropouts_are_compared_with_the_same_masks() -> None:
     assert not verify(twice, once, (X,)).passed
 
 
+def _draws_after(x: Tensor) -> tuple[Tensor, Tensor]:
+    return F.dropout(x, 0.5, True), torch.rand(3)
+
+
+def _draws_before(x: Tensor) -> tuple[Tensor, Tensor]:
+    drawn = torch.rand(3)
+    return F.dropout(x, 0.5, True), drawn
+
+
+def _draws_more(x: Tensor) -> tuple[Tensor, Tensor]:
+    found = _draws_after(x)
+    torch.rand(1)
+    return found
+
+
+def _two(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x * 2, x * 2
+
+
+def _one_twice(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = x * 2
+    return y, y
+
+
+class _NoSecond(torch.autograd.Function):
+    """A cube with a right first gradient and a wrong second one."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return gradient * 3 * x.detach() ** 2
+
+
+class _FailsTwice(_NoSecond):
+    """A cube whose gradient cannot be differentiated."""
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            raise RuntimeError("no second derivative")
+        (x,) = ctx.saved_tensors
+        return gradient * 3 * x**2
+
+
+EFFECTS: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
+    "draw before": (_draws_after, _draws_before, "random numbers"),
+    "one more draw": (_draws_after, _draws_more, "random numbers"),
+    "outputs that alias": (_two, _one_twice, "aliasing"),
+    "wrong second gradient": (lambda x: x**3, _NoSecond.apply, "second gradient of input 0"),
+    "no second gradient": (lambda x: x**3, _FailsTwice.apply, "double backward"),
+}
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_draws_aliases_and_second_gradients_are_compared(effect: str) -> None:
+    reference, candidate, what = EFFECTS[effect]
+    assert verify(reference, reference, (X,)).passed
+    report = verify(reference, candidate, (X,))
+    assert {finding.what for finding in report.failures} == {what}, str(report)
+
+
+def test_second_gradients_are_asked_only_where_the_reference_has_them() -> None:
+    assert verify(_FailsTwice.apply, _FailsTwice.apply, (X,)).passed
+    assert verify(_FailsTwice.apply, lambda x: x**3, (X,)).passed
+
+
+class _Named(nn.Module):
+    """A product with parameters in a given order."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        for name in names:
+            self.register_parameter(name, nn.Parameter(torch.ones(6)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.a + self.b
+
+
+def test_another_order_of_parameters_is_said_and_is_no_failure() -> None:
+    report = verify(_Named("a", "b"), _Named("b", "a"), (X,), modes=("eval",))
+    assert report.passed
+    assert "note always: parameter order: parameter 0 is b, of the reference a" in str(report)
+    assert not verify(_Named("a", "b"), _Named("a", "b"), (X,), modes=("eval",)).notes
+
+
+def test_random_states_are_restored() -> None:
+    before = torch.get_rng_state()
+    verify(_draws_after, _draws_after, (X,), modes=("eval",))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 CASES: Sequence[tuple[Tensor, bool]] = [
     (torch.tensor([1.0, float("inf")]), True),
     (torch.tensor([1.0 + 1e-6, float("inf")]), True),

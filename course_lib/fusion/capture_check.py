@@ -1,0 +1,136 @@
+"""Check a captured graph against its program on the example: what did the capture lose?
+
+torch.fx records operators that Python calls on traced values. It loses what stands around them: `torch.no_grad` and
+`torch.autocast`, hooks, the backward of a `torch.autograd.Function`, printed text, counters, decisions of Python, and
+random numbers that do not depend on an input.
+"""
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_leaves
+
+from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviations
+from course_lib.capture.isolation import Restore, restore_of
+from course_lib.capture.outside_state import Variable, restore_outside, variables_of
+
+CHECK_SEED = 2
+SHOWN = 8  # texts of one check; a lost `torch.no_grad` gives one for each parameter
+Program = nn.Module | Callable[..., object]
+
+
+def losses(program: Program, gm: fx.GraphModule, example_inputs: Sequence[object]) -> tuple[str, ...]:
+    """Return a short text on each thing that the program does on the example inputs and its graph does not.
+
+    Each runs forward and backward once, with gradients for the inputs, and once more in the other training mode if
+    code of the user's reads `training`. The program, its inputs, variables outside and random states are restored.
+    Programs without data, on fake or meta tensors, are not run.
+    """
+    held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
+    tensors = [one for one in (*held, *tree_leaves(list(example_inputs))) if isinstance(one, torch.Tensor)]
+    if any(one.is_meta or isinstance(one, FakeTensor) for one in tensors):
+        return ()
+    variables, names = variables_of(program)
+    other_mode = isinstance(program, nn.Module) and "training" in names
+    check = _Check(program, gm, tuple(example_inputs), variables)
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        found = list(check.texts(None))
+        if other_mode and not found:
+            name = "evaluation" if gm.training else "training"
+            found = [f"in {name} mode, {text}" for text in check.texts(not gm.training)]
+    more = len(found) - SHOWN
+    return (*found[:SHOWN], *([f"and {more} more of this kind"] if more > 0 else []))
+
+
+@contextlib.contextmanager
+def outside_kept(program: object) -> Iterator[None]:
+    """Restore the variables outside of a program, which runs once while torch.fx traces it."""
+    restore = restore_outside(variables_of(program)[0])
+    try:
+        yield
+    finally:
+        restore()
+
+
+class _Check:
+    """Run a program and its graph, one after the other, from the same state."""
+
+    def __init__(
+        self, program: Program, gm: fx.GraphModule, inputs: tuple[object, ...], variables: tuple[Variable, ...]
+    ) -> None:
+        self.program, self.gm, self.inputs, self.variables = program, gm, inputs, variables
+        modules = [part for root in (program, gm) if isinstance(root, nn.Module) for part in root.modules()]
+        self._training = [(part, part.training) for part in modules]
+
+    def texts(self, training: bool | None) -> Iterator[str]:
+        """Yield what differs, in the given training mode."""
+        restores = [restore_outside(self.variables, self.program), restore_of([self.gm, self.inputs])]
+        try:
+            yield from self._compared(training, restores)
+        finally:
+            self._restore(restores)
+
+    def _compared(self, training: bool | None, restores: Sequence[Restore]) -> Iterator[str]:
+        expected, call = self._expected(training, restores)
+        constants = _constants(self.gm)
+        before = [one.detach().clone() for one in constants.values()]
+        self._restore(restores)
+        owners = (self.program, self.gm)
+        seen = behaviour_of(_in_mode(self.gm, training), replace(call, owners=owners))
+        failed = seen.raised or seen.backward_raised
+        if failed is not None and not (expected.raised or expected.backward_raised):
+            yield f"the graph raises {type(failed).__name__}, and the program does not"
+            return
+        yield from deviations(expected, seen, owners)
+        for (name, now), then in zip(constants.items(), before, strict=True):
+            if not torch.equal(now, then):
+                yield f"the graph writes to {name}, a tensor that the program makes anew in each call"
+
+    def _expected(self, training: bool | None, restores: Sequence[Restore]) -> tuple[Behaviour, Call]:
+        """Run the program with gradients for its inputs, or without if it cannot run so."""
+        call = Call(self.inputs, CHECK_SEED, (self.program,), self.variables, torch.is_grad_enabled())
+        expected = behaviour_of(_in_mode(self.program, training), call)
+        if call.differentiated and (expected.raised or expected.backward_raised):
+            self._restore(restores)
+            call = replace(call, differentiated=False)
+            expected = behaviour_of(_in_mode(self.program, training), call)
+        return expected, call
+
+    def _restore(self, restores: Sequence[Restore]) -> None:
+        for restore in restores:
+            restore()
+        for part, training in self._training:
+            part.training = training
+
+
+def _constants(gm: fx.GraphModule) -> dict[str, torch.Tensor]:
+    """Return the tensors that torch.fx made constants while it traced."""
+    named = {**vars(gm), **gm._buffers}
+    return {name: one for name, one in named.items() if "_tensor_constant" in name and isinstance(one, torch.Tensor)}
+
+
+def _in_mode(run: Any, training: bool | None) -> Callable[..., Any]:
+    def in_mode(*inputs: Any) -> Any:
+        if training is not None and isinstance(run, nn.Module):
+            run.train(training)
+        return run(*inputs)
+
+    return in_mode
+
+
+def warn(lost: Sequence[str]) -> None:
+    """Warn the caller of `fuse` of what the capture lost."""
+    said = "; ".join(lost)
+    warnings.warn(
+        f"fuse: the graph of torch.fx does not do all that the program does: {said}. Change the program, capture it "
+        "with torch.export and fuse that, or pass check=False if this is meant.",
+        stacklevel=3,
+    )

@@ -1,0 +1,170 @@
+"""Fusing a module says what the capture lost, and leaves model, tensors and random numbers alone."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.fusion import fuse
+
+LOG: list[int] = []
+X = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
+
+
+class Model(nn.Module):
+    """A layer, a buffer, a dropout and a counter, for a function of them and the input."""
+
+    def __init__(self, run: Callable[[Any, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.linear, self.drop, self.norm = nn.Linear(4, 4), nn.Dropout(0.5), nn.BatchNorm1d(4)
+        self.register_buffer("seen", torch.zeros(1))
+        self.calls = 0
+        self.run = run
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.run(self, x)
+
+
+class Rounded(torch.autograd.Function):
+    """Round, with a gradient of three."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.round()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient * 3
+
+
+def _no_grad(self: Any, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        return self.linear(x) * 2
+
+
+def _inference(self: Any, x: Tensor) -> Tensor:
+    with torch.inference_mode():
+        return self.linear(x) * 2
+
+
+def _autocast(self: Any, x: Tensor) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        return self.linear(x)
+
+
+def _prints(self: Any, x: Tensor) -> Tensor:
+    print("called")
+    return self.linear(x)
+
+
+def _counts(self: Any, x: Tensor) -> Tensor:
+    self.calls += 1
+    return self.linear(x)
+
+
+def _logs(self: Any, x: Tensor) -> Tensor:
+    LOG.append(1)
+    return self.linear(x)
+
+
+def _branches(self: Any, x: Tensor) -> Tensor:
+    return self.linear(x) * (2 if self.training else 1)
+
+
+def _drops(self: Any, x: Tensor) -> Tensor:
+    return F.dropout(self.linear(x), 0.5, self.training)
+
+
+def _draws(self: Any, x: Tensor) -> Tensor:
+    return self.linear(x) + torch.rand(4)
+
+
+def _writes_a_buffer(self: Any, x: Tensor) -> Tensor:
+    self.seen.add_(1)
+    return self.linear(x) + self.seen
+
+
+def _fills(self: Any, x: Tensor) -> Tensor:
+    h = torch.zeros(3, 4)
+    h.add_(x)
+    return h * 2
+
+
+def _adds_in_place(self: Any, x: Tensor) -> Tensor:
+    x += 1
+    return self.linear(x)
+
+
+def _rounds(self: Any, x: Tensor) -> Tensor:
+    return Rounded.apply(self.linear(x))
+
+
+LOST: dict[Callable[[Any, Tensor], Tensor], str] = {
+    _no_grad: "the gradient of linear.weight is there, where the program has none",
+    _inference: "the result has a gradient function",
+    _autocast: "the result has float32 in place of bfloat16",
+    _prints: "it prints '' where the program prints 'called\\n'",
+    _counts: "the attribute calls is left otherwise than by the program (0 in place of 1)",
+    _logs: "LOG, outside of the program, is left otherwise than by the program (0 parts in place of 1)",
+    _branches: "in evaluation mode, the result is off by",
+    _drops: "in evaluation mode, the result is off by",
+    _draws: "it draws other random numbers than the program",
+    _writes_a_buffer: "the attribute seen is left otherwise than by the program (off by 1)",
+    _fills: "the graph writes to _tensor_constant0, a tensor that the program makes anew in each call",
+    _adds_in_place: "the inputs are left otherwise than by the program (off by 1)",
+    _rounds: "the gradient of linear.weight is off by",
+}
+
+
+@pytest.mark.parametrize("program", LOST, ids=lambda one: one.__name__)
+def test_what_a_capture_loses_is_said_and_nothing_is_changed(program: Callable[[Any, Tensor], Tensor]) -> None:
+    model, x = Model(program), X.clone()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    random_state = torch.get_rng_state()
+    with pytest.warns(UserWarning, match="does not do all that the program does"):
+        result = fuse(model, (x,))
+    assert any(text.startswith(LOST[program]) for text in result.lost), result.lost
+    assert LOST[program] in result.explain()
+    assert "lost by the capture" in str(result)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), random_state)
+    assert torch.equal(x, X)
+    assert (model.calls, model.training, LOG, x.requires_grad) == (0, True, [], False)
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+HONEST: tuple[Callable[[Any, Tensor], Tensor], ...] = (
+    lambda self, x: self.drop(F.gelu(self.linear(x))),
+    lambda self, x: self.norm(torch.relu(self.linear(x))),
+    lambda self, x: x.add_(1) * self.linear(x),
+    lambda self, x: self.linear(x).t(),
+    lambda self, x: torch.rand_like(x) * self.linear(x),
+)
+
+
+@pytest.mark.parametrize("program", HONEST, ids=range(len(HONEST)))
+def test_a_capture_that_loses_nothing_is_not_warned_of(program: Callable[[Any, Tensor], Tensor]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert fuse(Model(program), (X,)).lost == ()
+        assert "On the example" not in fuse(Model(program), (X,)).explain()
+
+
+def test_the_check_can_be_left_out_and_is_not_made_for_graphs() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert fuse(Model(_no_grad), (X,), check=False).lost == ()
+        graph = fuse(Model(_no_grad), (X,), (), check=False).graph_module
+        assert fuse(graph, (X,)).lost == ()
+
+
+def test_a_function_is_checked_too_and_gradients_only_where_they_are_recorded() -> None:
+    with pytest.warns(UserWarning, match="gradient of input 0"):
+        assert fuse(lambda x: Rounded.apply(x) * 2, (X,)).lost
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert fuse(lambda x: Rounded.apply(x) * 2, (X,)).lost == ()
