@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.fusion_trials.formula_programs import EDITS, FORMULAS, generate_formula
 from benchmarks.fusion_trials.program_trials import try_formula
-from course_lib.fusion import formula_pattern
+from course_lib.fusion.expressions import formula_pattern
 from course_lib.fusion.passes import formulas, out_of_place
 from tests.drawn import some
 

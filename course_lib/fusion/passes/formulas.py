@@ -17,12 +17,12 @@ import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.fusion.formula_pattern import FormulaPattern
+from course_lib.fusion.expressions.formula_pattern import FormulaPattern
+from course_lib.fusion.expressions.polynomial import atoms_of
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import TensorFacts, one_dtype, tensor_facts, tensor_operands
-from course_lib.fusion.polynomial import atoms_of
 from course_lib.fusion.result import Rejected, closest_refusal
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import mutating_nodes

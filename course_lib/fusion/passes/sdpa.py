@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
-from course_lib.fusion.attention import Attention
 from course_lib.fusion.calls import ModuleAttribute
+from course_lib.fusion.expressions.attention import Attention
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import SYMBOLIC, TensorFacts, attribute_of, number_of, one_dtype, tensor_operands

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import fx
 
-from course_lib.fusion.formula_pattern import FormulaPattern
-from course_lib.fusion.polynomial import Expansion, written
+from course_lib.fusion.expressions.formula_pattern import FormulaPattern
+from course_lib.fusion.expressions.polynomial import Expansion, written
 
 Tensor = torch.Tensor
 Program = Callable[[Tensor, Tensor], Tensor]

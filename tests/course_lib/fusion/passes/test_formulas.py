@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import fx, nn
 
 from course_lib.fusion import Sdpa, fuse
-from course_lib.fusion.formula_pattern import tolerance
+from course_lib.fusion.expressions.formula_pattern import tolerance
 from course_lib.graph import count_operators
 from course_lib.verify import verify
 from tests.course_lib.fusion.passes.formula_spellings import (

@@ -14,9 +14,7 @@ from torch import fx
 
 from course_lib.capture.fx_tracing import LineTracer
 from course_lib.fusion.calls import Call, read_call
-from course_lib.fusion.matching import Difference, Match
-from course_lib.fusion.operands import number_of, tensor_facts
-from course_lib.fusion.polynomial import (
+from course_lib.fusion.expressions.polynomial import (
     ONE,
     Atom,
     Expansion,
@@ -30,6 +28,8 @@ from course_lib.fusion.polynomial import (
     values_of,
     written,
 )
+from course_lib.fusion.matching import Difference, Match
+from course_lib.fusion.operands import number_of, tensor_facts
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Expressions in a graph, recognised in each of their spellings: formulas, polynomials and attention."""
