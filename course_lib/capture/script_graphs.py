@@ -3,6 +3,7 @@
 Private: the switches are names of `torch._C` and belong to the whole process. `fusing_with` restores them.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -48,6 +49,9 @@ def _switches() -> list[tuple[Callable[[], bool], Callable[[bool], object]]]:
     ]
 
 
+_KEPT: deque[Any] = deque(maxlen=100)
+"""The graphs that were made last: a node becomes invalid with its graph, even if a caller keeps the node alone."""
+
 HOLDERS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup", "prim::DifferentiableGraph", "prim::FallbackGraph")
 """Kinds of node that hold a graph, in their attribute "Subgraph"."""
 
@@ -74,6 +78,7 @@ def graph_of(data: Mapping[str, Any]) -> Any:
     for kind in HOLDERS:
         for node in graph.findAllNodes(kind, recurse=True):
             node.g_("Subgraph", graph_of(data["held"][node.i("held")]))
+    _KEPT.append(graph)
     return graph
 
 

@@ -18,16 +18,21 @@ def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
     return _traced(root, lambda part: type(part).__name__ in leaves)
 
 
-def _traced(root: nn.Module, is_leaf: Callable[[nn.Module], bool]) -> list[list[Any]]:
+def _traced(root: nn.Module, is_leaf: Callable[[nn.Module], bool], *, asks_super: bool = True) -> list[list[Any]]:
     class Keeping(fx.Tracer):
         def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-            return super().is_leaf_module(m, module_qualified_name) or is_leaf(m)
+            return (asks_super and super().is_leaf_module(m, module_qualified_name)) or is_leaf(m)
 
     graph = Keeping().trace(root)
     return [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
 
 
+OPENED = Belief(
+    lambda root, leaves: _traced(root, lambda part: type(part).__name__ in leaves, asks_super=False),
+    "layers of torch.nn were opened as well. Ask the old rule, too: `or super().is_leaf_module(module, path)`.",
+)
 BELIEFS = (
+    OPENED,
     Belief(
         lambda root, leaves: _traced(root, lambda part: type(part).__name__ in ("Block", *leaves)),
         "whole blocks became one node; only the classes that are named should.",
@@ -70,6 +75,6 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check("one block", "leaf modules", 2.4, sees(rows, models({}), BELIEFS)),
-        Check("three blocks", "several layers", 2.4, sees(rows, models({"blocks": 3}), BELIEFS)),
+        Check("three blocks", "several layers", 2.4, sees(rows, models({"blocks": 3}), BELIEFS, granted=(OPENED,))),
     ),
 )

@@ -15,33 +15,39 @@ def rendered(module: fx.GraphModule, *inputs: object) -> str:
     return _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True)
 
 
-def _rendered(module: fx.GraphModule, label: Any, *, sorted_keywords: bool) -> str:
+def _rendered(module: fx.GraphModule, label: Any, *, sorted_keywords: bool, comma: bool = False) -> str:
     labels = {node: label(number, node) for number, node in enumerate(module.graph.nodes)}
     lines = []
     for node in module.graph.nodes:
         if node.op == "output":
-            lines.append(f"return {_written(node.args[0], labels)}")
+            lines.append(f"return {_written(node.args[0], labels, comma)}")
             continue
         if node.op == "placeholder":
             lines.append(f"{labels[node]} = input")
             continue
         keywords = sorted(node.kwargs.items()) if sorted_keywords else list(node.kwargs.items())
-        given = [_written(a, labels) for a in node.args] + [f"{key}={_written(v, labels)}" for key, v in keywords]
+        given = [_written(a, labels, comma) for a in node.args]
+        given += [f"{key}={_written(value, labels, comma)}" for key, value in keywords]
         name = f".{node.target}" if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
         lines.append(f"{labels[node]} = {name}({', '.join(given)})")
     return "\n".join(lines)
 
 
-def _written(value: Any, labels: dict[fx.Node, str]) -> str:
+def _written(value: Any, labels: dict[fx.Node, str], comma: bool) -> str:
     if isinstance(value, fx.Node):
         return labels[value]
     if isinstance(value, tuple | list):
-        inside = ", ".join(_written(v, labels) for v in value)
+        inside = ", ".join(_written(v, labels, comma) for v in value)
+        inside += "," if comma and len(value) == 1 and isinstance(value, tuple) else ""
         return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
     return repr(value)
 
 
+COMMA = "a tuple of one stands as (%0), without a comma after it."
 BELIEFS = (
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True, comma=True), COMMA
+    ),
     Belief(
         lambda module, *i: _rendered(module, lambda number, node: f"%{node.name}", sorted_keywords=True),
         "nodes are called by their names; number them in order, so that renaming changes nothing.",
@@ -55,7 +61,7 @@ BELIEFS = (
 
 def simple(draw: Draw) -> list[Asked]:
     """Return graphs whose calls have only nodes as arguments, or nodes followed by numbers."""
-    return [mixed(draw).asked_whole("a small graph") for _ in range(2)]
+    return [mixed(draw).asked_whole("a small graph").alone() for _ in range(2)]
 
 
 def keywords(draw: Draw) -> list[Asked]:
@@ -66,7 +72,7 @@ def keywords(draw: Draw) -> list[Asked]:
         x = graph.input(draw.integer(2, 5), draw.integer(2, 5))
         total = graph.call("sum", At(x), **given)
         rows = graph.call("size", At(x), draw.integer(0, 1))
-        asked.append(graph.asked([At(total), At(rows)], "keywords and a method"))
+        asked.append(graph.asked([At(total), At(rows)], "keywords and a method").alone())
     return asked
 
 

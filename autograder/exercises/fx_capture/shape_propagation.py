@@ -39,18 +39,36 @@ def _seen(
     return found
 
 
-def _tensors_only(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
-    seen = _seen(module, inputs, lambda v: described(v) if isinstance(v, torch.Tensor) else None)
-    return {name: value for name, value in seen.items() if value is not None}
+def _wrong(says: str, *, prefix: bool, tensors_only: bool, output: bool) -> Belief:
+    def sees_(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
+        seen = _seen(module, inputs, lambda v: v if tensors_only and not isinstance(v, torch.Tensor) else described(v))
+        kept = {n: v for n, v in seen.items() if (output or n != "output") and (not tensors_only or type(v) is dict)}
+        return _with_prefix(kept) if prefix else kept
+
+    return Belief(sees_, says)
 
 
-def _without_output(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
-    return {name: value for name, value in shapes(module, *inputs).items() if name != "output"}
+def _with_prefix(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: f"torch.{v}" if k == "dtype" and isinstance(v, str) else _with_prefix(v) for k, v in value.items()}
+    return [_with_prefix(v) for v in value] if isinstance(value, list) else value
 
 
+PREFIX = "dtype begins with 'torch.'; the text asked for is 'float32', without it."
+ONLY_TENSORS = "only tensors were described; a node may also give a tuple, a number or None."
+NO_OUTPUT = "the output node is missing; it gives something, too."
+FORMS = tuple(
+    _wrong(" ".join(says), prefix=PREFIX in says, tensors_only=False, output=NO_OUTPUT not in says)
+    for says in ((PREFIX,), (NO_OUTPUT,), (PREFIX, NO_OUTPUT))
+)
+"""Mistakes that show in every graph."""
 BELIEFS = (
-    Belief(_tensors_only, "only tensors were described; a node may also give a tuple, a number or None."),
-    Belief(_without_output, "the output node is missing; it gives something, too."),
+    *(
+        _wrong(ONLY_TENSORS, prefix=prefix, tensors_only=True, output=output)
+        for prefix in (False, True)
+        for output in (True, False)
+    ),
+    *FORMS,
 )
 
 
@@ -86,7 +104,7 @@ EXERCISE = Exercise(
         "Write the description as a function that calls itself for the items of a tuple or a list.",
     ),
     checks=(
-        Check("every node gives one tensor", "tensors", 4, sees(shapes, plain, BELIEFS)),
-        Check("tuples, numbers and None", "other values", 3.2, sees(shapes, several, BELIEFS)),
+        Check("every node gives one tensor", "tensors", 3.8, sees(shapes, plain, FORMS)),
+        Check("tuples, numbers and None", "other values", 3.2, sees(shapes, several, BELIEFS, granted=FORMS)),
     ),
 )

@@ -4,13 +4,16 @@ The program is data: parts with bodies, operations, and operations that fail. Th
 ranges, and the log is checked. The program is random in each call, so no log can be stored in advance.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
+from autograder.host.point_shares import share_among
+from autograder.host.session import AnswerFailedError
 
 Part = dict[str, Any]
 """{"name": str, "body": [operation or Part, ...], "catches": bool}; an operation that ends with "!" raises."""
@@ -53,22 +56,26 @@ def _path_to_failure(part: Part) -> list[Part]:
     return []
 
 
-def expected_log(part: Part, *, close: bool = True, swallow: bool = False) -> list[str]:
-    """Return the log of a run; without `close` failed ranges stay open, with `swallow` every part catches failures."""
-    return _run(part, close, swallow)[0]
+def expected_log(part: Part, *, close: bool | None = True, swallow: bool = False, catch: bool = True) -> list[str]:
+    """Return the log of a run; the options give wrong ones.
+
+    If `close` is False, failed ranges stay open but for the part that catches; if it is None, that one, too. With
+    `swallow` every part catches failures, without `catch` none does.
+    """
+    return _run(part, close, swallow, catch)[0]
 
 
-def _run(part: Part, close: bool, swallow: bool) -> tuple[list[str], bool]:
+def _run(part: Part, close: bool | None, swallow: bool, catch: bool) -> tuple[list[str], bool]:
     """Return the log, and whether the part raises."""
     log = [f"begin {part['name']}"]
     for item in part["body"]:
         inner, failed = (
-            ([item.rstrip("!")], item.endswith("!")) if isinstance(item, str) else _run(item, close, swallow)
+            ([item.rstrip("!")], item.endswith("!")) if isinstance(item, str) else _run(item, close, swallow, catch)
         )
         log += inner
         if failed:
-            leaves = not (part["catches"] or swallow)
-            return (log + [f"end {part['name']}"] * (close or not leaves)), leaves
+            leaves = not ((part["catches"] and catch) or swallow)
+            return (log + [f"end {part['name']}"] * (close or (close is False and not leaves))), leaves
     return [*log, f"end {part['name']}"], False
 
 
@@ -90,32 +97,89 @@ def _never_stops(part: Part) -> list[str]:
     return [*lines, f"end {part['name']}"]
 
 
+OPEN = "A range stays open after a failure; whatever follows would be counted in. Close it in finally."
+MISTAKES = (
+    *(Mistake({"close": close}, OPEN, "failures") for close in (False, None)),
+    Mistake(
+        {"swallow": True},
+        "Every part caught the failure: ranges must not change what a program does. Let it pass where nobody catches.",
+        "failures",
+    ),
+    Mistake(
+        {"catch": False},
+        "A part that catches was left by the failure: where `catches` is true, the program goes on behind that part.",
+        "behaviour",
+    ),
+)
+"""What may be wrong where an operation fails; each costs the check that counts it."""
 MISCONCEPTIONS = (
     Misconception(_without_ranges, "There are no ranges in it: log begin and end of each part around what it runs."),
     Misconception(_flat, "The ranges do not nest: what a part runs inside belongs between its begin and its end."),
-    Misconception(
-        lambda part: expected_log(part, close=False),
-        "A range stays open after a failure; whatever follows would be counted in. Close it in finally.",
-    ),
-    Misconception(
-        lambda part: expected_log(part, swallow=True),
-        "Every part caught the failure: ranges must not change what a program does. Let it pass where nobody catches.",
-    ),
+    *(Misconception(lambda part, options=m.options: expected_log(part, **options), m.says) for m in MISTAKES),
     Misconception(_never_stops, "An operation whose name ends with ! raises: nothing after it in its part runs."),
 )
+LEFT = "The failure left run_with_ranges: catch it around the whole program, and return the log up to there."
 
 
-def logs(programs: Callable[[Draw], list[Part]]) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer's logs of random programs equal those of runs with ranges."""
+def _mistakes_of(answer: ValueAnswer, draw: Draw) -> tuple[Mistake, ...]:
+    """Return the known mistakes of an answer, found with programs in which an operation fails."""
+    shared = draw.shared("failing programs")
+    kinds = [(depth, catching) for depth in (3, 4) for catching in (False, True)]
+    programs = [program(shared, depth, failing=True, catching=catching) for depth, catching in kinds]
+    try:
+        found = [answer.ask(part) for part in programs]
+    except AnswerFailedError as error:
+        if error.fatal:
+            raise
+        return ()
+    return mistakes_made(lambda options: found == [expected_log(p, **options) for p in programs], MISTAKES) or ()
+
+
+def logs(programs: Callable[[Draw], list[Part]], category: str) -> Callable[[ValueAnswer, Draw], None]:
+    """Return a check that the answer's logs of random programs equal those of runs with ranges.
+
+    A mistake that the check of another category counts costs nothing here.
+    """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for part in programs(draw):
-            found, expected = answer.ask(part), expected_log(part)
-            if found != expected:
-                says = explained_value(found, part, MISCONCEPTIONS)
-                raise CheckFailedError(f"{_difference(found, expected)} {says}".rstrip())
+        known = [m for m in _mistakes_of(answer, draw) if m.counted != category]
+        asked, left = programs(draw), []
+
+        def require(part: Part) -> None:
+            try:
+                _require_log(answer, part, options_of(known))
+            except _FailureLeftError:
+                left.append(part)
+                if category == "failures" or len(left) == len(asked):  # one check counts it, if others show more
+                    raise
+
+        share_among(asked, require, together=category != "nesting")
 
     return run
+
+
+class _FailureLeftError(CheckFailedError):
+    """The answer raised what an operation of the program raised."""
+
+
+def _require_log(answer: ValueAnswer, part: Part, options: Mapping[str, Any]) -> None:
+    try:
+        found = answer.ask(part)
+    except AnswerFailedError as error:
+        if error.fatal or "!" not in str(part):
+            raise
+        answer.ask(_sound(part))  # raises if it is not the failing operation that the answer fails for
+        raise _FailureLeftError(f"{error.message} {LEFT}") from None
+    expected = expected_log(part, **options)
+    if found != expected:
+        says = explained_value(found, part, MISCONCEPTIONS)
+        raise CheckFailedError(f"{_difference(found, expected)} {says}".rstrip())
+
+
+def _sound(part: Part) -> Part:
+    """Return the same program without a failing operation."""
+    body = [item.rstrip("!") if isinstance(item, str) else _sound(item) for item in part["body"]]
+    return {**part, "body": body}
 
 
 def _difference(found: Any, expected: list[str]) -> str:
@@ -152,7 +216,7 @@ EXERCISE = Exercise(
         "around everything.",
     ),
     checks=(
-        Check("ranges appear and nest", "nesting", 2, logs(whole)),
-        Check("a failure closes every range that is open", "failures", 1.6, logs(failing)),
+        Check("ranges appear and nest", "nesting", 2, logs(whole, "nesting")),
+        Check("a failure closes every range that is open", "failures", 1.6, logs(failing, "failures")),
     ),
 )

@@ -4,7 +4,7 @@ The answer gets a script and returns a script. The host runs it on a simulated d
 clock itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from autograder.host.draw import Draw
@@ -65,19 +65,37 @@ def script(windows: Sequence[Sequence[str]], flaws: frozenset[Flaw] = frozenset(
 
 
 def mended(flaws: Sequence[Flaw], *, sizes: tuple[int, ...] = (1, 1, 1)) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check on two scripts with these flaws; `sizes` says how many programs the windows have."""
+    """Return a check that the answer takes these flaws out of two scripts.
+
+    `sizes` says how many programs the windows have. Another flaw in the answer's script is counted by its own check. So
+    is one of several `flaws` that the answer leaves in when it stands alone.
+    """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for _ in range(2):
             windows = [draw.sample(PROGRAMS, size) for size in sizes]
+            on = device(draw)
+            left = [f for f in flaws if len(flaws) > 1 and not _mends(answer, f, windows, on)]
+            counted = set(flaws) - set(left if len(left) == 1 else ())
             broken = script(windows, frozenset(flaws))
-            require_sound(answer.ask(broken), broken, windows, device(draw))
+            require_sound(answer.ask(broken), broken, windows, on, counted)
 
     return run
 
 
-def require_sound(found: Any, broken: list[str], windows: Sequence[Sequence[str]], on: SimulatedDevice) -> None:
-    """Check that the script `found` measures what `broken` was meant to measure."""
+def _mends(answer: ValueAnswer, flaw: Flaw, windows: Sequence[Sequence[str]], on: SimulatedDevice) -> bool:
+    broken = script(windows, frozenset({flaw}))
+    try:
+        require_sound(answer.ask(broken), broken, windows, on, {flaw})
+    except CheckFailedError:
+        return False
+    return True
+
+
+def require_sound(
+    found: Any, broken: list[str], windows: Sequence[Sequence[str]], on: SimulatedDevice, counted: Collection[Flaw]
+) -> None:
+    """Check that the script `found` measures what `broken` was meant to measure, without a flaw that is `counted`."""
     if not isinstance(found, list) or not all(isinstance(step, str) for step in found):
         raise CheckFailedError(f"mend returned {type(found).__name__}; return a list of steps, each a text.")
     if len(found) > MAX_STEPS:
@@ -91,9 +109,9 @@ def require_sound(found: Any, broken: list[str], windows: Sequence[Sequence[str]
             f"Mended, {_shown(broken)} measures {[list(w.programs) for w in measured]}; it is meant to measure "
             f"{[list(w) for w in windows]}, window by window, in this order."
         )
-    wrong = next((window for window in measured if _is_off(window)), None)
+    wrong = next((w for w in measured if _is_off(w) and w.flaws & set(counted)), None)
     if wrong is not None:
-        says = next(sentence for flaw, sentence in SAYS.items() if flaw in wrong.flaws)
+        says = next(sentence for flaw, sentence in SAYS.items() if flaw in wrong.flaws & set(counted))
         raise CheckFailedError(
             f"{' and '.join(wrong.programs)} takes {wrong.true_us:.0f} µs, and your script measures "
             f"{wrong.measured_us:.0f} µs. {says}"

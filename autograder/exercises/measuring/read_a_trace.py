@@ -135,6 +135,35 @@ def _gap_from_start_to_start(rows: Trace) -> int:
     return int(max(b["ts"] - a["ts"] for a, b in pairwise(events)))
 
 
+def _marks_too(rows: Trace) -> list[Event]:
+    """Return the kernels, and the instant events of the same category as kernels without duration."""
+    events = [e for e in rows["traceEvents"] if e.get("cat") == "kernel"]
+    return sorted(({"dur": 0} | dict(e) for e in events), key=lambda e: int(e["ts"]))
+
+
+def _gap_with_marks(rows: Trace) -> int:
+    events = _marks_too(rows)
+    return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
+
+
+def _bound(rows: Trace, covered: Callable[[list[Event], int, int], int]) -> list[str]:
+    ranges = [e for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
+    events = kernels_of(rows)
+    return sorted(e["name"] for e in ranges if 2 * covered(events, e["ts"], e["ts"] + e["dur"]) < e["dur"])
+
+
+def _by_start(events: list[Event], start: int, end: int) -> int:
+    return sum(e["dur"] for e in events if start <= e["ts"] < end)
+
+
+def _added_up(events: list[Event], start: int, end: int) -> int:
+    return sum(max(min(e["ts"] + e["dur"], end) - max(e["ts"], start), 0) for e in events)
+
+
+OVERLAP = "Kernels of two streams overlap: time in which two of them run counts once, so durations cannot be added up."
+MARKS = "Events of the category kernel without a duration are marks: take those whose `ph` is X."
+
+
 MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
     "top_kernel": (
         Misconception(
@@ -145,12 +174,16 @@ MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
         Misconception(_most_calls, "That is called most often; add up durations, not calls."),
     ),
     "longest_gap_us": (
+        Misconception(_gap_with_marks, MARKS),
+        Misconception(lambda rows: longest_gap_us(_marks_too(rows)), MARKS),
         Misconception(_gap_from_start_to_start, "That is from start to start; a gap begins where a kernel ends."),
         Misconception(
             _gap_between_neighbours, "Kernels of two streams overlap: measure from the latest end so far, not the last."
         ),
     ),
     "launch_bound": (
+        Misconception(lambda rows: _bound(rows, _by_start), OVERLAP),
+        Misconception(lambda rows: _bound(rows, _added_up), OVERLAP),
         Misconception(
             lambda rows: sorted({e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}),
             "Those are all ranges; in some of them kernels run for more than half of the time.",
@@ -178,7 +211,7 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for rows in _varied(part, traces, draw):
-            found, expected = answer.ask(rows), truth(rows, part)
+            found, expected = answer.ask(rows, part), truth(rows, part)
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_trace returned {found!r:.80}; expected a dict with {', '.join(PARTS)}.")
             if type(found[part]) is not type(expected) or found[part] != expected:
@@ -220,8 +253,8 @@ EXERCISE = Exercise(
         "Where streams overlap, begin at the latest end so far if that is larger still.",
     ),
     checks=(
-        Check("the kernel with the most time", "top kernel", 1.5, reads("top_kernel", plain)),
-        Check("the longest gap between kernels", "gaps", 1.5, reads("longest_gap_us", plain)),
-        Check("the launch-bound ranges", "launch-bound ranges", 1.8, reads("launch_bound", plain)),
+        Check("the kernel with the most time", "top kernel", 1.4, reads("top_kernel", plain)),
+        Check("the longest gap between kernels", "gaps", 1.4, reads("longest_gap_us", plain)),
+        Check("the launch-bound ranges", "launch-bound ranges", 1.6, reads("launch_bound", plain)),
     ),
 )

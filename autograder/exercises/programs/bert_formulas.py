@@ -3,7 +3,8 @@
 The formulas take weights by name, so that one formula serves every precision. Options give known wrong versions.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import torch
 from torch.nn import functional as F
@@ -38,18 +39,26 @@ def attention(
     *,
     cut: Callable[[torch.Tensor, int], torch.Tensor] = split,
     join: Callable[[torch.Tensor], torch.Tensor] = merge,
-    scale: float | None = None,
+    scale: str = "head size",
     last: bool = True,
     roles: tuple[str, str, str] = ("query", "key", "value"),
+    one_table: bool = False,
+    masks: str = "as given",
 ) -> Formula:
-    """Return attention on (batch, sequence, hidden) with these weights; the options give the wrong versions."""
+    """Return attention on (batch, sequence, hidden) with these weights; the options give the wrong versions.
+
+    The scores are divided by the root of `scale`, with `one_table` over all heads at once.
+    """
 
     def linear(layer: str, x: torch.Tensor) -> torch.Tensor:
         return F.linear(x, state[f"{layer}.weight"].to(x.dtype), state[f"{layer}.bias"].to(x.dtype))
 
     def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        query, key, value = (cut(linear(role, hidden), heads) for role in roles)
-        scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+        query, key, value = (cut(linear(role, hidden), 1 if one_table else heads) for role in roles)
+        mask = {"as given": mask, "ignored": None, "inverted": None if mask is None else ~mask}[masks]
+        size = query.shape[-1]
+        divisor = {"head size": size, "hidden size": hidden.shape[-1], "nothing": 1, "head size squared": size**2}
+        scores = query @ key.mT * divisor[scale] ** -0.5
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
         joined = join(scores.softmax(-1) @ value)
@@ -63,31 +72,42 @@ def linear(own: State, name: str, x: torch.Tensor) -> torch.Tensor:
     return F.linear(x, own[f"{name}.weight"], own[f"{name}.bias"])
 
 
+BOTH = ("attention", "feed_forward")
+
+
 def bert_layer(
     own: State,
     heads: int,
     *,
     norm_first: bool = False,
-    residual: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = torch.add,
+    added: Collection[str] = BOTH,
+    from_norm: Collection[str] = (),
+    norms: tuple[str, str] = BOTH,
     activation: Callable[[torch.Tensor], torch.Tensor] = F.gelu,
-    from_norm: bool = False,
     eps: float = 1e-12,
+    **options: Any,
 ) -> Formula:
-    """Return one layer on (batch, sequence, hidden); the options after `norm_first` give the wrong versions."""
+    """Return one layer on (batch, sequence, hidden); the options after `norm_first` give the wrong versions.
 
-    def norm(name: str, x: torch.Tensor) -> torch.Tensor:
+    `added` are the parts with a residual sum, `from_norm` those whose sum adds the normed input, `norms` the LayerNorm
+    that each part uses. Further `options` are those of `attention`.
+    """
+
+    def norm(part: str, x: torch.Tensor) -> torch.Tensor:
+        name = f"{dict(zip(BOTH, norms, strict=True))[part]}_norm"
         return F.layer_norm(x, x.shape[-1:], own[f"{name}.weight"], own[f"{name}.bias"], eps)
 
     def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         weights = {n.removeprefix("attention."): v for n, v in own.items() if n.startswith("attention.")}
-        for name in ("attention_norm", "feed_forward_norm"):
-            normed = norm(name, hidden) if norm_first else hidden
-            if name == "attention_norm":
-                part = attention(weights, heads)(normed, mask)
+        for part in BOTH:
+            normed = norm(part, hidden) if norm_first else hidden
+            if part == "attention":
+                result = attention(weights, heads, **options)(normed, mask)
             else:
-                part = linear(own, "down", activation(linear(own, "up", normed)))
-            hidden = residual(part, normed if from_norm else hidden)
-            hidden = hidden if norm_first else norm(name, hidden)
+                result = linear(own, "down", activation(linear(own, "up", normed)))
+            if part in added:
+                result = result + (normed if part in from_norm else hidden)
+            hidden = result if norm_first else norm(part, result)
         return hidden
 
     return formula

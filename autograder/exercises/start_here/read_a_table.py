@@ -95,16 +95,28 @@ def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], N
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for extra in extras:
             rows = small_table(draw, extra)
-            found, expected = answer.ask(rows), truth(rows, part)
+            found, expected = answer.ask(rows, part), truth(rows, part)
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_table returned {found!r:.120}; expected a dict with {', '.join(PARTS)}.")
             if found[part] != expected:
-                says = explained_value(found[part], rows, MISCONCEPTIONS[part]) or SAYS[part]
+                says = _form(found[part], rows) or explained_value(found[part], rows, MISCONCEPTIONS[part])
+                says = says or SAYS[part]
                 raise CheckFailedError(
                     f"In a table of {len(rows)} nodes {part} is {found[part]!r:.60}; expected {expected!r}. {says}"
                 )
 
     return run
+
+
+def _form(found: Any, rows: list[Row]) -> str:
+    """Return a sentence about an answer that is no name."""
+    if isinstance(found, list):
+        return "Return the one name as a text, not a list of names."
+    if isinstance(found, dict):
+        return "That is a whole row; return its entry `node`."
+    if isinstance(found, int):
+        return "Return the name of the node, not a number."
+    return "" if isinstance(found, str) else "Return the name of the node as a text."
 
 
 FIVE = (0,) * 6

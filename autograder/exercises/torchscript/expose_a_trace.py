@@ -114,7 +114,7 @@ def limits(names: Sequence[str], low: int, high: int, rounds: int = 1) -> Callab
 
 
 def _visible(name: str) -> Check:
-    return Check(f"`{name}` is exposed", name, 1.6, disproves(limits([name], 2, 4)))
+    return Check(f"`{name}` is exposed", name, 1.5, disproves(limits([name], 2, 4)))
 
 
 EXERCISE = Exercise(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.kinds.value import ValueAnswer, shortened
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup")
@@ -100,56 +100,89 @@ def _with_blocks(
     return lines
 
 
-def found(nodes: Body, *, blocks: bool = True, graphs: bool = True, constants: bool = False) -> list[Group]:
+def found(
+    nodes: Body,
+    *,
+    blocks: bool = True,
+    graphs: bool = True,
+    constants: bool = False,
+    kinds: Sequence[str] = GROUPS,
+    by_kind: bool = False,
+) -> list[Group]:
     """Return every group in the order of the search; the options reproduce common mistakes."""
     result: list[Group] = []
+    options: dict[str, Any] = {"blocks": blocks, "graphs": graphs, "constants": constants, "kinds": kinds}
     for node in nodes:
         if node.kind in GROUPS:
             inside = [n.kind for n in node.inside if constants or n.kind != "prim::Constant"]
-            result.append({"kind": node.kind, "operators": inside})
+            result += [{"kind": node.kind, "operators": inside}] if node.kind in kinds else []
             continue
         for block in node.blocks if blocks else ():
-            result += found(block, blocks=blocks, graphs=graphs, constants=constants)
+            result += found(block, **options)
         if graphs:
-            result += found(node.inside, blocks=blocks, graphs=graphs, constants=constants)
-    return result
+            result += found(node.inside, **options)
+    return sorted(result, key=lambda group: GROUPS.index(group["kind"])) if by_kind else result
 
 
-MISCONCEPTIONS = (
-    Misconception(
-        lambda nodes: found(nodes, blocks=False),
-        "Groups inside `prim::If` and `prim::Loop` are missing: such a node has blocks, and each block has nodes.",
+MISTAKES = (
+    Mistake(
+        {"constants": True},
+        "`prim::Constant` is listed: a constant is no operator that runs.",
+        "top level",
     ),
-    Misconception(
-        lambda nodes: found(nodes, graphs=False),
-        "Groups inside `prim::DifferentiableGraph` are missing: it holds a graph in its attribute Subgraph.",
-    ),
-    Misconception(
-        lambda nodes: found(nodes, blocks=False, graphs=False),
-        "Only the top of the graph was searched: look into blocks and into the graphs that nodes hold.",
-    ),
-    Misconception(
-        lambda nodes: found(nodes, constants=True), "`prim::Constant` is listed: a constant is no operator that runs."
-    ),
-    Misconception(
-        lambda nodes: [g for g in found(nodes) if g["kind"] == GROUPS[0]],
+    Mistake(
+        {"kinds": GROUPS[:1]},
         "`prim::oneDNNFusionGroup` is a group as well: the other fuser's.",
+        "top level",
+    ),
+    Mistake(
+        {"blocks": False},
+        "Groups inside `prim::If` and `prim::Loop` are missing: such a node has blocks, and each block has nodes.",
+        "blocks",
+    ),
+    Mistake(
+        {"graphs": False},
+        "Groups inside `prim::DifferentiableGraph` are missing: it holds a graph in its attribute Subgraph.",
+        "held graphs",
+    ),
+    Mistake(
+        {"by_kind": True},
+        "The groups are sorted by kind: list them in the order of a search from top to bottom.",
+        "nesting",
     ),
 )
 
 
-def groups_right(graphs: Callable[[Draw], Sequence[Body]]) -> Callable[[ValueAnswer, Draw], None]:
+def _granted(answer: ValueAnswer, draw: Draw, category: str) -> dict[str, Any]:
+    """Return the options of mistakes at the top of a graph, which cost the check of "top level" and no other."""
+    if category == "top level":
+        return {}
+    group_of_all = Node(GROUPS[0], inside=(Node("prim::Constant"), Node(OPERATORS[0])))
+    nodes = (alone(draw), group_of_all, Node(GROUPS[1], inside=group_of_all.inside))
+    given = answer.ask(question(nodes))
+    top = [mistake for mistake in MISTAKES if mistake.counted == "top level"]
+    return options_of(mistakes_made(lambda options: given == found(nodes, **options), top) or ())
+
+
+def groups_right(graphs: Callable[[Draw], Sequence[Body]], category: str) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the groups of all graphs are found."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
+        granted = _granted(answer, draw.shared("top level"), category)
         for nodes in graphs(draw):
-            given, expected = answer.ask(question(nodes)), found(nodes)
-            if given != expected:
-                says = next((m.says for m in MISCONCEPTIONS if m.formula(nodes) == given), "")
-                told = f"fused_groups returned {shortened(given, 200)}; expected {shortened(expected, 200)}."
-                raise CheckFailedError(f"{told} {says}".strip())
+            given = answer.ask(question(nodes))
+            if given != found(nodes, **granted):
+                raise CheckFailedError(_told(given, nodes))
 
     return run
+
+
+def _told(given: Any, nodes: Body) -> str:
+    made = mistakes_made(lambda options: given == found(nodes, **options), MISTAKES, most=3) or ()
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        made = ()
+    says = " ".join(mistake.says for mistake in made)
+    return f"fused_groups returned {shortened(given, 200)}; expected {shortened(found(nodes), 200)}. {says}".strip()
 
 
 def flat(draw: Draw) -> list[Body]:
@@ -178,9 +211,9 @@ EXERCISE = Exercise(
     masked=("course_lib.capture.fusion_groups",),  # it would find the groups
     wall_s=20,
     checks=(
-        Check("groups at the top of a graph", "top level", 2, groups_right(flat)),
-        Check("groups inside If and Loop", "blocks", 2, groups_right(branched)),
-        Check("groups inside a DifferentiableGraph", "held graphs", 2, groups_right(differentiable)),
+        Check("groups at the top of a graph", "top level", 1.9, groups_right(flat, "top level")),
+        Check("groups inside If and Loop", "blocks", 1.9, groups_right(branched, "blocks")),
+        Check("groups inside a DifferentiableGraph", "held graphs", 1.9, groups_right(differentiable, "held graphs")),
     ),
     hints=(
         "A node can hold others in two ways: in its blocks (`node.blocks()`), and in a graph of its own "

@@ -212,9 +212,9 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _without_places(text: str) -> str:
-    """Return the text of a message without file paths, at most 300 characters."""
+    """Return the text of a message without file paths, at most 2,000 characters."""
     lines = [line for line in text.splitlines() if line.strip() and "File " not in line]
-    return " ".join(" ".join(lines).split())[:300]
+    return " ".join(" ".join(lines).split())[:2000]
 
 
 def told_apart(*groups: str) -> Callable[[ValueAnswer, Draw], None]:
@@ -262,7 +262,7 @@ MISCONCEPTIONS = (
 def _short(seen: Evidence) -> str:
     said = seen["error"] or "; ".join(seen["warnings"]) or "no message"
     agreements = ", ".join(f"{key}={seen[key]}" for key in AGREEMENTS)
-    return f"A {seen['capture']} with {agreements} ({said[:110]})"
+    return f"A {seen['capture']} with {agreements} ({said[:600]})"
 
 
 EXERCISE = Exercise(

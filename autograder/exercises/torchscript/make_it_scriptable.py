@@ -1,6 +1,6 @@
 """Exercise 03.2: make a module with an optional argument, keyword options and a list as state scriptable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,11 +9,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from autograder.host import comparison
+from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.archive import ArchiveAnswer
 from autograder.host.kinds.callable import Case
-from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.session import AnswerFailedError
 
 State = dict[str, Tensor]
 
@@ -47,22 +48,20 @@ class Recall:
         return total / len(self.past)
 
 
-MISCONCEPTIONS = (
-    Misconception(
-        lambda state, depth: Recall(state, depth, remembers=False),
+MISTAKES = (
+    Mistake(
+        {"remembers": False},
         "The list is forgotten between calls: keep it in `self`, with its type declared in the class.",
+        "state",
     ),
-    Misconception(
-        lambda state, depth: Recall(state, depth, trims=False),
-        "The list grows for ever: after `append`, keep its last `depth` entries only.",
-    ),
-    Misconception(
-        lambda state, depth: Recall(state, depth, masks=False),
+    Mistake({"trims": False}, "The list grows for ever: after `append`, keep its last `depth` entries only.", "state"),
+    Mistake(
+        {"masks": False},
         "The mask is ignored. Was the module traced without one? A trace keeps the way that its example took.",
+        "masks",
     ),
-    Misconception(
-        lambda state, depth: Recall(state, depth, scales=False),
-        "`scale` is ignored: make it an argument of its own, with its type and default.",
+    Mistake(
+        {"scales": False}, "`scale` is ignored: make it an argument of its own, with its type and default.", "scales"
     ),
 )
 
@@ -75,23 +74,64 @@ def fresh_state(draw: Draw, width: int) -> State:
 Calls = Callable[[Draw, int], Sequence[Case]]
 
 
-def agrees(sequences: Sequence[tuple[int, int, Calls]]) -> Callable[[ArchiveAnswer, Draw], None]:
+def agrees(sequences: Sequence[tuple[int, int, Calls]], category: str = "") -> Callable[[ArchiveAnswer, Draw], None]:
     """Return a check that the scripted module, after saving and loading, gives the eager results in every call.
 
-    Each of `sequences` is a width, a depth, and the successive calls of one loaded module.
+    Each of `sequences` is a width, a depth, and the successive calls of one loaded module. A mistake that the check of
+    another category counts costs nothing here.
     """
 
     def run(answer: ArchiveAnswer, draw: Draw) -> None:
+        granted = _granted(answer, draw.shared("plain calls"), category)
         for width, depth, made in sequences:
             state, calls = fresh_state(draw, width), made(draw, width)
-            outputs = answer.run(answer.module([width, depth], state), calls)
-            _require(outputs, calls, state, depth)
+            outputs = _outputs(answer, [width, depth], state, calls)
+            _require(outputs, calls, Recall(state, depth, **granted), Recall(state, depth, **granted))
 
     return run
 
 
-def _require(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: State, depth: int) -> None:
-    truth, eager = Recall(state, depth), Recall(state, depth)
+def _outputs(answer: ArchiveAnswer, build: list[int], state: State, calls: Sequence[Case]) -> list[tuple[Tensor, ...]]:
+    try:
+        return answer.run(answer.module(build, state), calls)
+    except (AnswerFailedError, CheckFailedError) as error:
+        if isinstance(error, AnswerFailedError) and error.fatal:
+            raise
+        if any(sign in str(error) for sign in ("traced_inputs", "requires grad as a constant", "Tracer", "in tracing")):
+            raise CheckFailedError(f"{TRACED} ({str(error)[:200]})") from None
+        raise
+
+
+TRACED = (
+    "The module is traced: a trace keeps the way that its example took, knows no optional arguments, and cannot keep a "
+    "list. Return the module itself, or what torch.jit.script makes of it."
+)
+
+
+def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> dict[str, bool]:
+    """Return the mistakes of an answer that other checks count, as options of `Recall`; none if they are unknown."""
+    state = fresh_state(draw, 4)
+    calls = [*plain(draw, 4), *masked(draw, 4), *scaled(draw, 4)]
+    try:
+        outputs = _outputs(answer, [4, 3], state, calls)
+    except CheckFailedError:
+        return {}
+
+    def gives(options: Mapping[str, bool]) -> bool:
+        wrong = Recall(state, 3, **options)
+        predicted = [wrong(*case.args, **case.kwargs) for case in calls]
+        return all(map(_close, outputs, predicted))
+
+    made = mistakes_made(gives, MISTAKES) or ()
+    return options_of(mistake for mistake in made if mistake.counted != category)
+
+
+def _close(found: tuple[Tensor, ...], predicted: Tensor) -> bool:
+    one = len(found) == 1 and found[0].shape == predicted.shape
+    return one and torch.allclose(found[0], predicted, atol=1e-5)
+
+
+def _require(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], truth: Recall, eager: Recall) -> None:
     for number, (found, case) in enumerate(zip(outputs, calls, strict=True), 1):
         expected, exact = eager(*case.args, **case.kwargs), truth(*_double(case.args), **case.kwargs)
         if len(found) != 1:
@@ -99,7 +139,7 @@ def _require(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: St
         try:
             comparison.require_close(found[0], exact, expected, f"the output of call {number} in a row", case.where)
         except CheckFailedError as error:
-            raise CheckFailedError(_explained(outputs, calls, state, depth) or str(error)) from None
+            raise CheckFailedError(_explained(outputs, calls, eager.state, eager.depth) or str(error)) from None
 
 
 def _double(args: Sequence[Any]) -> list[Any]:
@@ -107,14 +147,13 @@ def _double(args: Sequence[Any]) -> list[Any]:
 
 
 def _explained(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: State, depth: int) -> str:
-    """Return the sentence of the first misconception that gives all of these outputs."""
-    for misconception in MISCONCEPTIONS:
-        wrong = misconception.formula(state, depth)
-        predicted = [wrong(*case.args, **case.kwargs) for case in calls]
-        pairs = zip(outputs, predicted, strict=True)
-        if all(len(f) == 1 and f[0].shape == p.shape and torch.allclose(f[0], p, atol=1e-5) for f, p in pairs):
-            return misconception.says
-    return ""
+    """Return the sentences of the mistakes that give all of these outputs."""
+
+    def gives(options: Mapping[str, bool]) -> bool:
+        wrong = Recall(state, depth, **options)
+        return all(map(_close, outputs, [wrong(*case.args, **case.kwargs) for case in calls]))
+
+    return " ".join(mistake.says for mistake in mistakes_made(gives, MISTAKES) or ())
 
 
 def plain(draw: Draw, width: int) -> list[Case]:
@@ -158,9 +197,9 @@ EXERCISE = Exercise(
     entry_point="make_recall",
     points=10,
     checks=(  # with a depth of 1, no earlier value is needed
-        Check("it is scripted, saved, loaded, and remembers", "state", 3, agrees([(4, 3, plain)])),
-        Check("masks", "options", 1.5, agrees([(4, 1, masked)])),
-        Check("scales", "options", 1.5, agrees([(4, 1, scaled)])),
+        Check("it is scripted, saved, loaded, and remembers", "state", 2.4, agrees([(4, 3, plain)], "state")),
+        Check("masks", "options", 1.5, agrees([(4, 1, masked)], "masks")),
+        Check("scales", "options", 1.5, agrees([(4, 1, scaled)], "scales")),
     ),
     hints=(
         "Script the module as it is and read the last lines of the message: it complains about one thing at a time.",

@@ -1,17 +1,20 @@
 """Exercise 01.3: BERT's layer and a stack of layers, with the LayerNorm after or before each part."""
 
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
-from autograder.exercises.programs.bert_formulas import Formula, State, attention_shapes, bert_layer
+from autograder.exercises.programs.bert_formulas import BOTH, Formula, State, attention_shapes, bert_layer
+from autograder.exercises.transformer import multi_head_attention
 from autograder.host.checks.function_checks import agrees
+from autograder.host.checks.known_mistakes import Mistake, options_of, require_none_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, require_outputs
-from autograder.host.kinds.misconceptions import Misconception, explained
 from autograder.host.kinds.module import Build, BuiltModule, ModuleAnswer, require_parameters
 
 NAMES = ("the output",)
@@ -42,14 +45,20 @@ def draw_state(draw: Draw, sizes: Sizes, dtype: torch.dtype = torch.float32) -> 
     return state
 
 
-def encoder(state: State, sizes: Sizes, **options: Any) -> Formula:
-    """Return the formula on (batch, sequence, hidden) with these weights; `options` are those of `bert_layer`."""
+def encoder(
+    state: State, sizes: Sizes, *, masked_layers: str = "all", one_layer: bool = False, **options: Any
+) -> Formula:
+    """Return the formula on (batch, sequence, hidden) with these weights; `options` are those of `bert_layer`.
+
+    With `masked_layers` "first", only the first layer gets the mask; with `one_layer` every layer is the first one.
+    Both are mistakes.
+    """
     layers, _, heads, _ = sizes
 
     def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         for i in range(layers):
-            own = {name: value.to(hidden.dtype) for name, value in of_layer(state, i).items()}
-            hidden = bert_layer(own, heads, **options)(hidden, mask)
+            own = {name: value.to(hidden.dtype) for name, value in of_layer(state, 0 if one_layer else i).items()}
+            hidden = bert_layer(own, heads, **options)(hidden, mask if i == 0 or masked_layers == "all" else None)
         return hidden
 
     return formula
@@ -61,33 +70,82 @@ def of_layer(state: State, i: int) -> dict[str, torch.Tensor]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def _first(part: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-    return part
+def _mistakes(norm_first: bool) -> tuple[Mistake, ...]:
+    """Return common mistakes as options of `encoder`; both checks of values count those of "norm"."""
 
+    def wrong(says: str, counted: str = "norm", **options: Any) -> Mistake:
+        return Mistake(options, says, counted)
 
-def misconceptions(state: State, sizes: Sizes, *, norm_first: bool) -> tuple[Misconception, ...]:
-    """Return common mistakes as wrong formulas on the same weights."""
-
-    def wrong(says: str, **options: Any) -> Misconception:
-        return Misconception(encoder(state, sizes, **({"norm_first": norm_first} | options)), says)
-
-    other = (
+    order = (
         "The norm comes after the sum although norm_first=True: x + part(norm(x))."
         if norm_first
         else "The norm comes before each part although norm_first=False: norm(x + part(x))."
     )
+    normed = "of {} adds the normed input; it should add the input as it came: x + part(norm(x))."
     return (
-        wrong(other, norm_first=not norm_first),
-        wrong("There is no residual sum: what goes into a part must be added to what comes out.", residual=_first),
+        wrong(order, norm_first=not norm_first),
+        wrong("There is no residual sum: what goes into a part must be added to what comes out.", added=()),
+        wrong("The feed-forward part has no residual sum: add what goes in to what comes out.", added=("attention",)),
+        wrong("Attention has no residual sum: add what goes in to what comes out.", added=("feed_forward",)),
+        wrong("The residual sum " + normed.format("each part"), from_norm=BOTH),
+        wrong("The residual sum " + normed.format("attention"), from_norm=("attention",)),
+        wrong("The residual sum " + normed.format("the feed-forward part"), from_norm=("feed_forward",)),
+        wrong("`attention_norm` is used for both parts; the second has a norm of its own.", norms=("attention",) * 2),
+        wrong("`feed_forward_norm` is used for both parts; attention has its own.", norms=("feed_forward",) * 2),
+        wrong("The two norms are swapped: `attention_norm` belongs to attention.", norms=BOTH[::-1]),
         wrong("The activation is ReLU; BERT's is GELU.", activation=F.relu),
+        wrong("The activation is SiLU; BERT's is GELU.", activation=F.silu),
+        wrong("The activation is tanh; BERT's is GELU.", activation=torch.tanh),
+        wrong("There is no activation between `up` and `down`; BERT's is GELU.", activation=torch.clone),
         wrong("GELU is approximated by tanh; BERT's is the exact one.", activation=_tanh_gelu),
-        wrong("The residual sum adds the normed input; it should add the input as it came.", from_norm=True),
         wrong("LayerNorm has its usual eps of 1e-5; BERT's is 1e-12.", eps=1e-5),
+        wrong("LayerNorm has an eps of 1e-6; BERT's is 1e-12.", eps=1e-6),
+        wrong("Every layer is the first one: call each of `self.layers` in turn.", one_layer=True),
+        wrong("Only the first layer gets the mask; hand it on in every layer.", "masks", masked_layers="first"),
+        wrong("The mask does not reach attention; hand it on in every layer.", "masks", masks="ignored"),
+        *(replace(m, counted="norm" if m.counted == "values" else m.counted) for m in multi_head_attention.MISTAKES),
     )
 
 
 def _tanh_gelu(x: torch.Tensor) -> torch.Tensor:
     return F.gelu(x, approximate="tanh")
+
+
+Found = tuple[Mistake, ...] | None
+_found: weakref.WeakKeyDictionary[ModuleAnswer, dict[bool, Found]] = weakref.WeakKeyDictionary()
+
+
+def mistakes_of(answer: ModuleAnswer, draw: Draw, *, norm_first: bool) -> Found:
+    """Return the known mistakes with this order of norm and part, found with one call; None for an unknown result."""
+    known = _found.setdefault(answer, {})
+    if norm_first not in known:
+        sizes: Sizes = (2, 12, 3, 16)
+        shared = draw.shared(f"one call, {norm_first}")
+        module, state = built(answer, shared, sizes, norm_first=norm_first)
+        hidden = shared.normal(2, 5, 12)
+        hidden[1] *= 1e-3  # eps matters for small tokens only
+        case = Case((hidden, multi_head_attention.half_hidden(2, 5)))
+
+        def formula(options: Mapping[str, Any]) -> Formula:
+            return encoder(state, sizes, **({"norm_first": norm_first} | dict(options)))
+
+        known[norm_first] = multi_head_attention.explaining(module, case, formula, _mistakes(norm_first))
+    return known[norm_first]
+
+
+def formula_of(
+    answer: ModuleAnswer, draw: Draw, state: State, sizes: Sizes, *, norm_first: bool, category: str
+) -> Formula:
+    """Return the formula that the answer has to compute with these weights: with its known mistakes.
+
+    Raises `CheckFailedError` for a mistake that the check of `category` counts. One that is made with the norm last is
+    not counted a second time with the norm first.
+    """
+    found = mistakes_of(answer, draw, norm_first=norm_first) or ()
+    counted = "masks" if category == "masks" else "norm" if category.startswith("norm") else ""
+    before = (mistakes_of(answer, draw, norm_first=False) or ()) if category == "norm first" else ()
+    require_none_of(counted, [m for m in found if m.options not in [earlier.options for earlier in before]])
+    return encoder(state, sizes, **({"norm_first": norm_first} | options_of(found)))
 
 
 def built(
@@ -99,23 +157,32 @@ def built(
 
 
 def _parameters(answer: ModuleAnswer, draw: Draw) -> None:
-    for sizes in ((1, 12, 3, 20), (3, 8, 2, draw.choice((8, 24, 40)))):
-        require_parameters(answer.describe(Build(sizes)), shapes(*sizes))
+    random = (draw.integer(1, 4), 6 * draw.integer(1, 4), 3, draw.integer(5, 40))
+    for sizes in ((1, 12, 3, 20), (3, 8, 2, draw.choice((8, 24, 40))), random):
+        for norm_first in (False, True):
+            found = answer.describe(Build(sizes, {"norm_first": norm_first}))
+            if not found.parameters:
+                raise CheckFailedError(
+                    "The module has no parameters at all. nn.Module does not look into a plain list or dict: keep the "
+                    "layers in an nn.ModuleList."
+                )
+            require_parameters(found, shapes(*sizes))
 
 
 def equal(*, norm_first: bool, sizes: Sizes = (2, 16, 4, 24)) -> Callable[[ModuleAnswer, Draw], None]:
     """Return a check of the output values with the norms before or after each part."""
 
     def run(answer: ModuleAnswer, draw: Draw) -> None:
+        category = f"norm {'first' if norm_first else 'last'}"
         module, state = built(answer, draw, sizes, norm_first=norm_first)
-        known = misconceptions(state, sizes, norm_first=norm_first)
+        formula = formula_of(answer, draw, state, sizes, norm_first=norm_first, category=category)
 
         def cases(draw: Draw) -> Iterator[Case]:
             # include small tokens, because eps matters only there
             for scale in (1.0, 1e-3):
                 yield Case((draw.normal(2, 5, sizes[1], scale=scale),), label=f"with norm_first={norm_first}")
 
-        agrees(encoder(state, sizes, norm_first=norm_first), cases, NAMES, known)(module, draw)
+        agrees(formula, cases, NAMES)(module, draw)
 
     return run
 
@@ -126,18 +193,9 @@ def _masked(answer: ModuleAnswer, draw: Draw) -> None:
     mask[:, :, :, draw.integer(1, 4)] = False
     for norm_first in (False, True):
         module, state = built(answer, draw, sizes, norm_first=norm_first)
-        _require_masked(module, encoder(state, sizes, norm_first=norm_first), Case((hidden, mask), label="with a mask"))
-
-
-def _require_masked(module: BuiltModule, formula: Formula, case: Case) -> None:
-    reply = module.call(case)
-    unmasked = Misconception(
-        lambda hidden, mask: formula(hidden), "The mask does not reach attention; hand it on in every layer."
-    )
-    try:
-        require_outputs(reply, case, formula, NAMES)
-    except CheckFailedError as error:
-        raise CheckFailedError(explained(reply, case, NAMES, (unmasked,)) or str(error)) from None
+        formula = formula_of(answer, draw, state, sizes, norm_first=norm_first, category="masks")
+        case = Case((hidden, mask), label="with a mask")
+        require_outputs(module.call(case), case, formula, NAMES)
 
 
 EXERCISE = Exercise(
@@ -149,10 +207,10 @@ EXERCISE = Exercise(
     masked=("course_lib.models", "course_lib.training"),
     wall_s=120,
     checks=(
-        Check("names and shapes of all parameters", "parameters", 1.8, _parameters),
-        Check("equal to BERT's formula, norm last", "norm last", 2.4, equal(norm_first=False)),
+        Check("names and shapes of all parameters", "parameters", 1.6, _parameters),
+        Check("equal to BERT's formula, norm last", "norm last", 2.2, equal(norm_first=False)),
         Check("equal to the formula with the norm first", "norm first", 1.8, equal(norm_first=True)),
-        Check("the mask reaches every layer", "masks", 1.2, _masked),
+        Check("the mask reaches every layer", "masks", 1.5, _masked),
     ),
     hints=(
         "Two parts, each with a residual sum and a LayerNorm. Where does the sum take its second half from?",

@@ -1,7 +1,7 @@
 """Exercise 01.4: hide tokens for a masked language model, and compute its loss."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import CallableAnswer, Case
-from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.kinds.misconceptions import Misconception, gives
+from autograder.host.session import AnswerFailedError
 
 IGNORED = -100
 SELECTED, MASKED, REPLACED = 0.15, 0.8, 0.1
@@ -72,11 +73,14 @@ def text(draw: Draw, rows: int, length: int) -> torch.Tensor:
     return torch.where(torch.arange(length) < ends[:, None], letters, PADDING)
 
 
-def hide(answer: CallableAnswer, tokens: torch.Tensor, seed: int) -> Batch:
-    """Call the student's function and check the properties of every result that do not depend on the rates."""
+def hide(answer: CallableAnswer, tokens: torch.Tensor, seed: int, *, alone: bool = False) -> Batch:
+    """Call the student's function and check the properties of every result that do not depend on the rates.
+
+    With `alone`, the function must leave the given tokens as they are, which one check counts.
+    """
     case = Case((tokens, seed), {"letters": LETTERS, "mask": MASK, "padding": PADDING})
     reply = answer.call(case)
-    if reply.mutated:
+    if reply.mutated and alone:
         raise CheckFailedError("mask_tokens wrote into the tokens it was given; work on a clone.")
     if len(reply.outputs) != 2:
         raise CheckFailedError(f"mask_tokens returned {len(reply.outputs)} outputs; expected two: hidden, labels.")
@@ -101,7 +105,7 @@ def hide(answer: CallableAnswer, tokens: torch.Tensor, seed: int) -> Batch:
 
 def _elsewhere_untouched(answer: CallableAnswer, draw: Draw) -> None:
     for rows, length in ((32, 40), (64, 33)):
-        batch = hide(answer, text(draw, rows, length), draw.integer(0, 10**6))
+        batch = hide(answer, text(draw, rows, length), draw.integer(0, 10**6), alone=True)
         if bool((batch.hidden != batch.tokens)[~batch.selected].any()):
             raise CheckFailedError("A token changed that is not asked for: where the label is -100 it must stay.")
 
@@ -157,8 +161,28 @@ def _loss(answer: CallableAnswer, draw: Draw) -> None:
         return loss_cases(draw, batch)
 
     function: Any = answer.function("masked_loss")
-    agrees(loss, cases, ("the loss",), MISCONCEPTIONS)(function, draw)
+    try:
+        agrees(loss, cases, ("the loss",), MISCONCEPTIONS)(function, draw)
+    except AnswerFailedError as error:
+        if error.fatal or "size" not in error.message:
+            raise
+        raise CheckFailedError(
+            f"{error.message} Logits have the shape (batch, length, letters): flatten batch and length to one "
+            "dimension, and the labels likewise, since cross_entropy expects the letters in dimension 1."
+        ) from None
     gradients_agree(loss, cases, ("the loss",), ("the logits",))(function, draw)
+
+
+def loss_formula(answer: CallableAnswer, draw: Draw) -> Callable[..., torch.Tensor]:
+    """Return the formula that `masked_loss` computes: the right one, or that of a mistake that another check counts."""
+    shared = draw.shared("one loss")
+    labels = _labels(shared, 8, 20)
+    case = Case((shared.normal(8, 20, LETTERS, scale=3.0), labels))
+    reply = answer.function("masked_loss").call(case)
+    for formula in (loss, *(misconception.formula for misconception in MISCONCEPTIONS)):
+        if gives(Misconception(formula, ""), reply, case, ("the loss",)):
+            return formula
+    return loss
 
 
 EXERCISE = Exercise(
@@ -169,9 +193,9 @@ EXERCISE = Exercise(
     masked=("course_lib.training",),
     wall_s=60,
     checks=(
-        Check("tokens that are not asked for stay", "untouched tokens", 1.4, _elsewhere_untouched),
-        Check("15 of 100 selected; of these 80 masked, 10 replaced, 10 kept", "shares", 2.6, _shares),
-        Check("the loss looks at selected tokens only", "loss", 2, _loss),
+        Check("tokens that are not asked for stay", "untouched tokens", 1.3, _elsewhere_untouched),
+        Check("15 of 100 selected; of these 80 masked, 10 replaced, 10 kept", "shares", 2.4, _shares),
+        Check("the loss looks at selected tokens only", "loss", 1.9, _loss),
     ),
     hints=(
         "Three independent questions for each token: is it selected, what is its fate, which letter would replace it?",

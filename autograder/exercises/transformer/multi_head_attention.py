@@ -1,19 +1,20 @@
 """Exercise 01.2: multi-head self-attention as a module whose weights the host chooses."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from autograder.exercises.programs.bert_formulas import State, attention, attention_shapes
+from autograder.exercises.programs.bert_formulas import Formula, State, attention, attention_shapes
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees
+from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of, require_none_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.callable import Case, Reply
-from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.kinds.callable import Case, Reply, require_outputs
 from autograder.host.kinds.module import Build, BuiltModule, ModuleAnswer, require_parameters
+from autograder.host.session import AnswerFailedError
 
 NAMES = ("the output",)
 
@@ -25,42 +26,103 @@ def draw_state(draw: Draw, hidden_size: int, dtype: torch.dtype = torch.float32)
 
 
 def _cut_without_transpose(part: torch.Tensor, heads: int) -> torch.Tensor:
-    return part.reshape(part.shape[0], heads, part.shape[1], -1)
+    return part.reshape(part.shape[0], heads, part.shape[1], part.shape[2] // heads)
 
 
 def _join_without_transpose(context: torch.Tensor) -> torch.Tensor:
-    return context.reshape(context.shape[0], context.shape[2], -1)
+    return context.reshape(context.shape[0], context.shape[2], context.shape[1] * context.shape[3])
 
 
-def misconceptions(state: State, heads: int, hidden_size: int) -> tuple[Misconception, ...]:
-    """Return common mistakes as wrong formulas on the same weights."""
+_TRANSPOSED = "take (batch, sequence, heads, size) apart first, then move heads before sequence with transpose(1, 2)"
+MISTAKES = (
+    Mistake(
+        {"cut": _cut_without_transpose, "join": _join_without_transpose},
+        f"The heads are cut by one reshape, so each head sees pieces of other tokens; {_TRANSPOSED}.",
+        "values",
+    ),
+    Mistake(
+        {"cut": _cut_without_transpose},
+        f"The heads are cut by one reshape, so each head sees pieces of other tokens; {_TRANSPOSED}.",
+        "values",
+    ),
+    Mistake(
+        {"join": _join_without_transpose},
+        "The heads are not moved back behind the sequence before they are joined: transpose(1, 2), then flatten.",
+        "values",
+    ),
+    Mistake(
+        {"scale": "hidden size"},
+        "The scores are divided by the root of the hidden size; each head has its own, smaller size.",
+        "values",
+    ),
+    Mistake({"scale": "nothing"}, "The scores are not scaled; divide them by the root of the head size.", "values"),
+    Mistake(
+        {"scale": "head size squared"}, "The scores are divided by the head size; divide them by its root.", "values"
+    ),
+    Mistake({"last": False}, "The last linear map, `output`, is not applied to the joined heads.", "values"),
+    Mistake(
+        {"roles": ("key", "query", "value")},
+        "Query and key are swapped: a row of scores belongs to one query.",
+        "values",
+    ),
+    Mistake(
+        {"one_table": True}, "All heads together make one table of scores; each head should have its own.", "values"
+    ),
+    Mistake(
+        {"masks": "ignored"}, "A token that the mask hides changes the results of others: hand the mask on.", "masks"
+    ),
+    Mistake(
+        {"masks": "inverted"},
+        "A token that the mask hides changes the results of others. In the mask True means: may attend; set the "
+        "scores of all others to minus infinity before softmax.",
+        "masks",
+    ),
+)
+"""Mistakes in attention; exercise 01.3, whose answers run after those of 01.2, grants them all."""
 
-    def wrong(says: str, **options: Any) -> Misconception:
-        return Misconception(attention(state, heads, **options), says)
 
-    transposed = "take (batch, sequence, heads, size) apart first, then move heads before sequence with transpose(1, 2)"
-    return (
-        wrong(
-            f"The heads are cut by one reshape, so each head sees pieces of other tokens; {transposed}.",
-            cut=_cut_without_transpose,
-            join=_join_without_transpose,
-        ),
-        wrong(f"The heads are cut by one reshape; {transposed}.", cut=_cut_without_transpose),
-        wrong(
-            "The heads are not moved back behind the sequence before they are joined: transpose(1, 2), then flatten.",
-            join=_join_without_transpose,
-        ),
-        wrong(
-            "The scores are divided by the root of the hidden size; each head has its own, smaller size.",
-            scale=hidden_size**-0.5,
-        ),
-        wrong("The scores are not scaled; divide them by the root of the head size.", scale=1.0),
-        wrong("The last linear map, `output`, is not applied to the joined heads.", last=False),
-        wrong("Query and key are swapped: a row of scores belongs to one query.", roles=("key", "query", "value")),
-        Misconception(
-            attention(state, 1), "All heads together make one table of scores; each head should have its own."
-        ),
-    )
+def _mistakes_of(answer: ModuleAnswer, draw: Draw) -> tuple[Mistake, ...] | None:
+    """Return the known mistakes of an answer, found with one call; None if its result is an unknown one."""
+    shared = draw.shared("one call")
+    module, state = built(answer, shared, 12, 3)
+    case = Case((shared.normal(2, 5, 12), half_hidden(2, 5)))
+    return explaining(module, case, lambda options: attention(state, 3, **options), MISTAKES)
+
+
+def half_hidden(batch: int, length: int) -> torch.Tensor:
+    """Return a mask in which every sequence has tokens that are hidden and tokens that are not."""
+    return (torch.arange(length) % 2 == 0).expand(batch, 1, 1, length).clone()
+
+
+def explaining(
+    module: BuiltModule, case: Case, formula: Callable[[Mapping[str, Any]], Formula], mistakes: Sequence[Mistake]
+) -> tuple[Mistake, ...] | None:
+    """Return the mistakes with which the formula gives what the module gives in this call; None if none do."""
+    try:
+        reply = module.call(case)
+    except AnswerFailedError as error:
+        if error.fatal:
+            raise
+        return None
+
+    def gives(options: Mapping[str, Any]) -> bool:
+        try:
+            require_outputs(reply, case, formula(options), NAMES)
+        except CheckFailedError:
+            return False
+        return True
+
+    return mistakes_made(gives, mistakes)
+
+
+def formula_options(answer: ModuleAnswer, draw: Draw, category: str) -> dict[str, Any]:
+    """Return the options of the formula that the answer has to compute: its known mistakes.
+
+    Raises `CheckFailedError` for a mistake that the check of `category` counts.
+    """
+    found = _mistakes_of(answer, draw) or ()
+    require_none_of(category, found)
+    return options_of(found)
 
 
 def built(
@@ -78,7 +140,7 @@ def _parameters(answer: ModuleAnswer, draw: Draw) -> None:
 
 def _values(answer: ModuleAnswer, draw: Draw) -> None:
     module, state = built(answer, draw, 24, 4)
-    agrees(attention(state, 4), _plain, NAMES, misconceptions(state, 4, 24))(module, draw)
+    agrees(attention(state, 4, **formula_options(answer, draw, "values")), _plain, NAMES)(module, draw)
 
 
 def _plain(draw: Draw) -> Iterator[Case]:
@@ -96,11 +158,16 @@ def only(reply: Reply, like: torch.Tensor) -> torch.Tensor:
 
 def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
     """Check that a masked token does not affect the results of other tokens, and that a visible token does."""
-    module, _ = built(answer, draw, 12, 3, torch.float64)
+    options = formula_options(answer, draw, "masks")
+    module, state = built(answer, draw, 12, 3, torch.float64)
     hidden = draw.normal(2, 6, 12, dtype=torch.float64)
     hides, shows = draw.sample(range(6), 2)
     mask = torch.ones(2, 1, 1, 6, dtype=torch.bool)
     mask[..., hides] = False
+    if options:
+        case = Case((hidden, mask), label="with a mask")
+        require_outputs(module.call(case), case, attention(state, 3, **options), NAMES)
+        return
     others = [i for i in range(6) if i not in (hides, shows)]
     outputs = []
     for changed in (None, hides, shows):
@@ -120,15 +187,18 @@ def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
 
 def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int) -> None:
     """Check that the gradients of the input and of every parameter equal those of the formula."""
+    options = formula_options(answer, draw, "gradients")
     module, state = built(answer, draw, hidden_size, heads, torch.float64)
     hidden, cotangent = (draw.normal(2, 4, hidden_size, dtype=torch.float64) for _ in range(2))
     names = list(state)
     reply = module.call(Case((hidden,)), cotangents=[cotangent], wrt=[0], by=names)
     only(reply, hidden)
     leaves = [hidden.clone().requires_grad_(), *(state[name].clone().requires_grad_() for name in names)]
-    output = attention(dict(zip(names, leaves[1:], strict=True)), heads)(leaves[0])
-    truths = torch.autograd.grad(output, leaves, cotangent)
+    output = attention(dict(zip(names, leaves[1:], strict=True)), heads, **options)(leaves[0])
+    truths = torch.autograd.grad(output, leaves, cotangent, allow_unused=True, materialize_grads=True)
     for name, found, truth in zip(("the input", *names), reply.gradients, truths, strict=True):
+        if found is None and not bool(truth.any()):
+            continue  # a mistake that another check counts leaves this parameter out
         if found is None:
             raise CheckFailedError(f"No gradient reaches {name}; keep every step differentiable.")
         scale = float(truth.abs().max()) + 1.0  # the gradient of the key's bias is only rounding
@@ -149,9 +219,9 @@ EXERCISE = Exercise(
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),
-        Check("equal to the formula, with the grader's weights", "values", 3, _values),
+        Check("equal to the formula, with the grader's weights", "values", 2.5, _values),
         Check("a masked token changes nothing elsewhere", "masks", 1.6, _mask_hides),
-        Check("gradients by the input and every parameter", "gradients", 1, _gradients),
+        Check("gradients by the input and every parameter", "gradients", 1.3, _gradients),
     ),
     hints=(
         "Write the shape after each line. Which one is (batch, heads, sequence, head size), and how did it get there?",

@@ -1,17 +1,19 @@
 """Exercise 01.1: scaled dot-product attention, by hand."""
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 
 from autograder.host import comparison
-from autograder.host.checks.function_checks import agrees, gradients_agree
+from autograder.host.checks.function_checks import Run, agrees, gradients_agree
+from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of, require_none_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.callable import CallableAnswer, Case, Reply
-from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.kinds.callable import CallableAnswer, Case, Reference, Reply, require_outputs
+from autograder.host.session import AnswerFailedError
 
 NAMES = ("context", "probabilities")
 
@@ -29,13 +31,26 @@ def reference(
     True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows without
     an allowed key are zero.
     """
-    return _attention(query, key, value, mask, scale=1 / math.sqrt(query.shape[-1]), dim=-1)
+    return attention(query, key, value, mask)
 
 
-def _attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, *, scale: float, dim: int
+def attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    *,
+    power: float = -0.5,
+    dim: int = -1,
+    masks: str = "as given",
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) * scale
+    """Return context and probabilities without dropout; the options give the wrong versions.
+
+    The scores are multiplied by the head size to the `power`, and softmax runs over `dim`.
+    """
+    mask = {"as given": mask, "ignored": None, "inverted": None if mask is None else ~mask}[masks]
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) * query.shape[-1] ** power
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     probabilities = torch.softmax(scores, dim=dim)
@@ -44,24 +59,76 @@ def _attention(
     return torch.einsum("bhqk,bhkd->bhqd", probabilities, value), probabilities
 
 
-MISCONCEPTIONS = (
-    Misconception(
-        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1.0, dim=-1),
-        "The scores are not scaled; divide query @ key.transpose(-1, -2) by sqrt(head_size) before softmax.",
+MISTAKES = (
+    Mistake(
+        {"power": 0.0},
+        "The scores are not scaled: there is no scale at all; divide query @ key.transpose(-1, -2) by sqrt(head_size) "
+        "before softmax.",
+        "scale",
     ),
-    Misconception(
-        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1 / q.shape[-1], dim=-1),
-        "The scores are divided by head_size; divide them by its square root.",
+    Mistake(
+        {"power": -1.0},
+        "The scores are divided by head_size, so the scale is 1/head_size; divide them by its square root.",
+        "scale",
     ),
-    Misconception(
-        lambda q, k, v, mask=None: _attention(q, k, v, mask, scale=1 / math.sqrt(q.shape[-1]), dim=-2),
+    Mistake({"power": 0.5}, "The scores are multiplied by sqrt(head_size); divide them by it.", "scale"),
+    Mistake(
+        {"dim": -2},
         "Softmax runs over the queries, so columns sum to 1; it should run over the keys, the last dimension.",
+        "values",
     ),
-    Misconception(
-        lambda q, k, v, mask: _attention(q, k, v, ~mask, scale=1 / math.sqrt(q.shape[-1]), dim=-1),
-        "The mask is the wrong way round: True means that a position may be attended to.",
+    Mistake(
+        {"masks": "inverted"},
+        "The mask is the wrong way round: True means that a position may be attended to. Every hidden position must "
+        "get probability 0.",
+        "masks",
     ),
+    Mistake({"masks": "ignored"}, "The mask changes nothing; give every hidden position probability 0.", "masks"),
 )
+
+
+def mistakes_of(answer: CallableAnswer, draw: Draw) -> tuple[Mistake, ...] | None:
+    """Return the known mistakes of an answer, found with one call; None if its result is an unknown one."""
+    shared = draw.shared("one call")
+    mask = attendable(shared, 2, 1, 5, 6)
+    rows = torch.arange(5)
+    mask[..., rows, rows], mask[..., rows, rows + 1] = True, False  # each row and column holds both
+    mask[..., 0, 5], mask[..., 1, 0] = True, False
+    case = Case((*inputs(shared, 5, 6, 7), mask))
+    try:
+        reply = answer.call(case)
+    except AnswerFailedError as error:
+        if error.fatal:
+            raise
+        return None
+
+    def gives(options: Mapping[str, Any]) -> bool:
+        try:
+            require_outputs(reply, case, functools.partial(attention, **options), NAMES)
+        except CheckFailedError:
+            return False
+        return True
+
+    return mistakes_made(gives, MISTAKES)
+
+
+def formula_of(answer: CallableAnswer, draw: Draw, category: str) -> Reference:
+    """Return the formula that the answer has to compute: with its known mistakes, unless `category` counts one.
+
+    Raises `CheckFailedError` for a mistake that is counted here.
+    """
+    found = mistakes_of(answer, draw) or ()
+    require_none_of(category, found)
+    return functools.partial(attention, **options_of(found))
+
+
+def agrees_with_formula(category: str, cases: Callable[[Draw], Iterator[Case]]) -> Run:
+    """Return a check of `category` that context and probabilities equal the formula in every case."""
+
+    def run(answer: CallableAnswer, draw: Draw) -> None:
+        agrees(formula_of(answer, draw, category), cases, NAMES)(answer, draw)
+
+    return run
 
 
 def inputs(
@@ -140,43 +207,48 @@ def _require_monotone(shares: torch.Tensor, scores: torch.Tensor, allowed: torch
 
 def _small(draw: Draw) -> Iterator[Case]:
     yield Case(inputs(draw, 4, 6, 8), label="with 4 queries, 6 keys, head size 8")
-    yield Case(inputs(draw, 5, 5, 16, dtype=torch.float64), label="in float64")
+    yield Case(inputs(draw, 5, 5, 16), label="with 5 queries, 5 keys, head size 16")
     yield Case((*inputs(draw, 6, 7, 8), attendable(draw, 2, 1, 6, 7)), label="with a mask of shape (2, 1, 6, 7)")
 
 
 def _scale_is_inverse_root(answer: CallableAnswer, draw: Draw) -> None:
+    known = mistakes_of(answer, draw)
     for size in (4, 64):
-        case = Case(inputs(draw, 3, 5, size, dtype=torch.float64))
+        case = Case(inputs(draw, 3, 5, size), label=f"at head size {size}")
+        if known is not None:
+            require_outputs(answer.call(case), case, formula_of(answer, draw, "scale"), NAMES)
+            continue
         _, probabilities = consistent(answer.call(case), case)
         query, key, _ = case.args
-        scores = query @ key.transpose(-1, -2)
-        logs = torch.log(probabilities)
-        rise = scores.max(-1).values - scores.min(-1).values
-        found = float(((logs.max(-1).values - logs.min(-1).values) / rise).median())
-        if not abs(found * math.sqrt(size) - 1) <= 1e-6:  # NaN is not right either
-            named = {
-                1.0: "no scale at all",
-                1 / size: "1/head_size",
-                math.sqrt(size): "a product instead of a quotient",
-            }
-            nearest = next((text for factor, text in named.items() if abs(found / factor - 1) < 1e-6), f"{found:.4g}")
+        scores, logs = (query @ key.transpose(-1, -2)).double(), torch.log(probabilities)
+        found = float(((logs.max(-1).values - logs.min(-1).values) / (scores.amax(-1) - scores.amin(-1))).median())
+        if not abs(found * math.sqrt(size) - 1) <= 1e-3:  # NaN is not right either
             raise CheckFailedError(
-                f"At head size {size} the scores are scaled by {nearest}; "
+                f"At head size {size} the scores are scaled by {found:.4g}; "
                 f"expected 1/sqrt(head_size) = {1 / math.sqrt(size):.4g}."
             )
 
 
 def _masks_hide(answer: CallableAnswer, draw: Draw) -> None:
+    known = mistakes_of(answer, draw)
     q, k, v = inputs(draw, 5, 7, 8)
     masks: list[Any] = [attendable(draw, 2, 1, 1, 7), attendable(draw, 2, 3, 5, 7)]
     for mask in masks:
         case = Case((q, k, v, mask), label=f"with a mask of shape {tuple(mask.shape)}")
-        consistent(answer.call(case), case)
+        if known:
+            require_outputs(answer.call(case), case, formula_of(answer, draw, "masks"), NAMES)
+        else:
+            consistent(answer.call(case), case)
 
 
 def _gradient_cases(draw: Draw) -> Iterator[Case]:
-    yield Case(inputs(draw, 3, 4, 8, dtype=torch.float64), label="in float64")
+    yield Case(inputs(draw, 3, 4, 8), label="without a mask")
     yield Case((*inputs(draw, 3, 4, 8), attendable(draw, 2, 3, 3, 4)), label="with a mask")
+
+
+def _gradients(answer: CallableAnswer, draw: Draw) -> None:
+    formula = formula_of(answer, draw, "gradients")
+    gradients_agree(formula, _gradient_cases, NAMES, ("query", "key", "value"))(answer, draw)
 
 
 EXERCISE = Exercise(
@@ -196,18 +268,10 @@ EXERCISE = Exercise(
     ),
     checks=(
         Check(
-            "context and probabilities equal the fp64 reference",
-            "values",
-            2,
-            agrees(reference, _small, NAMES, MISCONCEPTIONS),
+            "context and probabilities equal the fp64 reference", "values", 1.5, agrees_with_formula("values", _small)
         ),
-        Check("scores are scaled by 1/sqrt(head_size)", "scale", 1.5, _scale_is_inverse_root),
-        Check("masked positions get probability 0", "masks", 1.5, _masks_hide),
-        Check(
-            "gradients reach query, key and value",
-            "gradients",
-            1,
-            gradients_agree(reference, _gradient_cases, NAMES, ("query", "key", "value")),
-        ),
+        Check("scores are scaled by 1/sqrt(head_size)", "scale", 1.3, _scale_is_inverse_root),
+        Check("masked positions get probability 0", "masks", 1.3, _masks_hide),
+        Check("gradients reach query, key and value", "gradients", 1.1, _gradients),
     ),
 )

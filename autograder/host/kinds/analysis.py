@@ -5,6 +5,7 @@ as plain data. The host builds the same program and computes the expected descri
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from autograder.host.session import Session
 from autograder.protocol import Json
 from autograder.protocol.requests.answers import Analyse
 
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -26,6 +29,10 @@ class Asked:
     make: str
     arguments: Mapping[str, Any]
     name: str  # completes "For ..."
+
+    def alone(self) -> "Asked":
+        """Return the question about the same graph without inputs: the answer is called with the module alone."""
+        return Asked("graph_alone", {k: v for k, v in self.arguments.items() if k != "device"}, self.name)
 
 
 class AnalysisAnswer:
@@ -50,29 +57,48 @@ class Belief:
 
 
 def sees(
-    truth: Callable[..., Any], programs: Callable[[Draw], Sequence[Asked]], beliefs: Sequence[Belief] = ()
+    truth: Callable[..., Any],
+    programs: Callable[[Draw], Sequence[Asked]],
+    beliefs: Sequence[Belief] = (),
+    *,
+    granted: Sequence[Belief] = (),
+    together: bool = False,
 ) -> Callable[[AnalysisAnswer, Draw], None]:
     """Return a check that the answer and `truth` agree on every program; the programs share its points equally.
 
-    `truth` and the functions in `beliefs` are called with the values that the program's maker returns.
+    `truth` and the functions in `beliefs` are called with the values that the program's maker returns. An answer that
+    equals one of `granted` is taken for right, because another check counts that mistake. With `together` one wrong
+    program loses all points. White space at the ends of a text does not matter.
     """
 
+    def require(answer: AnalysisAnswer, asked: Asked) -> None:
+        found, expected = _plain(answer.ask(asked)), _plain(truth(*made(asked)))
+
+        def equals(belief: Belief) -> bool:
+            return same(found, _plain(belief.sees(*made(asked))))
+
+        if same(found, expected) or any(map(equals, granted)):
+            return
+        said = next((belief.says for belief in beliefs if equals(belief)), "")
+        raise CheckFailedError(f"For {asked.name}: {said or difference(found, expected)}")
+
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
-        share_among(programs(draw), lambda asked: _require_seen(answer, asked, truth, beliefs))
+        share_among(programs(draw), lambda asked: require(answer, asked), together=together)
 
     return run
 
 
-def _require_seen(answer: AnalysisAnswer, asked: Asked, truth: Callable[..., Any], beliefs: Sequence[Belief]) -> None:
-    found, expected = answer.ask(asked), truth(*_made(asked))
-    if not same(found, expected):
-        said = next((b.says for b in beliefs if same(found, b.sees(*_made(asked)))), "")
-        raise CheckFailedError(f"For {asked.name}: {said or difference(found, expected)}")
+def _plain(value: Any) -> Any:
+    """Return texts without white space at their ends and without addresses, which differ between processes."""
+    if isinstance(value, str):
+        return ADDRESS.sub("", value.strip())
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _made(asked: Asked) -> tuple[Any, ...]:
-    made: tuple[Any, ...] = getattr(analysis_programs, asked.make)(**asked.arguments)
-    return made
+def made(asked: Asked) -> tuple[Any, ...]:
+    """Return the values of the program's maker, with which the answer is called."""
+    values: tuple[Any, ...] = getattr(analysis_programs, asked.make)(**asked.arguments)
+    return values
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -100,7 +126,9 @@ def difference(found: Any, expected: Any) -> str:
         lines = zip([*found.splitlines(), ""], [*expected.splitlines(), ""], strict=False)
         at, (mine, right) = next((i, pair) for i, pair in enumerate(lines, 1) if pair[0] != pair[1] or not all(pair))
         return f"line {at} is {shortened(mine)}; expected {shortened(right)}."
-    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
-        at = next(i for i, pair in enumerate(zip(found, expected, strict=True)) if not same(*pair))
-        return f"entry {at} is {shortened(found[at])}; expected {shortened(expected[at])}."
+    if isinstance(found, list) and isinstance(expected, list):
+        at = next((i for i, pair in enumerate(zip(found, expected, strict=False)) if not same(*pair)), None)
+        if at is not None:
+            return f"entry {at} is {shortened(found[at])}; expected {shortened(expected[at])}."
+        return f"there are {len(found)} entries, equal as far as they go; expected {len(expected)}."
     return f"the result is {shortened(found)}; expected {shortened(expected)}."

@@ -53,6 +53,11 @@ def graph(
     return (fx.GraphModule({}, made), *inputs)
 
 
+def graph_alone(steps: Sequence[Mapping[str, Any]], returns: Any, shapes: list[list[int]]) -> tuple[Any, ...]:
+    """Return a graph module of the steps, and no inputs."""
+    return graph(steps, returns, shapes)[:1]
+
+
 def _filled(argument: Any, nodes: list[fx.Node]) -> Any:
     if isinstance(argument, dict):
         return nodes[argument["step"]]

@@ -108,9 +108,9 @@ def groups(nodes: Sequence[ArchiveNode]) -> list[tuple[str, ...]]:
 
 
 def outside(nodes: Sequence[ArchiveNode]) -> Iterator[str]:
-    """Yield the ATen operators that are in no fusion group."""
+    """Yield the ATen operators on tensors that are in no fusion group; those on sizes and lists do not count."""
     for node in nodes:
-        if node.kind.startswith("aten::"):
+        if node.kind.startswith("aten::") and node.tensors:
             yield node.kind
         if node.kind != FUSED:
             for inner in (*node.blocks, node.subgraph):

@@ -22,10 +22,11 @@ class Misconception:
 
 def explained(reply: Reply, case: Case, names: Sequence[str], misconceptions: Sequence[Misconception]) -> str:
     """Return the sentence of the first misconception that gives the same reply; empty if there is none."""
-    return next((m.says for m in misconceptions if _gives(m, reply, case, names)), "")
+    return next((m.says for m in misconceptions if gives(m, reply, case, names)), "")
 
 
-def _gives(misconception: Misconception, reply: Reply, case: Case, names: Sequence[str]) -> bool:
+def gives(misconception: Misconception, reply: Reply, case: Case, names: Sequence[str]) -> bool:
+    """Tell whether the wrong formula gives the same reply."""
     try:
         require_outputs(reply, case, misconception.formula, names)
     except (CheckFailedError, RuntimeError, TypeError):  # a wrong formula may not even run on every case

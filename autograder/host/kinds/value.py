@@ -19,9 +19,13 @@ class ValueAnswer:
         assert self._clean is not None, "every grading has one"
         return self._clean
 
-    def ask(self, question: Json) -> Json:
-        """Return the function's answer as plain data: None, bool, int, float, str, lists and dicts."""
-        reply, _ = self._session.call(Ask(question))
+    def ask(self, question: Json, *keys: str) -> Json:
+        """Return the function's answer as plain data: None, bool, int, float, str, lists and dicts.
+
+        Of a dict only the entries called `keys` are returned, if there are any, so that another entry, which is no
+        plain data, costs its own check only.
+        """
+        reply, _ = self._session.call(Ask(question, keys))
         return reply.body.value
 
 

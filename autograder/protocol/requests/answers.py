@@ -20,9 +20,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Ask(Request[Value]):
-    """Call the function with plain data."""
+    """Call the function with plain data; of a returned dict only `keys` are sent, all if there are none."""
 
     question: Json
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ class ArchiveNode:
     """The bodies of an If or a Loop."""
     subgraph: tuple["ArchiveNode", ...] = ()
     """The nodes of a fusion group or of a differentiable graph."""
+    tensors: bool = True
+    """Whether an output is a tensor or holds one; a size, a truth value or a list of numbers is none."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,10 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
     """Return the request handlers for a value answer."""
 
     def ask(request: Ask, _: Tensors) -> Result[Value]:
-        return Result(Value(plain_data(entry(request.question), "the result")))
+        result = entry(request.question)
+        if request.keys and type(result) is dict:
+            result = {key: result[key] for key in request.keys if key in result}
+        return Result(Value(plain_data(result, "the result")))
 
     return {Ask: ask}
 
@@ -30,8 +33,8 @@ def plain_data(value: object, where: str) -> Json:
         if not math.isfinite(value):
             raise NotPlainDataError(f"{where} is {value}; only finite numbers can be answers.")
         return value
-    if type(value) in (list, tuple):
-        return [plain_data(item, f"{where}[{i}]") for i, item in enumerate(value)]  # type: ignore[arg-type, var-annotated]
+    if isinstance(value, list | tuple):  # a torch.Size is a tuple, too
+        return [plain_data(item, f"{where}[{i}]") for i, item in enumerate(value)]
     if type(value) is dict and all(type(key) is str for key in value):
         return {key: plain_data(item, f"{where}[{key!r}]") for key, item in value.items()}
     raise NotPlainDataError(

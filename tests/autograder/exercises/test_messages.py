@@ -43,16 +43,17 @@ def test_a_misconception_about_attention_is_named_and_other_checks_still_count(
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "category", "words"),
     [
-        ({"scale": "/ query.shape[-1]"}, "by its square root"),
-        ({"scale": ""}, "not scaled"),
-        ({"dim": "-2"}, "runs over the queries"),
+        ({"scale": "/ query.shape[-1]"}, "scale", "by its square root"),
+        ({"scale": ""}, "scale", "not scaled"),
+        ({"dim": "-2"}, "values", "runs over the queries"),
     ],
 )
-def test_a_wrong_formula_that_is_known_is_named_where_values_differ(change, words):
-    record = judged("01_scaled_dot_product", ATTENTION.format(**(RIGHT | change)), hidden=False)
-    assert words in next(c for c in record.checks if c.category == "values").message
+def test_a_wrong_formula_that_is_known_is_named_by_the_check_that_counts_it_and_by_no_other(change, category, words):
+    record = judged("01_scaled_dot_product", ATTENTION.format(**(RIGHT | change)))
+    assert list(messages(record)) == [check.name for check in record.checks if check.category == category]
+    assert words in " ".join(messages(record).values())
 
 
 GRAPH_READER = """

@@ -93,4 +93,4 @@ def test_a_derivative_that_the_framework_wrote_is_refused_by_name():
     )
     record = judged("03_bias_gelu_script", text)
     assert any("gelu_backward" in check.message and "not allowed" in check.message for check in record.checks)
-    assert record.points == 7
+    assert record.points == 5.8

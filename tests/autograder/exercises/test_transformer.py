@@ -122,7 +122,7 @@ def test_mistakes_in_a_training_loop_are_named():
     assert "All points of `loss/train` have the step 7" in said["scalars"]
     assert "writer.add_graph" in said["graph"]
     assert said["logged loss"] == ""
-    assert "zero the gradients, go backward and step" in said["learning"]
+    assert "call optimizer.step()" in said["learning"]
 
 
 def test_a_run_that_wrote_nothing_down_loses_that_only():

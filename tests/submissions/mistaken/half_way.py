@@ -3,14 +3,14 @@
 Gets what it earned, check by check: nothing is lost in one exercise for a mistake in another.
 """
 
-# %% answer 01_scaled_dot_product = 3.5
-# right: scale, odd sizes, precision; every other check uses a mask or dropout at least once
+# %% answer 01_scaled_dot_product = 6.3
+# wrong: masks (1.3), rows that may attend to nothing (1.2), dropout (1.2); every other check grants the mask
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     weights = F.softmax(query @ key.mT / math.sqrt(query.shape[-1]), dim=-1)
     return weights @ value, weights
 
 
-# %% answer 04_read_a_graph = 1.6
+# %% answer 04_read_a_graph = 2
 # right: inputs, leaf modules, users where no node reads another twice; the rest is left open
 def read_graph(rows):
     uses = [used for row in rows for used in row["args"]]

@@ -4,8 +4,8 @@ nodes, and a sum fused although it is read elsewhere.
 Gets the points of what does not depend on them, and messages that name them.
 """
 
-# %% answer 01_scaled_dot_product = 2
-# right for every scale: masked positions (1.5) and rows that may attend to nothing (0.5)
+# %% answer 01_scaled_dot_product = 8.7
+# wrong: the scale (1.3); every other check grants it
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     scores = query @ key.transpose(-2, -1) / query.shape[-1]
     if mask is not None:
@@ -17,8 +17,8 @@ def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     return weights @ value, weights
 
 
-# %% answer 04_read_a_graph = 4.6
-# wrong: the longest path, of small graphs (1) and of large ones (0.4)
+# %% answer 04_read_a_graph = 4.65
+# wrong: the longest path, of small graphs (0.7) and of large ones (0.65)
 def read_graph(rows):
     readers = {row["name"]: [r["name"] for r in rows if row["name"] in r["args"]] for row in rows}
     live = {"output"}

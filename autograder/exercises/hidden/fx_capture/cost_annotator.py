@@ -1,17 +1,19 @@
 """Hidden checks and controls of exercise 04.4."""
 
-from autograder.exercises.fx_capture.cost_annotator import BELIEFS, costs
+from autograder.exercises.fx_capture.cost_annotator import COUNT, counts
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
+from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.analysis import Asked, sees
+from autograder.host.kinds.analysis import Asked
 
 
 def views(draw: Draw) -> list[Asked]:
-    """Return graphs with a transposed operand, which keeps its base alive, and with halves of one tensor."""
-    graphs = [mixed(draw), mixed(draw)]
-    asked = [g.asked_whole("a view that outlives its base's other readers") for g in graphs]
+    """Return graphs with halves of one tensor and with a transposed tensor, which keep their bases alive."""
+    return [_halves(draw), _halves(draw), _transposed(draw)]
+
+
+def _halves(draw: Draw) -> Asked:
     graph = RandomGraph(draw)
     x = graph.input(draw.integer(2, 5), 2 * draw.integer(1, 5))
     h = graph.call("relu", At(x))
@@ -20,7 +22,17 @@ def views(draw: Draw) -> list[Asked]:
     early = graph.call("neg", At(second))
     late = graph.call("add", At(early), At(graph.call("relu", At(early))))
     total = graph.call("add", At(late), At(first))  # one half keeps the whole base alive
-    return [*asked, graph.asked(At(total), "halves of one tensor")]
+    return graph.asked(At(total), "halves of one tensor")
+
+
+def _transposed(draw: Draw) -> Asked:
+    graph = RandomGraph(draw)
+    m, n, k = draw.integer(2, 6), draw.integer(2, 6), draw.integer(2, 6)
+    x, y = graph.input(k, n), graph.input(m, n)
+    turned = graph.call("transpose", At(graph.call("relu", At(x))), 0, 1)
+    early = graph.call("gelu", At(y))
+    late = graph.call("add", At(early), At(graph.call("neg", At(early))))
+    return graph.asked(At(graph.call("matmul", At(late), At(turned))), "a view that outlives its base's readers")
 
 
 def twice(draw: Draw) -> list[Asked]:
@@ -50,21 +62,25 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("views keep their base alive", "views", 1.6, sees(costs, views, BELIEFS)),
-        Check("operands twice, results unread", "odd graphs", 1, sees(costs, twice, BELIEFS)),
-        Check("stacks of products", "odd sizes", 1, sees(costs, batches, BELIEFS)),
+        Check("views cost nothing and keep their base alive", "views", 1.4, counts("views", COUNT, views)),
+        Check("operands twice, results unread", "odd graphs", 1.3, counts("odd graphs", ["bytes"], twice)),
+        Check("stacks of products", "odd sizes", 1.3, counts("odd sizes", ["flops"], batches)),
     ),
     controls=(
         ANSWERS.reference(9),
-        ANSWERS.edited("nothing is freed", 9, ("if born[n] <= i <= last[n]", ""), below=True),
+        ANSWERS.edited("nothing is freed", 7.2, ("if born[n] <= i <= last[n]", "")),
+        ANSWERS.edited(
+            "an operation for each element",
+            9,
+            ("flops[node.name] = 0", "flops[node.name] = values[node].numel() if works else 0"),
+        ),
         ANSWERS.edited(
             "views own memory",
-            9,
+            7.6,
             ("return base(node.all_input_nodes[0]) if node.target in VIEWS else node", "return node"),
             (" and node.target not in VIEWS:", ":"),
             ("values[n].nbytes for n in born", "getattr(values[n], 'nbytes', 0) for n in born"),
-            below=True,
         ),
-        ANSWERS.edited("one FLOP a product", 9, ("*= 2 * values", "*= values"), below=True),
+        ANSWERS.edited("one FLOP a product", 7.4, ("= 2 * values", "= values")),
     ),
 )

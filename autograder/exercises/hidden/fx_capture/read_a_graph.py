@@ -24,10 +24,10 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        _check("two_users", 0.8),
-        _check("dead", 0.8),
-        Check("dead nodes, none or nearly all", "dead", 0.4, visible.question_right("dead", _all_live)),
-        _check("longest_path", 0.4),
+        _check("two_users", 0.65),
+        _check("dead", 0.65),
+        Check("dead nodes, none or nearly all", "dead", 0.65, visible.question_right("dead", _all_live)),
+        _check("longest_path", 0.65),
     ),
     controls=(
         ANSWERS.reference(6),

@@ -16,7 +16,7 @@ def nested(draw: Draw) -> list[Asked]:
     joined = graph.call("cat", [At(x), At(y)], dim=1)
     parts = graph.call("chunk", At(joined), 2, dim=0)
     half = graph.call("getitem", At(parts), draw.integer(0, 1))
-    return [graph.asked([At(half), [At(joined), At(x)]], "nested arguments and results")]
+    return [graph.asked([At(half), [At(joined), [At(x)]]], "nested arguments and results").alone()]
 
 
 def literals(draw: Draw) -> list[Asked]:
@@ -25,7 +25,9 @@ def literals(draw: Draw) -> list[Asked]:
     x = graph.input(2, 2)
     graph.call("assert", True, draw.choice(("x is a matrix", "it's a matrix")))
     scaled = graph.call("mul", At(x), draw.choice((0.5, 2, -1)))
-    return [graph.asked(At(graph.call("sum", At(scaled), [0, 1], keepdim=False)), "texts, truth values and numbers")]
+    return [
+        graph.asked(At(graph.call("sum", At(scaled), [0, 1], keepdim=False)), "texts, truth values and numbers").alone()
+    ]
 
 
 ANSWERS = Answers(__name__)

@@ -33,7 +33,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(10),
-        ANSWERS.edited("in blocks", 6.4, (PAIRS, "[name for name in programs for _ in range(request['samples'])]")),
+        ANSWERS.edited("in blocks", 6.8, (PAIRS, "[name for name in programs for _ in range(request['samples'])]")),
         ANSWERS.edited("strictly in turns", 8, (PAIRS, "programs * request['samples']")),
     ),
 )

@@ -32,12 +32,12 @@ ANSWERS = Answers(__name__)
 LAST = "return Recall(width, depth)"
 HIDDEN = HiddenPart(
     checks=(
-        Check("masks now and then, and None", "branches", 1.5, visible.agrees([(3, 3, visible.optional)])),
-        Check("fresh forgets", "branches", 1, visible.agrees([(5, 4, visible.forgetting)])),
+        Check("masks now and then, and None", "branches", 1.2, visible.agrees([(3, 3, visible.optional)])),
+        Check("fresh forgets", "branches", 1.2, visible.agrees([(5, 4, visible.forgetting)])),
         Check(
-            "all options together", "options together", 1, visible.agrees([(4, 3, _everything), (1, 1, _everything)])
+            "all options together", "options together", 1.1, visible.agrees([(4, 3, _everything), (1, 1, _everything)])
         ),
-        Check("masks that are broadcast", "shapes", 0.5, visible.agrees([(6, 2, _broadcast)])),
+        Check("masks that are broadcast", "shapes", 1.1, visible.agrees([(6, 2, _broadcast)])),
     ),
     controls=(
         ANSWERS.reference(10),
@@ -55,6 +55,6 @@ HIDDEN = HiddenPart(
             ("* scale", "* options.get('scale', 1.0)"),
             ("if fresh", "if options.get('fresh', False)"),
         ),
-        ANSWERS.edited("forgets", 6, ("self.past.append(value)", "self.past = [value]"), below=True),
+        ANSWERS.edited("forgets", 7.6, ("self.past.append(value)", "self.past = [value]")),
     ),
 )

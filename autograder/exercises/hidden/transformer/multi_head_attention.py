@@ -18,9 +18,10 @@ from autograder.host.kinds.module import ModuleAnswer
 
 def _heads(answer: ModuleAnswer, draw: Draw) -> None:
     """Check one head, heads of a prime size, and heads of size 1."""
+    options = visible.formula_options(answer, draw, "head counts")
     for hidden_size, heads in ((8, 1), (21, 3), (6, 6), (26, 2)):
         module, state = visible.built(answer, draw, hidden_size, heads)
-        formula = attention(state, heads)
+        formula = attention(state, heads, **options)
         label = f"with {heads} heads of size {hidden_size // heads}"
         case = Case((draw.normal(2, 7, hidden_size),), label=label)
         require_outputs(module.call(case), case, formula, visible.NAMES)
@@ -28,11 +29,16 @@ def _heads(answer: ModuleAnswer, draw: Draw) -> None:
 
 def _equivariant(answer: ModuleAnswer, draw: Draw) -> None:
     """Check that, without positions, permuted tokens give the results in the permuted order."""
-    module, _ = visible.built(answer, draw, 12, 2, torch.float64)
+    options = visible.formula_options(answer, draw, "order of tokens")
+    module, state = visible.built(answer, draw, 12, 2, torch.float64)
     hidden = draw.normal(2, 9, 12, dtype=torch.float64)
     order = torch.tensor(draw.sample(range(9), 9))
     plain = visible.only(module.call(Case((hidden,))), hidden)
     moved = visible.only(module.call(Case((hidden[:, order],))), hidden)
+    if options:  # with a mistake that another check counts the order of the tokens may matter
+        case = Case((hidden[:, order],), label="for tokens in another order")
+        require_outputs(module.call(case), case, attention(state, 2, **options), visible.NAMES)
+        return
     other = hidden.clone()
     other[:, 0] += 1
     changed = visible.only(module.call(Case((other,))), hidden)
@@ -48,7 +54,7 @@ def _equivariant(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _forms(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
-    for shape in ((1, 1, 12), (3, 127, 12), (0, 4, 12)):
+    for shape in ((1, 1, 12), (3, 127, 12), (5, 4, 12)):
         yield Case((draw.normal(*shape, dtype=dtype),), label=f"with an input of shape {shape} in {dtype}")
     yield Case((draw.normal(3, 5, 12, dtype=dtype).transpose(0, 1),), label="with an input of other strides")
     yield Case(
@@ -58,11 +64,12 @@ def _forms(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
 
 
 def _sizes(answer: ModuleAnswer, draw: Draw) -> None:
+    options = visible.formula_options(answer, draw, "odd sizes")
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         module, state = visible.built(answer, draw, 12, 2, dtype)
         forms = functools.partial(_forms, dtype=dtype)
-        agrees(attention(state, 2), forms, visible.NAMES)(module, draw)
-    leaves_inputs_alone(attention(state, 2), forms, visible.NAMES)(module, draw)
+        agrees(attention(state, 2, **options), forms, visible.NAMES)(module, draw)
+    leaves_inputs_alone(attention(state, 2, **options), forms, visible.NAMES)(module, draw)
 
 
 def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
@@ -74,10 +81,10 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("one head, prime sizes, many heads", "head counts", 1.5, _heads),
-        Check("tokens in another order", "order of tokens", 1.1, _equivariant),
-        Check("sizes, strides, precisions and masks for each head", "odd sizes", 1.2, _sizes),
-        Check("gradients at other sizes", "gradients", 1, _gradients),
+        Check("one head, prime sizes, many heads", "head counts", 1.25, _heads),
+        Check("tokens in another order", "order of tokens", 1.25, _equivariant),
+        Check("sizes, strides, precisions and masks for each head", "odd sizes", 1.25, _sizes),
+        Check("gradients at other sizes", "gradients", 1.25, _gradients),
     ),
     controls=(
         ANSWERS.reference(12),

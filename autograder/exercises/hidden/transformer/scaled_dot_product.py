@@ -1,14 +1,25 @@
 """Hidden checks and controls of exercise 01.1."""
 
+import functools
 import math
 from collections.abc import Iterator
 
 import torch
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.transformer.scaled_dot_product import NAMES, attendable, consistent, inputs, reference
+from autograder.exercises.transformer.scaled_dot_product import (
+    NAMES,
+    agrees_with_formula,
+    attendable,
+    attention,
+    consistent,
+    formula_of,
+    inputs,
+    mistakes_of,
+)
 from autograder.host import comparison
 from autograder.host.checks.function_checks import agrees, keeps_calls_apart, leaves_inputs_alone, remembers_nothing
+from autograder.host.checks.known_mistakes import options_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
 from autograder.host.kinds.callable import CallableAnswer, Case, require_outputs
@@ -33,31 +44,58 @@ def _precisions(draw: Draw) -> Iterator[Case]:
     q, k, v = inputs(draw, 4, 6, 8)
     v[0, 0, 1, 2] = torch.nan  # reaches only one number of every query of its head
     yield Case((q, k, v), label="with a NaN in one value")
+
+
+def _large_scores(draw: Draw) -> Case:
     # With one-hot rows every score is 400 or 0. So the result is exact for any order of summation, and exp(400)
     # overflows unless the maximum is subtracted.
     _, _, v = inputs(draw, 6, 6, 16)
     rows = (torch.eye(6, 16) * 40).expand(2, 3, 6, 16)
-    yield Case((rows.contiguous(), rows.flip(-2).contiguous(), v), label="with scores of 400")
+    return Case((rows.contiguous(), rows.flip(-2).contiguous(), v), label="with scores of 400")
+
+
+def _precise(answer: CallableAnswer, draw: Draw) -> None:
+    agrees_with_formula("precision", _precisions)(answer, draw)
+    case = _large_scores(draw)
+    reply = answer.call(case)
+    if any(bool(torch.isnan(output).any()) for output in reply.outputs):
+        raise CheckFailedError(
+            "With scores of 400 the result is NaN, since exp(400) overflows. Subtract the largest score of each row "
+            "before exp, as torch.softmax does."
+        )
+    require_outputs(reply, case, formula_of(answer, draw, "precision"), NAMES)
 
 
 def _fully_masked_row(answer: CallableAnswer, draw: Draw) -> None:
     q, k, v = inputs(draw, 4, 5, 8)
-    mask = attendable(draw, 2, 1, 4, 5)
-    mask[:, :, draw.integer(0, 3)] = False
-    case = Case((q, k, v, mask), label="with a row that may attend to nothing")
-    reply = answer.call(case)
+    mask, known = attendable(draw, 2, 1, 4, 5), options_of(mistakes_of(answer, draw) or ())
+    row = draw.integer(0, 3)
+    mask[:, :, row] = False
+    sent = ~mask if known.get("masks") == "inverted" else mask  # a mistake that the check of masks counts
+    reply = answer.call(Case((q, k, v, sent), label="with a row that may attend to nothing"))
     if any(bool(torch.isnan(o).any()) for o in reply.outputs):
         raise CheckFailedError(
             "A row that may attend to nothing gives NaN; expected zeros in probabilities and context."
         )
-    consistent(reply, case)
+    case = Case((q, k, v, mask), label="with a row that may attend to nothing")
+    if len(reply.outputs) == 2 and reply.outputs[1].shape == (2, 3, 4, 5) and bool(reply.outputs[1][:, :, row].any()):
+        raise CheckFailedError(
+            "A row that may attend to nothing still gets probabilities above 0: a very negative score is equal for "
+            "all its keys. Fill the probabilities of hidden positions with 0 after softmax."
+        )
+    if known:
+        formula = functools.partial(attention, **(known | {"masks": "as given"}))
+        require_outputs(reply, case, formula, NAMES)
+    else:
+        consistent(reply, case)
 
 
 def _dropout(answer: CallableAnswer, draw: Draw) -> None:
     q, k, v = inputs(draw, 64, 64, 8)
     exact = Case((q, k, v, None, 0.0), label="with dropout_p=0")
-    require_outputs(answer.call(exact), exact, reference, NAMES)
-    _, full = consistent(answer.call(exact), exact)
+    reply = answer.call(exact)
+    require_outputs(reply, exact, formula_of(answer, draw, "dropout"), NAMES)
+    full = reply.outputs[1]
     p = draw.choice((0.1, 0.25, 0.5))
     case = Case((q, k, v), {"dropout_p": p})
     first, second = _two_masks(answer, case, full, p, v)
@@ -77,6 +115,8 @@ def _two_masks(
         comparison.require_form(context, value[..., : full.shape[-2], :], "context, with dropout,")
         comparison.require_form(dropped, full, "probabilities, with dropout,")
         kept = dropped != 0
+        if bool(kept.all()) and torch.allclose(dropped, full, rtol=1e-4, atol=1e-7):
+            raise CheckFailedError(_nothing_dropped(context, full @ value))
         if not torch.allclose(dropped[kept], full[kept] / (1 - p), rtol=1e-4, atol=1e-7):
             raise CheckFailedError(
                 "Kept probabilities must be scaled by 1/(1 - dropout_p), so that their expected sum stays 1."
@@ -92,9 +132,26 @@ def _two_masks(
     return masks
 
 
+def _nothing_dropped(context: torch.Tensor, plain: torch.Tensor) -> str:
+    if torch.allclose(context, plain, rtol=1e-3, atol=1e-4):
+        return "Nothing is dropped. Apply F.dropout(probabilities, dropout_p) before the product with the values."
+    return (
+        "The probabilities that were returned are those before dropout, and the context is made of those after it. "
+        "Apply dropout once, then return the probabilities that made the context."
+    )
+
+
 def _three(draw: Draw) -> Iterator[Case]:
     for _ in range(3):
         yield Case((*inputs(draw, 4, 6, 8), attendable(draw, 2, 1, 4, 6)), label="called several times in a row")
+
+
+def _any_input(answer: CallableAnswer, draw: Draw) -> None:
+    """Check odd sizes and strides, and that calls touch neither their inputs nor each other."""
+    formula = formula_of(answer, draw, "odd sizes")
+    for check in (leaves_inputs_alone, remembers_nothing, keeps_calls_apart):
+        check(formula, _three, NAMES)(answer, draw)
+    agrees(formula, _odd, NAMES)(answer, draw)
 
 
 ANSWERS = Answers(__name__)
@@ -109,13 +166,10 @@ def _ending(name: str, marks: float, change: str) -> Control:
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("odd sizes, strides and an empty batch", "odd sizes", 1, agrees(reference, _odd, NAMES)),
-        Check("every precision, and large scores", "precision", 1, agrees(reference, _precisions, NAMES)),
-        Check("a row that may attend to nothing", "masks", 0.5, _fully_masked_row),
-        Check("dropout", "dropout", 1, _dropout),
-        Check("inputs stay as they were", "side effects", 0.25, leaves_inputs_alone(reference, _three, NAMES)),
-        Check("calls in a row", "side effects", 0.125, remembers_nothing(reference, _three, NAMES)),
-        Check("two threads at once", "side effects", 0.125, keeps_calls_apart(reference, _three, NAMES)),
+        Check("odd sizes and strides, an empty batch, and calls in a row", "odd sizes", 1.2, _any_input),
+        Check("every precision, and large scores", "precision", 1.2, _precise),
+        Check("a row that may attend to nothing", "masked rows", 1.2, _fully_masked_row),
+        Check("dropout", "dropout", 1.2, _dropout),
     ),
     controls=(
         ANSWERS.reference(10),

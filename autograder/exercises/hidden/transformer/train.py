@@ -23,10 +23,11 @@ def _held_out(answer: ModuleAnswer, draw: Draw) -> None:
 def _again(answer: ModuleAnswer, draw: Draw) -> None:
     """Check that the same seed gives the same weights, and another seed gives other weights that are also trained."""
     run = visible.one_run(answer, draw)
+    if visible.largest_move(run.state) == 0:
+        raise CheckFailedError("The weights are as they were made: nothing was trained, with whatever seed.")
     other = (run.seed + draw.integer(1, visible.LARGEST_SEED)) % (visible.LARGEST_SEED + 1)
     same, others = (visible.trained(answer, run.text, seed).parameters for seed in (run.seed, other))
-    loss = visible.model_loss(others, run.text.held_out_hidden, run.text.held_out_labels)
-    if not loss < run.text.unigram_nats() - visible.CLEARLY_NATS:
+    if visible.learned(run.state, run.text) and not visible.learned(others, run.text):
         raise CheckFailedError("The model did not learn with another seed as well.")
     if any(not torch.equal(run.state[name], same[name]) for name in same):
         raise CheckFailedError(
@@ -71,9 +72,9 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("held-out text", "held-out loss", 2, _held_out),
+        Check("held-out text", "held-out loss", 1.8, _held_out),
         Check("runs again, with the same seed and another", "seeds", 1.8, _again),
-        Check("every weight was trained", "weights", 1, _moved),
+        Check("every weight was trained", "weights", 1.3, _moved),
     ),
     controls=(
         ANSWERS.reference(12),

@@ -4,9 +4,9 @@ def annotate_costs(module: fx.GraphModule, *inputs: torch.Tensor) -> dict:
     flops, moved, born, last = {}, {}, {}, {}
     for number, node in enumerate(nodes):
         works = node.op.startswith("call") and node.target not in VIEWS
-        flops[node.name] = values[node].numel() if works else 0
+        flops[node.name] = 0
         if node.target is torch.matmul:
-            flops[node.name] *= 2 * values[node.args[0]].shape[-1]
+            flops[node.name] = 2 * values[node].numel() * values[node.args[0]].shape[-1]
         moved[node.name] = sum(values[n].nbytes for n in (node, *node.all_input_nodes)) if works else 0
         if node.op != "output" and node.target not in VIEWS:
             born[node] = -1 if node.op == "placeholder" else number

@@ -1,4 +1,4 @@
-def render(module: fx.GraphModule, *inputs: torch.Tensor) -> str:
+def render(module: fx.GraphModule) -> str:
     """Write a graph so that renaming changes nothing; a good answer has about 20 lines."""
     labels, lines = {}, []
     for number, node in enumerate(module.graph.nodes):

@@ -1,0 +1,97 @@
+"""One slip costs one check, and more than a tenth: the checks that would only see it again grant it."""
+
+import pytest
+
+from autograder.host.checks.known_mistakes import Mistake, mistakes_made
+from tests.autograder.exercises.judged import judged, reference
+
+CURVE = "0.5 * h * (1 + torch.tanh(0.79788456 * (h + 0.044715 * h * h * h)))"
+SUM = "by_x.sum_to_size(bias.shape)"
+# exercise, categories of the checks that fail, changes of the reference
+SLIPS = [
+    ("01_scaled_dot_product", ["scale"], ("/ math.sqrt(query.shape[-1])", "/ query.shape[-1]")),
+    ("01_scaled_dot_product", ["masked rows"], ("probabilities = probabilities.masked_fill(~mask, 0.0)", "pass")),
+    ("01_multi_head_attention", ["values"], ("value, mask)", "value, mask, scale=hidden.shape[-1] ** -0.5)")),
+    ("01_multi_head_attention", ["values"], ("context.transpose(1, 2).flatten(2)", "context.reshape(hidden.shape)")),
+    (
+        "01_bert_layer",
+        ["norm last"],
+        ("attention_norm = nn.LayerNorm(hidden_size, eps=1e-12)", "attention_norm = nn.LayerNorm(hidden_size)"),
+        ("feed_forward_norm = nn.LayerNorm(hidden_size, eps=1e-12)", "feed_forward_norm = nn.LayerNorm(hidden_size)"),
+    ),
+    ("01_bert_layer", ["norm last"], ("self.feed_forward_norm(hidden + self", "self.feed_forward_norm(self")),
+    ("01_bert_layer", ["masks"], ("layer(hidden, mask)", "layer(hidden)")),
+    ("01_mlm_batches", ["loss"], ("(labels != -100).sum().clamp(min=1)", "labels.numel()")),
+    ("02_find_the_flaw", ["inputs"], ("['draw', 'sync', 'clock', *window", "['sync', 'clock', *window")),
+    ("02_measure", ["environment"], ("environment().to_json()", "environment()")),
+    (
+        "02_measure",
+        ["quiet machine"],
+        ("medians[programs[0]] / medians[programs[1]]", "medians[programs[1]] / medians[programs[0]]"),
+    ),
+    ("02_annotate", ["failures"], ("finally:", "except KeyError:\n            pass\n        else:")),
+    ("02_count_bytes_and_flops", ["bytes"], ("numel() * tensor.element_size()", "numel()")),
+    ("02_read_a_trace", ["launch-bound ranges", "two streams"], ("sorted(waiting)", "set(waiting)")),
+    ("03_bias_gelu_script", ["gradients"], ("3 * 0.044715", "0.044715")),
+    ("03_fused_groups", ["top level"], (" if n.kind() != 'prim::Constant'", "")),
+    ("03_make_it_scriptable", ["state"], ("self.past = self.past[-self.depth:]", "pass")),
+    ("04_custom_tracer", ["leaf modules"], (" or super().is_leaf_module(module, path)", "")),
+    ("04_shape_propagation", ["tensors"], (".removeprefix('torch.')", "")),
+    ("04_cost_annotator", ["FLOPs"], ("= 2 * values", "= values")),
+    ("04_render_graph", ["nesting"], ("f'({inside})'", "f'({inside}{\",\" * (len(value) == 1)})'")),
+]
+# exercise, a right spelling that another way of grading refused
+SPELLINGS = [
+    ("02_measure", ("[name for _ in range(request['samples']) for name in random.sample(programs, 2)]", "SHUFFLED")),
+    ("03_bias_gelu_script", (SUM, "torch.einsum('...j->j', by_x)")),
+    ("03_bias_gelu_script", (SUM, "by_x.view(-1, bias.numel()).sum(0)")),
+    ("03_bias_gelu_script", (SUM, "by_x if by_x.dim() == 1 else by_x.flatten(0, -2).sum(0)")),
+    ("03_bias_gelu_script", (SUM, "by_x.sum([i for i in range(by_x.dim() - 1)]) if by_x.dim() > 1 else by_x")),
+    ("03_bias_gelu_script", (CURVE, "h * torch.sigmoid(2 * 0.7978845608 * (h + 0.044715 * h * h * h))")),
+    ("04_render_graph", ("'\\n'.join(lines)", "'\\n'.join(lines) + '\\n'")),
+    ("04_shape_propagation", ("list(value.shape)", "value.shape")),
+]
+SHUFFLED = "random.sample(programs * request['samples'], 2 * request['samples'])"
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=[f"{slip[0]}: {slip[2][1]}"[:70] for slip in SLIPS])
+def test_a_slip_costs_the_checks_that_count_it(slip):
+    exercise_id, categories, *changes = slip
+    record = judged(exercise_id, reference(exercise_id, *changes))
+    lost = [check.category for check in record.checks if check.points < check.max_points]
+    assert sorted(set(lost)) == sorted(categories), [c.message for c in record.checks if c.message]
+    assert record.points < 0.9 * record.max_points
+
+
+@pytest.mark.parametrize(("exercise_id", "change"), SPELLINGS, ids=[f"{s[0]}: {s[1][1]}"[:70] for s in SPELLINGS])
+def test_a_right_answer_in_another_spelling_gets_full_marks(exercise_id, change):
+    old, new = change
+    record = judged(exercise_id, reference(exercise_id, (old, SHUFFLED if new == "SHUFFLED" else new)))
+    assert record.points == record.max_points, [c.message for c in record.checks if c.message]
+
+
+def test_a_walk_may_keep_nodes_after_their_graph():
+    answer = """
+def fused_groups(data):
+    stack, found = list(reversed(list(graph_of(data).nodes()))), []
+    while stack:
+        node = stack.pop()
+        inside = list(node.g("Subgraph").nodes()) if "Subgraph" in node.attributeNames() else []
+        if node.kind().endswith("Group"):
+            operators = [n.kind() for n in inside if n.kind() != "prim::Constant"]
+            found.append({"kind": node.kind(), "operators": operators})
+            continue
+        below = [n for block in node.blocks() for n in block.nodes()] + inside
+        stack.extend(reversed(below))
+    return found
+"""
+    record = judged("03_fused_groups", answer)
+    assert record.points == record.max_points, [c.message for c in record.checks if c.message]
+
+
+def test_the_fewest_mistakes_are_found_and_none_where_nothing_explains_the_answer():
+    known = [Mistake({"a": 1}, "a", ""), Mistake({"b": 1}, "b", ""), Mistake({"a": 1, "b": 1}, "both", "")]
+    assert mistakes_made(lambda options: not options, known) == ()
+    assert [m.says for m in mistakes_made(lambda options: options == {"a": 1, "b": 1}, known) or ()] == ["both"]
+    assert [m.says for m in mistakes_made(lambda options: len(options) == 2, known[:2]) or ()] == ["a", "b"]
+    assert mistakes_made(lambda options: options == {"b": 2}, known) is None
