@@ -49,6 +49,7 @@ class Kept:
         self._exercise, self._name = exercise_id(module), name
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        """Return the result for these arguments; raises `NotShippedError` where the table has none."""
         key = _key(self._name, args, options)
         if hidden_folder() is None:
             return _shipped_results(self._exercise, key)
