@@ -9,9 +9,8 @@ from autograder.host.checks.known_mistakes import Mistake, mistakes_made
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.analysis import AnalysisAnswer, Asked, difference, same
-from autograder.protocol import Json
 
-Counts = list[tuple[Mapping[str, Any], Json]]
+Counts = list[tuple[Mapping[str, Any], Any]]
 """What an answer gives with each combination of known mistakes; the first is right."""
 
 
@@ -35,6 +34,7 @@ MISTAKES = {
             "an operand is counted as freed before the node that reads it last has run; both are alive then.",
             "liveness",
         ),
+        Mistake({"late_inputs": True}, "inputs are alive from the start, not from their own node on.", "liveness"),
         Mistake(
             {"views": "own memory"},
             "a view owns no memory, and its base stays alive as long as the view is read.",
@@ -65,7 +65,7 @@ def counts(
             if not isinstance(given, dict):
                 raise CheckFailedError(f"annotate_costs returned {given!r:.80}; expected a dict of {', '.join(KEYS)}.")
         for key in keys:
-            _require([dict(given).get(key) for given in found], key, asked, category)  # type: ignore[arg-type]
+            _require([dict(given).get(key) for given in found], key, asked, category)
 
     return run
 
@@ -120,9 +120,9 @@ def products(draw: Draw) -> list[Asked]:
 
 
 def residuals(draw: Draw) -> list[Asked]:
-    """Return graphs in which a value stays alive during a long chain."""
-    asked = []
-    for _ in range(3):
+    """Return graphs in which a value stays alive during a long chain, and one with an input that is used late."""
+    asked = [mixed(draw, views=False).asked_whole("an input that is used late")]
+    for _ in range(2):
         graph = RandomGraph(draw)
         x = graph.input(draw.integer(2, 9), draw.integer(2, 9))
         early = graph.call("relu", At(x))

@@ -13,6 +13,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer, shortened
+from autograder.host.session import AnswerFailedError
 from course_lib.doctor import Report, doctor
 
 NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")
@@ -47,11 +48,20 @@ def reports(questions: Callable[[Draw], list[list[str]]]) -> Callable[[ValueAnsw
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for names in questions(draw):
-            found, expected = answer.ask(names), truth(names)
+            found, expected = _asked(answer, names), truth(names)
             if type(found) is not dict or found != expected:
                 raise CheckFailedError(_told(names, found, expected))
 
     return run
+
+
+def _asked(answer: ValueAnswer, names: list[str]) -> Any:
+    try:
+        return answer.ask(list(names))
+    except AnswerFailedError as error:
+        if error.fatal or "Finding;" not in error.message:
+            raise
+        raise CheckFailedError(f"{error.message} What a finding says is its field `found`.") from None
 
 
 def _told(names: list[str], found: Any, expected: dict[str, str]) -> str:

@@ -17,9 +17,9 @@ from course_lib.verify.error_rule import deviation
 
 Run = Callable[[ArchiveAnswer, Draw], None]
 FORWARD, BACKWARD = "bias_gelu", "bias_gelu_backward"
-SHAPES = ("view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "select", "slice", "permute", "transpose")
-SHAPES += ("t", "movedim", "expand", "expand_as", "view_as", "reshape_as", "unbind", "contiguous", "detach", "alias")
-REDUCTIONS = {f"aten::{name}" for name in ("sum", "sum_to_size", "mean", "einsum", *SHAPES)}
+SHAPES = "view reshape flatten unflatten squeeze unsqueeze select slice permute transpose t movedim expand expand_as"
+SHAPES += " view_as reshape_as unbind contiguous detach alias"
+REDUCTIONS = {f"aten::{name}" for name in ("sum", "sum_to_size", "mean", "einsum", *SHAPES.split())}
 """Operators that may run outside the backward's group: the bias gradient is a sum over rows, in any spelling."""
 
 

@@ -108,7 +108,7 @@ TRACED = (
 )
 
 
-def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> dict[str, bool]:
+def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> dict[str, Any]:
     """Return the mistakes of an answer that other checks count, as options of `Recall`; none if they are unknown."""
     state = fresh_state(draw, 4)
     calls = [*plain(draw, 4), *masked(draw, 4), *scaled(draw, 4)]
@@ -117,7 +117,7 @@ def _granted(answer: ArchiveAnswer, draw: Draw, category: str) -> dict[str, bool
     except CheckFailedError:
         return {}
 
-    def gives(options: Mapping[str, bool]) -> bool:
+    def gives(options: Mapping[str, Any]) -> bool:
         wrong = Recall(state, 3, **options)
         predicted = [wrong(*case.args, **case.kwargs) for case in calls]
         return all(map(_close, outputs, predicted))
@@ -149,7 +149,7 @@ def _double(args: Sequence[Any]) -> list[Any]:
 def _explained(outputs: list[tuple[Tensor, ...]], calls: Sequence[Case], state: State, depth: int) -> str:
     """Return the sentences of the mistakes that give all of these outputs."""
 
-    def gives(options: Mapping[str, bool]) -> bool:
+    def gives(options: Mapping[str, Any]) -> bool:
         wrong = Recall(state, depth, **options)
         return all(map(_close, outputs, [wrong(*case.args, **case.kwargs) for case in calls]))
 

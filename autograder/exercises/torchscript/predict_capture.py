@@ -122,6 +122,10 @@ MISCONCEPTIONS = (
         "Scripting compiles branches, loops, sizes and .item(): this program is inside the language.",
     ),
     Misconception(
+        lambda q: "differs" if _traced(q) else "",
+        "A trace is wrong only where the later input takes another way, or needs another number, than its example.",
+    ),
+    Misconception(
         lambda q: "agrees" if not _traced(q) else "",
         "Scripting knows no numpy and no **options: the compiler refuses the source before anything runs.",
     ),

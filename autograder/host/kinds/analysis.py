@@ -136,8 +136,9 @@ def difference(found: Any, expected: Any) -> str:
         at, (mine, right) = next((i, pair) for i, pair in enumerate(lines, 1) if pair[0] != pair[1] or not all(pair))
         return f"line {at} is {shortened(mine)}; expected {shortened(right)}."
     if isinstance(found, list) and isinstance(expected, list):
-        at = next((i for i, pair in enumerate(zip(found, expected, strict=False)) if not same(*pair)), None)
-        if at is not None:
-            return f"entry {at} is {shortened(found[at])}; expected {shortened(expected[at])}."
+        pairs = zip(found, expected, strict=False)
+        other = next((i for i, pair in enumerate(pairs) if not same(*pair)), None)
+        if other is not None:
+            return f"entry {other} is {shortened(found[other])}; expected {shortened(expected[other])}."
         return f"there are {len(found)} entries, equal as far as they go; expected {len(expected)}."
     return f"the result is {shortened(found)}; expected {shortened(expected)}."

@@ -1,7 +1,7 @@
 """Hidden checks and controls of exercise 04.4."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,6 @@ from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import Asked, made
-from autograder.protocol import Json
 
 
 def views(draw: Draw) -> list[Asked]:
@@ -70,7 +69,7 @@ Inputs = Sequence[torch.Tensor]
 VIEWS = {"transpose", "chunk", "getitem"}
 
 
-def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int = 0, product: int = 2) -> Json:
+def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int = 0, product: int = 2) -> Any:
     """Return the FLOPs of each node: those of products, and `other` for each element of another function's result.
 
     `views` and `product` other than 0 and 2 give wrong counts.
@@ -85,7 +84,7 @@ def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int 
 
 def moved(
     module: fx.GraphModule, inputs: Inputs, *, each_use: bool = False, views_cost: bool = False, reads: bool = True
-) -> Json:
+) -> Any:
     """Return the bytes that each node moves; the options give wrong counts."""
     values, found = _values(module, inputs), {}
     for node in module.graph.nodes:
@@ -102,7 +101,8 @@ def peak(
     all_alive: bool = False,
     die_at_once: bool = False,
     views: str = "keep their base",
-) -> Json:
+    late_inputs: bool = False,
+) -> Any:
     """Return the largest sum of bytes alive while a node runs; the options give wrong counts."""
     nodes, values = list(module.graph.nodes), _values(module, inputs)
     base = _base if views == "keep their base" else lambda node: node
@@ -111,7 +111,7 @@ def peak(
         for read in node.all_input_nodes:
             last[base(read)] = i
     owners = [n for n in nodes if n.op != "output" and (views == "own memory" or _base(n) is n)]
-    start = {n: -1 if n.op == "placeholder" else nodes.index(n) for n in owners}
+    start = {n: -1 if n.op == "placeholder" and not late_inputs else nodes.index(n) for n in owners}
     if all_alive:
         return sum(_bytes(values[n]) for n in owners)
     ends = {n: last[n] - 1 if die_at_once and last[n] > start[n] else last[n] for n in owners}
@@ -156,7 +156,7 @@ def _base(node: fx.Node) -> fx.Node:
     return node
 
 
-COUNT = {"flops": flops, "bytes": moved, "peak_bytes": peak}
+COUNT: Mapping[str, Callable[..., Any]] = {"flops": flops, "bytes": moved, "peak_bytes": peak}
 
 
 def variants(make: str, arguments: Mapping[str, Any], key: str) -> Counts:
