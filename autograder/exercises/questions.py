@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -59,6 +59,12 @@ class Kept:
         if recorded is not None:
             recorded[key] = json.loads(text)
         return json.loads(text)
+
+    def later(self, *args: Any, **options: Any) -> Callable[[], Any]:
+        """Return a function for the result, for what takes time and is seldom asked; a recording asks it at once."""
+        if _RECORDED.get() is not None:
+            self(*args, **options)
+        return functools.partial(self, *args, **options)
 
 
 def kept(module: str, name: str) -> Any:

@@ -19,28 +19,25 @@ def share_among(
 ) -> None:
     """Call `require` with every case; raise `CheckFailedError` with the first message if any call raised one.
 
-    The error's share is that of the right cases, and of what wrong ones earned nevertheless; with `together` it is 0
-    unless all are right. The message is that of the first case that changes what a program computes, or of the first
-    wrong case. `noun` names the cases in the message. With `where`, an answer that raises on a case is wrong about
-    that case only, and `where(case)` begins the sentence about it. If it raises on all cases, its own error is raised.
+    The error's share is that of the right cases; with `together` it is 0 unless all are right. `noun` names the cases
+    in the message. With `where`, an answer that raises on a case is wrong about that case only, and `where(case)`
+    begins the sentence about it. If it raises on all cases, its own error is raised.
     """
-    wrong: list[CheckFailedError] = []
+    wrong: list[str] = []
     raised: list[AnswerFailedError] = []
     for case in cases:
         try:
             require(case)
         except CheckFailedError as error:
-            wrong.append(error)
+            wrong.append(str(error))
         except AnswerFailedError as error:
             if where is None or error.fatal or error.unanswered or len(cases) == 1:
                 raise
             raised.append(error)
-            wrong.append(CheckFailedError(f"{where(case)}{error.message}"))
+            wrong.append(f"{where(case)}{error.message}")
     if raised and len(raised) == len(cases):
         raise raised[0]
     if wrong:
         right = len(cases) - len(wrong)
         counted = f" ({right} of {len(cases)} {noun} are right.)" if len(cases) > 1 else ""
-        earned = 0.0 if together else (right + sum(error.share for error in wrong)) / len(cases)
-        told = next((error for error in wrong if error.changes), wrong[0])
-        raise CheckFailedError(f"{told}{counted}", share=earned, changes=told.changes)
+        raise CheckFailedError(wrong[0] + counted, share=0.0 if together else right / len(cases))

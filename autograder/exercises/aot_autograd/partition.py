@@ -143,10 +143,10 @@ def cheap(by: str, *several: Drawn) -> Run:
         graph, best = drawn.graph(draw, by)
         question = {"rows": graph.rows, "price": drawn.price}
         saved = chosen(answer, question)
-        known = wrong_cuts(question, by)
+        known = wrong_cuts.later(question, by)
         share = share_at(require_possible(question, saved) / best)
         if share < 1:
-            raise CheckFailedError(_too_much(question, saved, best, known), share=share)
+            raise CheckFailedError(_too_much(question, saved, best, known()), share=share)
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         share_among(several, lambda drawn: require(answer, drawn, draw), noun="graphs")
