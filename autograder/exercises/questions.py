@@ -116,15 +116,16 @@ def shipped_text(seeds: list[int], results: Results) -> str:
     return json.dumps({"seeds": seeds, "texts": list(texts), "results": packed}, separators=(",", ":"))
 
 
-def _unpacked(value: Any, texts: list[str]) -> Any:
+def unpacked(value: Any, texts: list[str]) -> Any:
+    """Return a result as it was before `shipped_text`."""
     if type(value) is int:
         return texts[value]
     if isinstance(value, list):
-        return [_unpacked(item, texts) for item in value]
+        return [unpacked(item, texts) for item in value]
     if isinstance(value, dict):
         if "n" in value:
             return value["n"]
-        return {_unpacked(key, texts): _unpacked(item, texts) for key, item in value[""]}
+        return {unpacked(key, texts): unpacked(item, texts) for key, item in value[""]}
     return value
 
 
@@ -144,4 +145,4 @@ def _shipped_results(exercise: str, key: str) -> Any:
     table = _table(file) if file.is_file() else {"results": {}}
     if key not in table["results"]:
         raise NotShippedError(f"{file.name} has no answer to a question of {exercise}; install the course again.")
-    return _unpacked(table["results"][key], table["texts"])
+    return unpacked(table["results"][key], table["texts"])

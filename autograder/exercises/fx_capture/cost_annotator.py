@@ -15,6 +15,7 @@ Counts = list[tuple[Mapping[str, Any], Any]]
 
 
 variants = kept(__name__, "variants")
+tells = kept(__name__, "tells")
 KEYS = ("flops", "bytes", "peak_bytes")
 
 MISTAKES = {
@@ -94,18 +95,13 @@ def _telling(
     wrong = [(key, m.options) for key in keys for m in MISTAKES[key] if m.counted == category]
     while True:
         asked = programs(draw)
-        if all(any(_tells(each, key, options) for each in asked) for key, options in wrong):
+        if all(any(tells(each.make, dict(each.arguments), key, options) for each in asked) for key, options in wrong):
             return asked
 
 
 def _counts(asked: Asked, key: str) -> Counts:
     counts: Counts = variants(asked.make, dict(asked.arguments), key)
     return counts
-
-
-def _tells(asked: Asked, key: str, options: Mapping[str, Any]) -> bool:
-    counts = _counts(asked, key)
-    return bool(counts[0][1] != next(count for mistaken, count in counts if mistaken == options))
 
 
 def products(draw: Draw) -> list[Asked]:

@@ -169,6 +169,12 @@ def variants(make: str, arguments: Mapping[str, Any], key: str) -> Counts:
     return [(options, COUNT[key](module, inputs, **{**options, **more})) for options in several for more in finer]
 
 
+def tells(make: str, arguments: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> bool:
+    """Tell whether a program shows a mistake."""
+    module, *inputs = made(Asked(make, arguments, ""))
+    return bool(COUNT[key](module, inputs) != COUNT[key](module, inputs, **options))
+
+
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
