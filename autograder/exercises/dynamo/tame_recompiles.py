@@ -28,8 +28,10 @@ def pair_means(x: Tensor) -> Tensor:
 
 def decayed_sum(x: Tensor) -> Tensor:
     """Return the sum of the rows of x (length, 4), each with half the weight of the row before it."""
-    weights = 0.5 ** torch.arange(x.shape[0], dtype=x.dtype)
-    return (weights[:, None] * x).sum(0)
+    total = torch.zeros(WIDTH, dtype=x.dtype)
+    for i, row in enumerate(x):
+        total = total + 0.5**i * row
+    return total
 
 
 def faded(x: Tensor, step: Tensor) -> Tensor:
