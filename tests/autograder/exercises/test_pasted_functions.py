@@ -4,6 +4,7 @@ Each is called in this process as the answer, also for one entry of an answer th
 program in a list, and earns nothing. WHOLE=1 tries all exercises.
 """
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -16,10 +17,10 @@ import pytest
 from autograder.exercises import all_exercises, find, programs
 from autograder.exercises.hidden.fx_capture import render_graph, shape_propagation
 from autograder.exercises.hidden.measuring import read_a_trace
-from autograder.exercises.lessons import module_name
+from autograder.exercises.lessons import exercise_files, module_name
 from autograder.exercises.quality.in_process import OwnAnswer, own_answer, points_of
 from autograder.host.exercise import Kind
-from tests.autograder.exercises.judged import reference
+from tests.autograder.exercises.judged import judged, reference
 from tests.drawn import some
 
 SEED = 5
@@ -124,3 +125,63 @@ def test_a_function_of_the_hidden_part_would_be_an_answer(exercise_id, function)
     best = best_points(exercise_id, [function])
 
     assert {name: earned for name, (earned, _) in best.items()} == {c.name: c.points for c in find(exercise_id).checks}
+
+
+# How functions of a visible module become an answer on tensors, and the points that they may earn.
+TENSORS = [
+    (
+        "03_bias_gelu_script",
+        "def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:\n    return gelu(x + bias)\n"
+        "def bias_gelu_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor):\n"
+        "    by_x = _slope(x + bias) * grad\n    return by_x, by_x.sum_to_size(bias.shape)\n",
+        0,
+    ),
+    (
+        "07_remove_breaks",
+        "def repaired():\n    return {f.__name__: f for f in (report, rescale, branch, normalise, area, limit)}\n",
+        0,
+    ),
+    (
+        "07_tame_recompiles",
+        "def tamed():\n    return {f.__name__: f for f in (pair_means, decayed_sum, faded)} | {'plan': known_plan}\n",
+        1.9,  # `faded` is the formula of the task
+    ),
+    ("08_backward_by_hand", "backward = truth\n", 0),
+    (
+        "08_decompose",
+        "def decomposed():\n    return {'layer_norm': lambda x, w, b: _normed(x, w, b), 'gelu': lambda x: gelu(x)}\n",
+        0,
+    ),
+    (
+        "08_functionalise",
+        "def functional():\n"
+        "    every = (first_column, through_a_view, input_changed, accumulated, nested)\n"
+        "    return {f.__name__: f for f in every}\n",
+        0,
+    ),
+    (
+        "09_reach_byte_minimum",
+        "def lean():\n    return {f.__name__: f for f in (soften, mix, shares, scores)}\n",
+        0,
+    ),
+]
+
+
+def without_the_grader(exercise_id: str) -> str:
+    """Return what of a visible module runs where nothing of the grader can be imported."""
+    missing: set[str] = {"known_plan"}
+    kept = []
+    for statement in ast.parse(exercise_files()[exercise_id].read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ImportFrom) and str(statement.module).startswith("autograder"):
+            missing |= {alias.asname or alias.name for alias in statement.names}
+        elif missing & {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}:
+            targets = [getattr(statement, "target", statement), *getattr(statement, "targets", [])]
+            missing |= {str(getattr(each, "id", getattr(each, "name", ""))) for each in targets}
+        else:
+            kept.append(ast.unparse(statement))
+    return "\n".join([*kept, "known_plan = dict"])
+
+
+@pytest.mark.parametrize(("exercise_id", "pasted", "most"), some(TENSORS, 1, name="tensors"))
+def test_a_reference_on_tensors_is_no_answer(exercise_id, pasted, most):
+    assert judged(exercise_id, f"{without_the_grader(exercise_id)}\n\n{pasted}").points == most
