@@ -75,8 +75,10 @@ def test_a_table_keeps_every_type():
 
 CHECK = """
 from autograder.exercises.registry import hidden_folder
-from autograder.practice import check
+from autograder.host.sandbox import open_sandbox
+from autograder.practice import check, visible_checks
 import answer
+visible_checks._sandbox = lambda: open_sandbox(5, trust=True)  # others have tests of their own, and are probed first
 assert hidden_folder() is None
 score = check("08_read_joint", answer.read_joint)
 print(score.record.points, score.record.max_points, score.record.status)

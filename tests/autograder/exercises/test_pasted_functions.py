@@ -9,6 +9,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ from autograder.exercises.hidden.measuring import read_a_trace
 from autograder.exercises.lessons import exercise_files, module_name
 from autograder.exercises.quality.in_process import OwnAnswer, own_answer, points_of
 from autograder.host.exercise import Kind
+from autograder.host.session import AnswerFailedError
 from tests.autograder.exercises.judged import judged, reference
 from tests.drawn import some
 
@@ -30,24 +32,36 @@ SHORT = [each for each in ASKED if each not in LONG]
 
 
 class Seen(OwnAnswer):
-    """An answer that notes the names of its entries."""
+    """An answer that notes the questions, and the names of its entries."""
 
-    entries: dict[str, None]
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self.asked: list[tuple[Any, ...]] = []
+        self.entries: dict[str, None] = {}
 
     def ask(self, question: Any, *keys: str, member: str = "") -> Any:
-        """Return the answer, and note its entries."""
+        """Return the answer, and note the question and the answer's entries."""
         found = super().ask(question, *keys, member=member)
+        self.asked.append((question, *keys))
         rows = found if isinstance(found, list) else [found]
-        names = dict.fromkeys(name for row in rows if type(row) is dict for name in row)
-        self.entries = vars(self).get("entries", {}) | names
+        self.entries |= dict.fromkeys(name for row in rows if type(row) is dict for name in row)
         return found
 
 
-def entries_of(exercise_id: str) -> list[str]:
-    """Return the names of the entries of the reference's answers."""
+def asked_of(exercise_id: str) -> Seen:
+    """Return the reference, which has answered all visible checks."""
     seen = Seen(own_answer(exercise_id, reference(exercise_id))._function)
     points_of(exercise_id, seen, seed=SEED, hidden=False)
-    return list(vars(seen).get("entries", {}))
+    return seen
+
+
+def has_an_answer(answer: OwnAnswer, asked: list[tuple[Any, ...]]) -> bool:
+    """Tell whether an answer answers any of the questions, without drawing them anew as the checks do."""
+    for question in asked:
+        with suppress(AnswerFailedError):
+            answer.ask(*question)
+            return True
+    return False
 
 
 def functions_of(module: ModuleType) -> Iterator[Callable[..., Any]]:
@@ -90,26 +104,22 @@ def takes_questions(function: Callable[..., Any]) -> bool:
 
 def best_points(exercise_id: str, functions: list[Callable[..., Any]]) -> dict[str, tuple[float, str]]:
     """Return for each check the most that a function earns, and its name."""
-    entries, best = entries_of(exercise_id), {}
+    seen, best = asked_of(exercise_id), dict.fromkeys([c.name for c in find(exercise_id).checks], (0.0, ""))
     for function in filter(takes_questions, functions):
-        for answer in as_answers(function, entries):
-            points = points_of(exercise_id, OwnAnswer(answer), seed=SEED, hidden=False)
-            for check, earned in points.items():
-                best[check] = max(best.get(check, (0.0, "")), (earned, function.__name__))
+        for answer in map(OwnAnswer, as_answers(function, list(seen.entries))):
+            if has_an_answer(answer, seen.asked):
+                for check, earned in points_of(exercise_id, answer, seed=SEED, hidden=False).items():
+                    best[check] = max(best[check], (earned, function.__name__))
     return best
 
 
-@pytest.mark.parametrize("exercise_id", [*some(SHORT, 6, name="pasted"), *some(LONG, 0, name="pasted")])
+@pytest.mark.parametrize("exercise_id", [*some(SHORT, 5, name="pasted"), *some(LONG, 0, name="pasted")])
 def test_no_function_that_students_install_is_an_answer(exercise_id):
     modules = [importlib.import_module(module_name(exercise_id))]
     for found in pkgutil.iter_modules(programs.__path__):
         modules.append(importlib.import_module(f"{programs.__name__}.{found.name}"))
     best = best_points(exercise_id, [each for module in modules for each in functions_of(module)])
 
-    assert (
-        best.keys()
-        == points_of(exercise_id, own_answer(exercise_id, reference(exercise_id)), seed=SEED, hidden=False).keys()
-    )
     assert {check: told for check, told in best.items() if told[0]} == {}
 
 
@@ -182,6 +192,6 @@ def without_the_grader(exercise_id: str) -> str:
     return "\n".join([*kept, "known_plan = dict"])
 
 
-@pytest.mark.parametrize(("exercise_id", "pasted", "most"), some(TENSORS, 1, name="tensors"))
+@pytest.mark.parametrize(("exercise_id", "pasted", "most"), some(TENSORS, 0, name="tensors"))
 def test_a_reference_on_tensors_is_no_answer(exercise_id, pasted, most):
     assert judged(exercise_id, f"{without_the_grader(exercise_id)}\n\n{pasted}").points == most
