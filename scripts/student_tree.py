@@ -1,6 +1,7 @@
 """Copy all files for students into a folder: student_tree.py FOLDER, after `make release`.
 
-FOLDER/course             course_lib, the part of the autograder for practice, and the settings of JupyterLab
+FOLDER/course             course_lib, the part of the autograder for practice, and the settings of JupyterLab;
+                          questions that checks ask, with their answers, in place of the functions that know them
 FOLDER/notebooks          the released notebooks, without solutions
 FOLDER/fingerprints.json  lines that occur only in solutions and hidden cases, for scripts/image_check.py
 """
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from autograder.classroom.nbgrader.leaks import Fingerprint, fingerprints, secret_fingerprints
 from autograder.exercises.lessons import LESSONS
+from autograder.exercises.quality.question_tables import write_tables
+from autograder.exercises.questions import SHIPPED
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASED = ROOT / "work" / "release"
@@ -29,6 +32,8 @@ CODE = (
     "autograder/exercises/lessons.py",
     "autograder/exercises/registry.py",
     "autograder/exercises/programs",
+    "autograder/exercises/questions.py",
+    "autograder/exercises/setup_cells.py",
     *(f"autograder/exercises/{lesson}" for lesson in LESSONS),
 )
 PAPERS = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "LICENSE-notebooks")
@@ -79,6 +84,8 @@ def write_fingerprints(path: Path) -> None:
 def main(folder: Path) -> None:
     """Fill `folder`, which must not exist yet."""
     copy_code(folder / "course")
+    size = write_tables(folder / "course" / SHIPPED.relative_to(ROOT))
+    print(f"{size:,} bytes of questions with their answers")
     shutil.copytree(RELEASED, folder / "notebooks")
     write_fingerprints(folder / "fingerprints.json")
 

@@ -16,8 +16,9 @@ from typing import Any, Self
 
 from autograder.exercises import UnknownExerciseError as NotAnExerciseError
 from autograder.exercises import find
+from autograder.exercises.questions import practice_seed
 from autograder.host.exercise import Exercise
-from autograder.host.grading import grade_exercise, new_seed, untouched
+from autograder.host.grading import grade_exercise, untouched
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.sandbox import Sandbox, open_sandbox
@@ -103,7 +104,7 @@ def check(exercise_id: str, answer: object) -> Score:
         notes = (*_hint_note(exercise, nothing), *_hidden_note(exercise))
         return Score(nothing, notes, warnings=warnings, points=exercise.points)
     sandbox = _sandbox()
-    record = grade_exercise(exercise, answers, sandbox=sandbox, seed=new_seed(), show_speed=True)
+    record = grade_exercise(exercise, answers, sandbox=sandbox, seed=practice_seed(exercise.id), show_speed=True)
     if record.status not in NOT_A_TRY:
         remember(record)
     notes = (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox))

@@ -28,13 +28,25 @@ def gelu(x: Tensor) -> Tensor:
     return F.gelu(x)
 
 
-def _normed(
-    x: Tensor, weight: Tensor, bias: Tensor, *, correction: int = 0, eps: float = 1e-5, root: bool = True
-) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    variance = centred.pow(2).sum(-1, keepdim=True) / (x.shape[-1] - correction)
-    spread = (variance + eps).sqrt() if root else variance.sqrt() + eps
-    return centred / spread * weight + bias
+def _normed(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5, scale: Tensor | float = 1.0) -> Tensor:
+    return F.layer_norm(x, x.shape[-1:], eps=eps) * scale * weight + bias
+
+
+def _over_less(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Divide the variance by n - 1."""
+    share = 1 - 1 / x.shape[-1]
+    return _normed(x, weight, bias, eps=1e-5 * share, scale=share**0.5)
+
+
+def _eps_outside(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Add eps to the root."""
+    spread = x.std(-1, correction=0, keepdim=True)
+    return _normed(x, weight, bias, eps=0, scale=spread / (spread + 1e-5))
+
+
+def _over_rows(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Normalise columns."""
+    return F.layer_norm(x.t(), x.shape[:1]).t() * weight + bias
 
 
 @dataclass(frozen=True)
@@ -56,16 +68,16 @@ ORIGINALS = {
         ),
         (
             Misconception(
-                lambda x, w, b: _normed(x, w, b, correction=1),
+                _over_less,
                 "The variance was divided by n - 1; LayerNorm divides by n.",
             ),
             Misconception(
-                lambda x, w, b: _normed(x, w, b, root=False),
+                _eps_outside,
                 "eps was added to the root; it belongs to the variance, below the root.",
             ),
             Misconception(lambda x, w, b: _normed(x, w, b, eps=0), "eps is missing; it is 1e-5."),
             Misconception(
-                lambda x, w, b: (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt() * w + b,
+                _over_rows,
                 "The statistics were taken over rows; LayerNorm takes them over the last dimension.",
             ),
         ),

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 
 from autograder.exercises.programs.joint_graphs import JointGraph, Row, random_joint, run_backward, run_forward
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.point_shares import share_among
 
@@ -17,12 +18,15 @@ AGAIN = ("pointwise", "view")
 MARGIN = 1.05  # cost that earns all points, relative to the cheapest cut
 MOST_TRIED = 11  # values in a graph for which all cuts are tried
 Question = Mapping[str, Any]
-Cut = Callable[[Question], list[str]]  # the form of an answer: maps rows and price to the names of saved rows
+BY_TRYING_ALL, BY_MINIMUM_CUT = "trying all", "minimum cut"  # how the cheapest cut of a question is found
+
+costs_of = kept(__name__, "costs_of")
+wrong_cuts = kept(__name__, "wrong_cuts")
 
 
 def required(rows: Sequence[Row], saved: Collection[str]) -> dict[str, str]:
     """Return the forward values that backward reads or recomputes, without inputs, each with its first reader."""
-    ahead = {r["name"]: r for r in _values(rows)}
+    ahead = {r["name"]: r for r in forward_rows(rows)}
     readers: dict[str, str] = {}
 
     def read_by(row: Row) -> None:
@@ -54,85 +58,9 @@ def cost(question: Question, saved: Collection[str]) -> int | None:
     return None if found is None else found[0] + int(question["price"]) * found[1]
 
 
-def by_trying_all(question: Question) -> list[str]:
-    """Return the cheapest cut of a small graph by trying both options for every value: saved or recomputed."""
-    rows, price = question["rows"], int(question["price"])
-    values = {r["name"]: r for r in reversed(_values(rows))}
-
-    def cheapest(
-        left: Sequence[str], needed: frozenset[str], saved: Sequence[str], so_far: int
-    ) -> tuple[int, list[str]]:
-        """Return the lowest cost and its cut; `left` lists the undecided values from the last to the first."""
-        while left and left[0] not in needed:
-            left = left[1:]
-        if not left:
-            return so_far, sorted(saved)
-        row, left = values[left[0]], left[1:]
-        best = cheapest(left, needed, (*saved, row["name"]), so_far + row["bytes"])
-        again = so_far + price * row["flops"]
-        if row["tag"] in AGAIN and again <= best[0]:
-            best = min(best, cheapest(left, needed.union(row["args"]), saved, again))
-        return best
-
-    read = {a for r in rows if r["part"] == "backward" for a in r["args"]}
-    return cheapest(tuple(values), frozenset(read), (), 0)[1]
-
-
-def _values(rows: Sequence[Row]) -> list[Row]:
+def forward_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that forward computes."""
     return [r for r in rows if r["part"] == "forward" and r["tag"] != "input"]
-
-
-def all_of_forward(question: Question) -> list[str]:
-    """Return all values that forward computes."""
-    return sorted(r["name"] for r in _values(question["rows"]))
-
-
-def read_by_backward(question: Question) -> list[str]:
-    """Return the values that backward reads directly, so that nothing is recomputed."""
-    read = {a for r in question["rows"] if r["part"] == "backward" for a in r["args"]}
-    return [n for n in all_of_forward(question) if n in read]
-
-
-def never_again(question: Question) -> list[str]:
-    """Return only the values that may not be recomputed."""
-    fixed = {r["name"] for r in _values(question["rows"]) if r["tag"] not in AGAIN}
-    return sorted(fixed & required(question["rows"], fixed).keys())
-
-
-def one_by_one(question: Question) -> list[str]:
-    """Return the values that backward reads, after dropping one at a time if this does not raise the cost."""
-    saved = read_by_backward(question)
-    for name in tuple(saved):
-        fewer, before = [n for n in saved if n != name], cost(question, saved)
-        found = cost(question, fewer)
-        if found is not None and before is not None and found <= before:
-            saved = fewer
-    return saved
-
-
-KNOWN = (
-    Misconception(all_of_forward, "All of forward is saved; backward reads only some of it."),
-    Misconception(
-        read_by_backward,
-        "That is all that backward reads, and nothing is computed again: what a pointwise row gives from others that "
-        "are there need not be kept.",
-    ),
-    Misconception(
-        never_again,
-        "Only what must not be computed again is saved. It may cost less to save what was made of it: the sum of two "
-        "products has half their bytes, and a long chain costs FLOPs.",
-    ),
-    Misconception(
-        one_by_one,
-        "Values that backward reads were dropped one by one. It may cost less to save one that backward does not "
-        "read, and to compute several from it.",
-    ),
-)
-
-
-def as_if_free(cheapest: Cut) -> Cut:
-    """Return the cut with the fewest bytes, without counting FLOPs."""
-    return lambda question: sorted(cheapest({**question, "price": 0}))
 
 
 @dataclass(frozen=True)
@@ -142,19 +70,18 @@ class Drawn:
     price: int  # cost of one FLOP in bytes
     steps: int
     masks: int  # number of steps that are dropouts
-    against: Cut = read_by_backward
+    against: str = "read_by_backward"  # a wrong method that `costs_of` knows
 
-    def graph(self, draw: Draw, cheapest: Cut) -> tuple[JointGraph, int]:
+    def graph(self, draw: Draw, by: str) -> tuple[JointGraph, int]:
         """Return the graph, and the cost of its cheapest cut."""
         while True:
             graph = random_joint(draw, self.steps, masks=self.masks)
             question = {"rows": graph.rows, "price": self.price}
-            if cheapest is by_trying_all and len(_values(graph.rows)) > MOST_TRIED:
+            if by == BY_TRYING_ALL and len(forward_rows(graph.rows)) > MOST_TRIED:
                 continue
-            best, simple = cost(question, cheapest(question)), cost(question, read_by_backward(question))
-            wrong = cost(question, self.against(question))
-            assert best is not None, "saving everything is always possible"
-            if best and min(wrong or 0, simple or 0) > MARGIN * best:
+            costs = costs_of(question, by, self.against)
+            best, wrong = costs["cheapest"], min(costs[self.against] or 0, costs["read_by_backward"] or 0)
+            if best and wrong > MARGIN * best:
                 return graph, best
 
 
@@ -206,22 +133,20 @@ def possible(*several: Drawn) -> Run:
     return run
 
 
-def cheap(cheapest: Cut, *several: Drawn) -> Run:
+def cheap(by: str, *several: Drawn) -> Run:
     """Return a check that cuts are possible and cost at most `MARGIN` times as much as the cheapest cut.
 
     A cut that costs more earns a part; see `share_at`.
     """
-    free = Misconception(
-        as_if_free(cheapest), "Those are the fewest bytes, as if FLOPs were free; some values are cheaper to keep."
-    )
 
     def require(answer: ValueAnswer, drawn: Drawn, draw: Draw) -> None:
-        graph, best = drawn.graph(draw, cheapest)
+        graph, best = drawn.graph(draw, by)
         question = {"rows": graph.rows, "price": drawn.price}
         saved = chosen(answer, question)
+        known = wrong_cuts.later(question, by)
         share = share_at(require_possible(question, saved) / best)
         if share < 1:
-            raise CheckFailedError(_too_much(question, saved, best, (*KNOWN, free)), share=share)
+            raise CheckFailedError(_too_much(question, saved, best, known()), share=share)
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         share_among(several, lambda drawn: require(answer, drawn, draw), noun="graphs")
@@ -238,12 +163,12 @@ def share_at(ratio: float) -> float:
     return 1.0 if ratio <= MARGIN else max(0.0, round(1 - 2 * (ratio - MARGIN), 6))
 
 
-def _too_much(question: Question, saved: list[str], enough: int, known: Sequence[Misconception]) -> str:
+def _too_much(question: Question, saved: list[str], enough: int, known: Sequence[Sequence[Any]]) -> str:
     size, flops = spent(question["rows"], saved) or (0, 0)
     price = question["price"]
     said = f"In a graph of {len(question['rows'])} rows {size:,} bytes are saved and {flops:,} FLOPs computed again"
     said += f"; at a price of {price} that costs {size + price * flops:,}, and {enough:,} are enough."
-    return f"{said} {explained_value(sorted(saved), question, known)}".strip()
+    return f"{said} {named_mistake(sorted(saved), known)}".strip()
 
 
 def gradients_equal(*several: Drawn) -> Run:
@@ -257,7 +182,7 @@ def gradients_equal(*several: Drawn) -> Run:
             right, found = run_backward(graph, forward, list(forward)), run_backward(graph, forward, saved)
             wrong = [primal for primal in right if not torch.equal(found[primal], right[primal])]
             if wrong:
-                masks = [r["name"] for r in _values(graph.rows) if r["tag"] == "random" and r["name"] not in saved]
+                masks = [r["name"] for r in forward_rows(graph.rows) if r["tag"] == "random" and r["name"] not in saved]
                 raise CheckFailedError(
                     f"The gradient by {wrong[0]} is another one than without a cut: {', '.join(masks)} was not saved, "
                     "so backward drew another mask than forward had."
@@ -293,10 +218,10 @@ EXERCISE = Exercise(
             "bytes",
             4,
             cheap(
-                by_trying_all,
+                BY_TRYING_ALL,
                 *(
                     Drawn(0, steps, masks, idea)
-                    for idea in (never_again, one_by_one)
+                    for idea in ("never_again", "one_by_one")
                     for steps, masks in ((5, 0), (4, 1))
                 ),
             ),
@@ -306,11 +231,11 @@ EXERCISE = Exercise(
             "FLOPs have a price",
             3.75,
             cheap(
-                by_trying_all,
-                Drawn(1, 4, 0, one_by_one),
-                Drawn(1, 5, 1, never_again),
-                Drawn(2, 5, 1, never_again),
-                Drawn(2, 5, 0, as_if_free(by_trying_all)),
+                BY_TRYING_ALL,
+                Drawn(1, 4, 0, "one_by_one"),
+                Drawn(1, 5, 1, "never_again"),
+                Drawn(2, 5, 1, "never_again"),
+                Drawn(2, 5, 0, "as_if_free"),
             ),
         ),
     ),

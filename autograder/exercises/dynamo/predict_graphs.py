@@ -6,43 +6,19 @@ A test compares the host's own rules with Dynamo. For the steps see `course_lib.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted, shortened
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 Step = Mapping[str, Any]
 
 WHOLE = ("compute", "size_if", "append")
 BREAKING = ("print", "log", "item", "value_if")
-BEFORE = {"item": 1, "value_if": 2}  # number of the step's own operators at the end of the graph before the break
-AFTER = {"item": 1, "value_if": 1}  # number of its operators at the start of the next graph
-INSIDE = {"compute": 1, "size_if": 1}
 
-
-def graph_sizes(steps: Sequence[Step]) -> list[int]:
-    """Return how many operators each graph holds, in the order in which the graphs first run.
-
-    After a break in a loop, Python runs everything since the last break and everything after it. Only functions called
-    there are captured, each one separately.
-    """
-    sizes: list[int] = []
-    pending, since = 0, 0
-    for number, step in enumerate(steps):
-        if step["do"] == "repeat" and breaks(step["body"]):
-            left = [s for s in steps[since:] if s["do"] == "call"]
-            return sizes + [size for call in left for size in graph_sizes(call["body"])]
-        if step["do"] in BREAKING or breaks([step]):
-            pending += BEFORE.get(step["do"], 0)
-            sizes += [pending] if pending else []
-            sizes += graph_sizes(step.get("body", []))
-            pending, since = AFTER.get(step["do"], 0), number + 1
-        elif "body" in step:
-            pending += step.get("times", 1) * sum(graph_sizes(step["body"]))
-        else:
-            pending += INSIDE.get(step["do"], 0)
-    return sizes + ([pending] if pending else [])
+known = kept(__name__, "known")
 
 
 def breaks(steps: Sequence[Step]) -> bool:
@@ -69,58 +45,19 @@ def random_steps(draw: Draw, count: int, *, calls: bool = False, loops: bool = F
     return steps
 
 
-def _empty_graphs_too(steps: list[Step]) -> int:
-    return 1 + sum(s["do"] in BREAKING for s in steps) if not any("body" in s for s in steps) else -1
-
-
-def _every_step_breaks(steps: list[Step]) -> int:
-    as_breaks: dict[str, list[Step]] = {"append": [{"do": "print"}], "size_if": [{"do": "print"}, {"do": "compute"}]}
-    return len(graph_sizes([part for s in steps for part in as_breaks.get(s["do"], [s])]))
-
-
-def _calls_are_inlined(steps: list[Step]) -> int:
-    flat = [inner for s in steps for inner in (s["body"] if s["do"] == "call" else [s])]
-    return len(graph_sizes(flat))
-
-
-def _loops_are_unrolled(steps: list[Step]) -> int:
-    flat = [inner for s in steps for inner in (s["body"] * s["times"] if s["do"] == "repeat" else [s])]
-    return len(graph_sizes(flat))
-
-
-MISCONCEPTIONS = (
-    Misconception(
-        _empty_graphs_too,
-        "One graph more than there are breaks was counted; between two breaks without an operator there is no graph.",
-    ),
-    Misconception(
-        _every_step_breaks,
-        "Writing into a list and branching on a size were counted as breaks; Dynamo follows both, and guards the size.",
-    ),
-    Misconception(
-        _calls_are_inlined,
-        "A call was read as if it stood in line; a function that breaks is left to Python, and gets graphs of its own.",
-    ),
-    Misconception(
-        _loops_are_unrolled,
-        "A loop with a break was unrolled; Dynamo leaves it to Python, with all since the last break and all after it.",
-    ),
-)
-
-
 def predicts(part: str, programs: Callable[[Draw], list[list[Step]]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that the answer's entry `part` is right for every program; `part` is "graphs" or "sizes"."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for steps in programs(draw):
-            found, sizes = answer.ask(steps), graph_sizes(steps)
-            expected: Any = len(sizes) if part == "graphs" else sizes
+            found, about = answer.ask(steps), known(steps, part)
+            expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(
                     f"count_graphs returned {shortened(found, 60)}; expected a dict with the keys graphs and sizes."
                 )
             if type(found[part]) is not type(expected) or found[part] != expected:
-                why = explained_value(found[part], steps, MISCONCEPTIONS) if part == "graphs" else ""
+                why = named_mistake(found[part], about["wrong"])
                 raise CheckFailedError(
                     f"For {written(steps)} {part} is {contrasted(found[part], expected, most=60)}. {why}".strip()
                 )

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 Guard = Mapping[str, Any]
@@ -14,58 +15,9 @@ Call = Mapping[str, Any]
 Question = Mapping[str, Any]
 
 DTYPES = ("float32", "float64", "bfloat16")
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<=": lambda a, b: a <= b,
-    ">=": lambda a, b: a >= b,
-}
 
-
-def holds(guard: Guard, call: Call) -> bool:
-    """Return whether one guard holds for a call."""
-    if guard["kind"] == "TYPE_MATCH":
-        return type(call[guard["name"]]).__name__ == guard["type"]
-    if guard["kind"] == "EQUALS_MATCH":
-        return type(call[guard["name"]]) is type(guard["value"]) and call[guard["name"]] == guard["value"]
-    if guard["kind"] == "SHAPE_ENV":
-        return COMPARE[guard["op"]](_size(guard["left"], call), _size(guard["right"], call))
-    tensor = call[guard["name"]]
-    sizes_fit = len(tensor["size"]) == len(guard["size"]) and all(
-        wanted is None or wanted == size for wanted, size in zip(guard["size"], tensor["size"], strict=True)
-    )
-    return sizes_fit and all(tensor[fact] == guard[fact] for fact in ("dtype", "requires_grad"))
-
-
-def _size(side: Any, call: Call) -> int:
-    if type(side) is int:
-        return side
-    name, dim = side
-    sizes: list[int] = call[name]["size"]
-    return sizes[dim] if dim < len(sizes) else -1
-
-
-def truth(question: Question) -> Mapping[str, Any]:
-    """Return the host's own answer."""
-    failed: list[int] = []
-    for number, guards in enumerate(question["entries"]):
-        wrong = [i for i, guard in enumerate(guards) if not holds(guard, question["call"])]
-        if not wrong:
-            return {"entry": number, "failed": failed, "opens": []}
-        failed.append(wrong[0])
-    return {"entry": None, "failed": failed, "opens": _opened(question)}
-
-
-def _opened(question: Question) -> list[list[Any]]:
-    """Return the dimensions that differ between the newest entry and a call of the same rank; they become dynamic."""
-    opened = []
-    for guard in question["entries"][-1]:
-        if guard["kind"] == "TENSOR_MATCH":
-            sizes = question["call"][guard["name"]]["size"]
-            if len(sizes) == len(guard["size"]):
-                pairs = zip(guard["size"], sizes, strict=True)
-                opened += [[guard["name"], d] for d, (old, new) in enumerate(pairs) if old not in (None, new)]
-    return opened
+known = kept(__name__, "known")
+outcomes = kept(__name__, "outcomes")
 
 
 def random_question(draw: Draw, entries: int) -> Question:
@@ -123,74 +75,23 @@ def _guards_of(draw: Draw, call: Call) -> list[Guard]:
     return [*draw.sample(guards, len(guards)), *relations]
 
 
-def _only_first_entry(question: Question) -> Any:
-    first = truth({**question, "entries": question["entries"][:1]})
-    return first["entry"]
-
-
-def _loosely_equal(question: Question) -> Any:
-    for number, guards in enumerate(question["entries"]):
-        if all(
-            question["call"][g["name"]] == g["value"] if g["kind"] == "EQUALS_MATCH" else holds(g, question["call"])
-            for g in guards
-        ):
-            return number
-    return None
-
-
-def _last_failure(question: Question) -> Any:
-    found = []
-    for guards in question["entries"]:
-        wrong = [i for i, guard in enumerate(guards) if not holds(guard, question["call"])]
-        if not wrong:
-            break
-        found.append(wrong[-1])
-    return found
-
-
-MISCONCEPTIONS = {
-    "entry": (
-        Misconception(_loosely_equal, "True == 1 in Python, but a guard on a value also asks for its type."),
-        Misconception(
-            _only_first_entry, "Only the first entry was tried; Dynamo goes on to the next before it compiles anew."
-        ),
-    ),
-    "failed": (
-        Misconception(_last_failure, "The last guard that fails was named; Dynamo stops at the first one."),
-        Misconception(
-            lambda q: [
-                [i for i, g in enumerate(guards) if not holds(g, q["call"])]
-                for guards in q["entries"][: len(truth(q)["failed"])]
-            ],
-            "All guards that fail were listed; one number an entry is asked for, that of the first.",
-        ),
-    ),
-    "opens": (
-        Misconception(
-            lambda q: [[g["name"], d] for g in q["entries"][-1] if g["kind"] == "TENSOR_MATCH" for d in range(2)],
-            "All dimensions were opened; only those whose size has changed become symbols.",
-        ),
-    ),
-}
-
-
 def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check of one part of the answer on random caches of the given numbers of `entries`."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         asked = [random_question(draw, draw.choice(entries)) for _ in range(questions)]
         for question in _with_every_outcome(asked, entries, draw):
-            found, expected = answer.ask(question), truth(question)
+            found, about = answer.ask(question), known(question, part)
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(
                     f"explain_recompile returned a {type(found).__name__}; "
                     "expected a dict with the keys entry, failed, opens."
                 )
-            if type(found[part]) is not type(expected[part]) or found[part] != expected[part]:
-                why = explained_value(found[part], question, MISCONCEPTIONS[part])
+            if type(found[part]) is not type(about["right"]) or found[part] != about["right"]:
+                why = named_mistake(found[part], about["wrong"])
                 raise CheckFailedError(
                     f"For a cache of {len(question['entries'])} entries {part} is "
-                    f"{contrasted(found[part], expected[part])}. {why}".strip()
+                    f"{contrasted(found[part], about['right'])}. {why}".strip()
                 )
 
     return run
@@ -198,15 +99,9 @@ def explains(part: str, entries: tuple[int, ...], questions: int) -> Callable[[V
 
 def _with_every_outcome(asked: list[Question], entries: tuple[int, ...], draw: Draw) -> list[Question]:
     """Return these questions and more, so that in one a call recompiles, and in one it makes a size dynamic."""
-    wanted = [
-        lambda q: truth(q)["entry"] is None,
-        lambda q: truth(q)["entry"] is not None and len(truth(q)["failed"]) >= min(1, max(entries) - 1),
-        lambda q: bool(truth(q)["opens"]),
-        lambda q: truth(q)["entry"] != _loosely_equal(q),
-    ]
-    for want in wanted:
+    for number in range(4):
         more = (random_question(draw, draw.choice(entries)) for _ in range(1000))
-        asked.append(next(q for q in more if want(q)))
+        asked.append(next(q for q in more if outcomes(q, max(entries))[number]))
     return asked
 
 

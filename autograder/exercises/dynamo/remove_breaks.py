@@ -18,12 +18,12 @@ WIDTH, LIMIT = 6, 1.5
 def report(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return twice the rectified x, and its mean, which the original prints."""
     h = x.relu()
-    return h * 2, h.mean()
+    return h * 2, sum(h.flatten(), h.new_zeros(())) / h.numel()
 
 
 def rescale(x: Tensor) -> Tensor:
     """Divide by the largest magnitude."""
-    return x / x.abs().max()
+    return x / max(abs(element) for element in x.flatten())
 
 
 def branch(x: Tensor) -> Tensor:
@@ -43,7 +43,8 @@ def area(x: Tensor) -> Tensor:
 
 def limit(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return x limited to a range, and the share of elements outside, which the original logs."""
-    return x.clamp(-LIMIT, LIMIT), (x.abs() > LIMIT).to(x.dtype).mean()
+    outside = sum(abs(element) > LIMIT for element in x.flatten().tolist())
+    return x.clamp(-LIMIT, LIMIT), torch.tensor(outside / x.numel(), dtype=x.dtype)
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, captures
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import Misconception, named_mistake
 
 WIDTH = 4
+
+known_plan = kept(__name__, "known_plan")
 
 
 def pair_means(x: Tensor) -> Tensor:
@@ -26,8 +29,10 @@ def pair_means(x: Tensor) -> Tensor:
 
 def decayed_sum(x: Tensor) -> Tensor:
     """Return the sum of the rows of x (length, 4), each with half the weight of the row before it."""
-    weights = 0.5 ** torch.arange(x.shape[0], dtype=x.dtype)
-    return (weights[:, None] * x).sum(0)
+    total = torch.zeros(WIDTH, dtype=x.dtype)
+    for i, row in enumerate(x):
+        total = total + 0.5**i * row
+    return total
 
 
 def faded(x: Tensor, step: Tensor) -> Tensor:
@@ -97,45 +102,17 @@ def random_sweep(draw: Draw, calls: int) -> Mapping[str, Any]:
     return {"calls": sweep, "looped": [p for p in places if draw.chance(0.3)]}
 
 
-def plan_truth(question: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the sizes to make dynamic, and the number of graphs that the sweep then needs."""
-    calls, looped = question["calls"], question["looped"]
-    places = [[i, d] for i, sizes in enumerate(calls[0]) for d in range(len(sizes))]
-    varies = [p for p in places if len({call[p[0]][p[1]] for call in calls}) > 1]
-    fixed = [p for p in varies if p in looped]
-    graphs = len({tuple(call[i][d] for i, d in fixed) for call in calls})
-    return {"open": [p for p in varies if p not in looped], "graphs": graphs}
-
-
-PLAN_MISCONCEPTIONS = (
-    Misconception(
-        lambda q: [[i, d] for i, sizes in enumerate(q["calls"][0]) for d in range(len(sizes))],
-        "Every dimension was opened, as dynamic=True does; those that never change, or are looped over, stay fixed.",
-    ),
-    Misconception(
-        lambda q: plan_truth({**q, "looped": []})["open"],
-        "A dimension was opened that the program loops over: the loop is unrolled, so its length is part of the graph.",
-    ),
-    Misconception(
-        lambda q: len(q["calls"]), "A graph was counted for each call; calls with equal fixed sizes share one."
-    ),
-    Misconception(
-        lambda q: plan_truth({**q, "looped": plan_truth({**q, "looped": []})["open"]})["graphs"],
-        "A graph was counted for each combination of sizes; sizes that are open need none of their own.",
-    ),
-)
-
-
 def plans(part: str, calls: Sequence[int]) -> Callable[[CapturedAnswer, Draw], None]:
     """Return a check of one part of `plan`'s result, on sweeps of the given numbers of calls."""
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
         for question in [random_sweep(draw, n) for n in calls]:
-            found, expected = answer.ask(question, member="plan"), plan_truth(question)[part]
+            found, about = answer.ask(question, member="plan"), known_plan(question, part)
+            expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError("plan returns a dict with the keys open and graphs.")
             if type(found[part]) is not type(expected) or found[part] != expected:
-                why = explained_value(found[part], question, PLAN_MISCONCEPTIONS)
+                why = named_mistake(found[part], about["wrong"])
                 raise CheckFailedError(
                     f"For {len(question['calls'])} calls {part} is {contrasted(found[part], expected)}. {why}"
                 )

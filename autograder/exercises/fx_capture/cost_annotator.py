@@ -3,106 +3,21 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-import torch
-from torch import fx
-
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed, pointwise_chain
+from autograder.exercises.questions import kept
 from autograder.host.checks.known_mistakes import Mistake, mistakes_made
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.analysis import AnalysisAnswer, Asked, difference, made
+from autograder.host.kinds.analysis import AnalysisAnswer, Asked, difference
 from autograder.host.kinds.differences import same
 
-Inputs = Sequence[torch.Tensor]
-VIEWS = {"transpose", "chunk", "getitem"}
+Counts = list[tuple[Mapping[str, Any], Any]]
+"""What an answer gives with each combination of known mistakes; the first is right."""
 
 
-def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int = 0, product: int = 2) -> Any:
-    """Return the FLOPs of each node: those of products, and `other` for each element of another function's result.
-
-    `views` and `product` other than 0 and 2 give wrong counts.
-    """
-    values, found = _values(module, inputs), {}
-    for node in module.graph.nodes:
-        size = _size(values[node]) if node.op.startswith("call") else 0
-        each = product * values[node.args[0]].shape[-1] if _name(node) == "matmul" else other
-        found[node.name] = size * (views if _name(node) in VIEWS else each)
-    return found
-
-
-def moved(
-    module: fx.GraphModule, inputs: Inputs, *, each_use: bool = False, views_cost: bool = False, reads: bool = True
-) -> Any:
-    """Return the bytes that each node moves; the options give wrong counts."""
-    values, found = _values(module, inputs), {}
-    for node in module.graph.nodes:
-        works = node.op.startswith("call") and (views_cost or _name(node) not in VIEWS)
-        read = _reads(node, each_use) if reads else []
-        found[node.name] = sum(_bytes(values[n]) for n in (node, *read)) if works else 0
-    return found
-
-
-def peak(
-    module: fx.GraphModule,
-    inputs: Inputs,
-    *,
-    all_alive: bool = False,
-    die_at_once: bool = False,
-    views: str = "keep their base",
-    late_inputs: bool = False,
-) -> Any:
-    """Return the largest sum of bytes alive while a node runs; the options give wrong counts."""
-    nodes, values = list(module.graph.nodes), _values(module, inputs)
-    base = _base if views == "keep their base" else lambda node: node
-    last = {base(node): i for i, node in enumerate(nodes)}
-    for i, node in enumerate(nodes):
-        for read in node.all_input_nodes:
-            last[base(read)] = i
-    owners = [n for n in nodes if n.op != "output" and (views == "own memory" or _base(n) is n)]
-    start = {n: -1 if n.op == "placeholder" and not late_inputs else nodes.index(n) for n in owners}
-    if all_alive:
-        return sum(_bytes(values[n]) for n in owners)
-    ends = {n: last[n] - 1 if die_at_once and last[n] > start[n] else last[n] for n in owners}
-    return max(sum(_bytes(values[n]) for n in owners if start[n] <= i <= ends[n]) for i in range(len(nodes)))
-
-
-def _values(module: fx.GraphModule, inputs: Inputs) -> dict[fx.Node, Any]:
-    values: dict[fx.Node, Any] = {}
-
-    class Keeping(fx.Interpreter):
-        def run_node(self, n: fx.Node) -> Any:
-            values[n] = super().run_node(n)
-            return values[n]
-
-    Keeping(module, garbage_collect_values=False).run(*inputs)
-    return values
-
-
-def _size(value: Any) -> int:
-    return value.numel() if isinstance(value, torch.Tensor) else 0
-
-
-def _bytes(value: Any) -> int:
-    return value.nbytes if isinstance(value, torch.Tensor) else 0
-
-
-def _name(node: fx.Node) -> str:
-    return str(getattr(node.target, "__name__", node.target))
-
-
-def _reads(node: fx.Node, each_use: bool) -> list[fx.Node]:
-    if not each_use:
-        return list(node.all_input_nodes)
-    found: list[fx.Node] = []
-    fx.node.map_arg((node.args, node.kwargs), found.append)
-    return found
-
-
-def _base(node: fx.Node) -> fx.Node:
-    while node.op == "call_function" and _name(node) in VIEWS:
-        node = node.all_input_nodes[0]
-    return node
-
+variants = kept(__name__, "variants")
+tells = kept(__name__, "tells")
+KEYS = ("flops", "bytes", "peak_bytes")
 
 MISTAKES = {
     "flops": (
@@ -134,7 +49,6 @@ MISTAKES = {
         ),
     ),
 }
-COUNT: Mapping[str, Callable[..., Any]] = {"flops": flops, "bytes": moved, "peak_bytes": peak}
 
 
 def counts(
@@ -151,7 +65,7 @@ def counts(
         found = [answer.ask(each) for each in asked]
         for given in found:
             if not isinstance(given, dict):
-                raise CheckFailedError(f"annotate_costs returned {given!r:.80}; expected a dict of {', '.join(COUNT)}.")
+                raise CheckFailedError(f"annotate_costs returned {given!r:.80}; expected a dict of {', '.join(KEYS)}.")
         for key in keys:
             _require([dict(given).get(key) for given in found], key, asked, category)
 
@@ -159,18 +73,16 @@ def counts(
 
 
 def _require(found: Sequence[Any], key: str, asked: Sequence[Asked], category: str) -> None:
-    programs = [(module, inputs) for module, *inputs in map(made, asked)]
+    counted_as = [_counts(each, key) for each in asked]
 
-    def right(given: Any, program: tuple[fx.GraphModule, Inputs], options: Mapping[str, Any]) -> bool:
-        # to count one operation for each element of other functions is finer, and no mistake
-        finer = [{"other": 1}] if key == "flops" else []
-        return any(same(given, COUNT[key](*program, **{**options, **more})) for more in ({}, *finer))
+    def right(given: Any, counts: Counts, options: Mapping[str, Any]) -> bool:
+        return any(same(given, count) for mistaken, count in counts if mistaken == options)
 
     known = sorted(MISTAKES[key], key=lambda mistake: mistake.counted != category)
-    mistakes = mistakes_made(lambda options: all(map(right, found, programs, [options] * len(asked))), known)
+    mistakes = mistakes_made(lambda options: all(map(right, found, counted_as, [options] * len(asked))), known)
     if mistakes is None:
-        at = next(i for i, given in enumerate(found) if not right(given, programs[i], {}))
-        told = "it is missing." if found[at] is None else difference(found[at], COUNT[key](*programs[at]))
+        at = next(i for i, given in enumerate(found) if not right(given, counted_as[i], {}))
+        told = "it is missing." if found[at] is None else difference(found[at], counted_as[at][0][1])
         raise CheckFailedError(f"For {asked[at].name}: {key}: {told}")
     counted = [mistake.says for mistake in mistakes if mistake.counted == category]
     if counted:
@@ -184,13 +96,13 @@ def _telling(
     wrong = [(key, m.options) for key in keys for m in MISTAKES[key] if m.counted == category]
     while True:
         asked = programs(draw)
-        if all(any(_tells(each, key, options) for each in asked) for key, options in wrong):
+        if all(any(tells(each.make, dict(each.arguments), key, options) for each in asked) for key, options in wrong):
             return asked
 
 
-def _tells(asked: Asked, key: str, options: Mapping[str, Any]) -> bool:
-    module, *inputs = made(asked)
-    return bool(COUNT[key](module, inputs) != COUNT[key](module, inputs, **options))
+def _counts(asked: Asked, key: str) -> Counts:
+    counts: Counts = variants(asked.make, dict(asked.arguments), key)
+    return counts
 
 
 def products(draw: Draw) -> list[Asked]:

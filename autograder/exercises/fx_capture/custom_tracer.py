@@ -3,45 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import fx, nn
-
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.analysis import Asked, Belief, sees
+from autograder.host.kinds.analysis import Asked, sees
 
-
-def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
-    """Return the nodes of the graph in which modules of the classes `leaves` are one node each.
-
-    Each node is a list of its name, op, target, and the names of the nodes it reads.
-    """
-    return _traced(root, lambda part: type(part).__name__ in leaves)
-
-
-def _traced(root: nn.Module, is_leaf: Callable[[nn.Module], bool], *, asks_super: bool = True) -> list[list[Any]]:
-    class Keeping(fx.Tracer):
-        def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-            return (asks_super and super().is_leaf_module(m, module_qualified_name)) or is_leaf(m)
-
-    graph = Keeping().trace(root)
-    return [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
-
-
-OPENED = Belief(
-    lambda root, leaves: _traced(root, lambda part: type(part).__name__ in leaves, asks_super=False),
-    "layers of torch.nn were opened as well. Ask the old rule, too: `or super().is_leaf_module(module, path)`.",
-)
-BELIEFS = (
-    OPENED,
-    Belief(
-        lambda root, leaves: _traced(root, lambda part: type(part).__name__ in ("Block", *leaves)),
-        "whole blocks became one node; only the classes that are named should.",
-    ),
-    Belief(
-        lambda root, leaves: _traced(root, lambda part: part is not root),
-        "every part became one node; only the classes that are named should.",
-    ),
-)
+known = kept(__name__, "known")
+OPENED = "layers of torch.nn were opened as well. Ask the old rule, too: `or super().is_leaf_module(module, path)`."
 
 
 def models(*options: Mapping[str, Any]) -> Callable[[Draw], list[Asked]]:
@@ -74,7 +42,7 @@ EXERCISE = Exercise(
         "tracer = Keeping(); graph = tracer.trace(model); return fx.GraphModule(model, graph).",
     ),
     checks=(
-        Check("one block", "leaf modules", 2.4, sees(rows, models({}), BELIEFS)),
-        Check("three blocks", "several layers", 2.4, sees(rows, models({"blocks": 3}), BELIEFS, granted=(OPENED,))),
+        Check("one block", "leaf modules", 2.4, sees(known, models({}))),
+        Check("three blocks", "several layers", 2.4, sees(known, models({"blocks": 3}), granted=(OPENED,))),
     ),
 )

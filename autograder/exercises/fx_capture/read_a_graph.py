@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted, shortened
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 Row = Mapping[str, Any]
@@ -17,6 +18,9 @@ included}.
 FUNCTIONS = ("add", "mul", "relu", "matmul", "silu", "cat")
 METHODS = ("view", "transpose", "contiguous")
 MODULES = ("dense", "norm", "dropout", "block.0", "block.1")
+
+
+known = kept(__name__, "known")
 
 
 def random_graph(draw: Draw, nodes: int, *, dead: bool = True, repeats: bool = True) -> list[Row]:
@@ -39,7 +43,7 @@ def random_graph(draw: Draw, nodes: int, *, dead: bool = True, repeats: bool = T
         rows.append(_row(f"{target.replace('.', '_')}_{i}", op, target, args))
     last = rows[-1]["name"]
     if not dead:
-        last = [r["name"] for r in rows if r["op"] != "placeholder" and not _readers(rows, r["name"])]
+        last = [r["name"] for r in rows if r["op"] != "placeholder" and not readers(rows, r["name"])]
     return [*rows, _row("output", "output", "output", [last] if isinstance(last, str) else last)]
 
 
@@ -47,41 +51,9 @@ def _row(name: str, op: str, target: str, args: list[str] | None = None) -> Row:
     return {"name": name, "op": op, "target": target, "args": args or []}
 
 
-def _readers(rows: list[Row], name: str) -> list[str]:
+def readers(rows: list[Row], name: str) -> list[str]:
+    """Return the names of the nodes that read one."""
     return [r["name"] for r in rows if name in r["args"]]
-
-
-def _truth(rows: list[Row], part: str) -> Any:
-    """Return the host's own answer to one question, computed from the readers of each node."""
-    if part == "inputs":
-        return [r["name"] for r in rows if r["op"] == "placeholder"]
-    if part == "leaf_modules":
-        return [r["name"] for r in rows if r["op"] == "call_module"]
-    if part == "two_users":
-        return [r["name"] for r in rows if len(_readers(rows, r["name"])) == 2]
-    if part == "dead":
-        return _dead(rows)
-    return _longest(rows)
-
-
-def _dead(rows: list[Row]) -> list[str]:
-    reads = {r["name"]: r["args"] for r in rows}
-    live, pending = set(), ["output"]
-    while pending:
-        name = pending.pop()
-        if name not in live:
-            live.add(name)
-            pending += reads[name]
-    return [r["name"] for r in rows if r["name"] not in live and r["op"] != "placeholder"]
-
-
-def _longest(rows: list[Row]) -> int:
-    """Return the number of nodes on the longest chain from an input to the output; 0 if there is no such chain."""
-    length: dict[str, int] = {}
-    for row in rows:
-        below = max((length[a] for a in row["args"]), default=0)
-        length[row["name"]] = 1 if row["op"] == "placeholder" else below + 1 if below else 0
-    return length["output"]
 
 
 HINTS = {
@@ -90,30 +62,6 @@ HINTS = {
     "two_users": "Count the nodes that read it, the output included, and count a node that reads it twice once.",
     "dead": "A node is dead when no chain of readers leads from it to the output, whoever else reads it.",
     "longest_path": "Count nodes, not edges: placeholder and output belong to the chain.",
-}
-
-
-MISCONCEPTIONS = {
-    "two_users": (
-        Misconception(
-            lambda rows: [r["name"] for r in rows if sum(s["args"].count(r["name"]) for s in rows) == 2],
-            "Each use was counted: a node that reads another twice is one user, not two.",
-        ),
-    ),
-    "dead": (
-        Misconception(
-            lambda rows: [
-                r["name"] for r in rows if not _readers(rows, r["name"]) and r["op"] not in ("placeholder", "output")
-            ],
-            "Only nodes without readers were taken: one that is read by dead nodes alone is dead, too.",
-        ),
-    ),
-    "longest_path": (
-        Misconception(
-            lambda rows: max(_longest(rows) - 1, 0), "Edges were counted; count the nodes, both ends included."
-        ),
-        Misconception(len, "All nodes were counted; count those on the longest chain from an input to the output."),
-    ),
 }
 
 
@@ -127,9 +75,10 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
                 raise CheckFailedError(
                     f"read_graph returned {shortened(found, 120)}; expected a dict with the keys {', '.join(HINTS)}."
                 )
-            expected = _truth(rows, part)
+            about = known(rows, part)
+            expected = about["right"]
             if type(found[part]) is not type(expected) or found[part] != expected:
-                hint = explained_value(found[part], rows, MISCONCEPTIONS.get(part, ())) or HINTS[part]
+                hint = named_mistake(found[part], about["wrong"]) or HINTS[part]
                 raise CheckFailedError(
                     f"For a graph of {len(rows)} nodes {part} is {contrasted(found[part], expected, most=120)}. {hint}"
                 )
@@ -141,7 +90,7 @@ def small_graphs(draw: Draw) -> list[list[Row]]:
     """Return small graphs; for each question, at least one graph has a non-empty answer."""
     while True:
         graphs = [random_graph(draw, n, repeats=False) for n in (4, 6, 8, 9)]
-        if all(any(_truth(rows, part) for rows in graphs) for part in HINTS):
+        if all(any(known(rows, part)["right"] for rows in graphs) for part in HINTS):
             return graphs
 
 

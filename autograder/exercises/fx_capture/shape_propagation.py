@@ -1,75 +1,21 @@
 """Exercise 04.3: find the shape and dtype of every node's result with an Interpreter."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import torch
-from torch import fx
-
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.analysis import Asked, Belief, sees
+from autograder.host.kinds.analysis import Asked, sees
 
-
-def described(value: Any) -> Any:
-    """Return a tensor as its shape and dtype, tuples and lists item by item, everything else as it is."""
-    if isinstance(value, torch.Tensor):
-        return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
-    return [described(v) for v in value] if isinstance(value, tuple | list) else value
-
-
-def shapes(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
-    """Return the description of each node's result, by the node's name."""
-    return _seen(module, inputs, described)
-
-
-def _seen(
-    module: fx.GraphModule, inputs: tuple[torch.Tensor, ...], describe: Callable[[Any], Any]
-) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
-
-    class Seeing(fx.Interpreter):
-        def run_node(self, n: fx.Node) -> Any:
-            result = super().run_node(n)
-            found[n.name] = describe(result)
-            return result
-
-    Seeing(module).run(*inputs)
-    return found
-
-
-def _wrong(says: str, *, prefix: bool, tensors_only: bool, output: bool) -> Belief:
-    def sees_(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
-        seen = _seen(module, inputs, lambda v: v if tensors_only and not isinstance(v, torch.Tensor) else described(v))
-        kept = {n: v for n, v in seen.items() if (output or n != "output") and (not tensors_only or type(v) is dict)}
-        return _with_prefix(kept) if prefix else kept
-
-    return Belief(sees_, says)
-
-
-def _with_prefix(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: f"torch.{v}" if k == "dtype" and isinstance(v, str) else _with_prefix(v) for k, v in value.items()}
-    return [_with_prefix(v) for v in value] if isinstance(value, list) else value
-
+known = kept(__name__, "known")
+known_forms = kept(__name__, "known_forms")
 
 PREFIX = "dtype begins with 'torch.'; the text asked for is 'float32', without it."
 ONLY_TENSORS = "only tensors were described; a node may also give a tuple, a number or None."
 NO_OUTPUT = "the output node is missing; it gives something, too."
-FORMS = tuple(
-    _wrong(" ".join(says), prefix=PREFIX in says, tensors_only=False, output=NO_OUTPUT not in says)
-    for says in ((PREFIX,), (NO_OUTPUT,), (PREFIX, NO_OUTPUT))
-)
-"""Mistakes that show in every graph."""
-BELIEFS = (
-    *(
-        _wrong(ONLY_TENSORS, prefix=prefix, tensors_only=True, output=output)
-        for prefix in (False, True)
-        for output in (True, False)
-    ),
-    *FORMS,
-)
+
+
+FORMS = (PREFIX, NO_OUTPUT, f"{PREFIX} {NO_OUTPUT}")
+"""Sentences about mistakes that show in every graph."""
 
 
 def plain(draw: Draw) -> list[Asked]:
@@ -104,7 +50,7 @@ EXERCISE = Exercise(
         "Write the description as a function that calls itself for the items of a tuple or a list.",
     ),
     checks=(
-        Check("every node gives one tensor", "tensors", 3.8, sees(shapes, plain, FORMS)),
-        Check("tuples, numbers and None", "other values", 3.2, sees(shapes, several, BELIEFS, granted=FORMS)),
+        Check("every node gives one tensor", "tensors", 3.8, sees(known_forms, plain)),
+        Check("tuples, numbers and None", "other values", 3.2, sees(known, several, granted=FORMS)),
     ),
 )

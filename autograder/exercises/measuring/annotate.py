@@ -7,11 +7,12 @@ ranges, and the log is checked. The program is random in each call, so no log ca
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.checks.known_mistakes import Mistake, mistakes_made, options_of
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
@@ -57,47 +58,6 @@ def _path_to_failure(part: Part) -> list[Part]:
     return []
 
 
-def expected_log(part: Part, *, close: bool | None = True, swallow: bool = False, catch: bool = True) -> list[str]:
-    """Return the log of a run; the options give wrong ones.
-
-    If `close` is False, failed ranges stay open but for the part that catches; if it is None, that one, too. With
-    `swallow` every part catches failures, without `catch` none does.
-    """
-    return _run(part, close, swallow, catch)[0]
-
-
-def _run(part: Part, close: bool | None, swallow: bool, catch: bool) -> tuple[list[str], bool]:
-    """Return the log, and whether the part raises."""
-    log = [f"begin {part['name']}"]
-    for item in part["body"]:
-        inner, failed = (
-            ([item.rstrip("!")], item.endswith("!")) if isinstance(item, str) else _run(item, close, swallow, catch)
-        )
-        log += inner
-        if failed:
-            leaves = not ((part["catches"] and catch) or swallow)
-            return (log + [f"end {part['name']}"] * (close or (close is False and not leaves))), leaves
-    return [*log, f"end {part['name']}"], False
-
-
-def _without_ranges(part: Part) -> list[str]:
-    return [line for line in expected_log(part) if " " not in line]
-
-
-def _flat(part: Part) -> list[str]:
-    """Return a wrong log: each part's range is only around its own operations, with inner parts before or after."""
-    own = [item.rstrip("!") for item in part["body"] if isinstance(item, str)]
-    inner = [line for item in part["body"] if isinstance(item, dict) for line in _flat(item)]
-    return [f"begin {part['name']}", *own, f"end {part['name']}", *inner]
-
-
-def _never_stops(part: Part) -> list[str]:
-    lines = [f"begin {part['name']}"]
-    for item in part["body"]:
-        lines += [item.rstrip("!")] if isinstance(item, str) else _never_stops(item)
-    return [*lines, f"end {part['name']}"]
-
-
 OPEN = "A range stays open after a failure; whatever follows would be counted in. Close it in finally."
 MISTAKES = (
     *(Mistake({"close": close}, OPEN, "failures") for close in (False, None)),
@@ -113,13 +73,13 @@ MISTAKES = (
     ),
 )
 """What may be wrong where an operation fails; each costs the check that counts it."""
-MISCONCEPTIONS = (
-    Misconception(_without_ranges, "There are no ranges in it: log begin and end of each part around what it runs."),
-    Misconception(_flat, "The ranges do not nest: what a part runs inside belongs between its begin and its end."),
-    *(Misconception(lambda part, options=m.options: expected_log(part, **options), m.says) for m in MISTAKES),
-    Misconception(_never_stops, "An operation whose name ends with ! raises: nothing after it in its part runs."),
-)
+known = kept(__name__, "known")
 LEFT = "The failure left run_with_ranges: catch it around the whole program, and return the log up to there."
+
+
+def _log(part: Part, options: Mapping[str, Any]) -> list[str]:
+    """Return the log that an answer with these options of mistakes gives."""
+    return next(list(log) for mistaken, log in known(part)["logs"] if mistaken == options)
 
 
 def _mistakes_of(answer: ValueAnswer, draw: Draw) -> tuple[Mistake, ...]:
@@ -133,7 +93,7 @@ def _mistakes_of(answer: ValueAnswer, draw: Draw) -> tuple[Mistake, ...]:
         if error.fatal:
             raise
         return ()
-    return mistakes_made(lambda options: found == [expected_log(p, **options) for p in programs], MISTAKES) or ()
+    return mistakes_made(lambda options: found == [_log(p, options) for p in programs], MISTAKES) or ()
 
 
 def logs(programs: Callable[[Draw], list[Part]], category: str) -> Callable[[ValueAnswer, Draw], None]:
@@ -143,12 +103,12 @@ def logs(programs: Callable[[Draw], list[Part]], category: str) -> Callable[[Val
     """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        known = [m for m in _mistakes_of(answer, draw) if m.counted != category]
+        counted_elsewhere = [m for m in _mistakes_of(answer, draw) if m.counted != category]
         asked, left = programs(draw), []
 
         def require(part: Part) -> None:
             try:
-                _require_log(answer, part, options_of(known))
+                _require_log(answer, part, options_of(counted_elsewhere))
             except _FailureLeftError:
                 left.append(part)
                 if category == "failures" or len(left) == len(asked):  # one check counts it, if others show more
@@ -171,9 +131,9 @@ def _require_log(answer: ValueAnswer, part: Part, options: Mapping[str, Any]) ->
             raise
         answer.ask(_sound(part))  # raises if it is not the failing operation that the answer fails for
         raise _FailureLeftError(f"{error.message} {LEFT}") from None
-    expected = expected_log(part, **options)
+    expected = _log(part, options)
     if found != expected:
-        says = explained_value(found, part, MISCONCEPTIONS)
+        says = named_mistake(found, known(part)["wrong"])
         raise CheckFailedError(f"{_difference(found, expected)} {says}".rstrip())
 
 

@@ -4,13 +4,13 @@ The traces are generated here with random names and times, so the answers are kn
 """
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 Event = Mapping[str, Any]
@@ -21,6 +21,9 @@ RANGES = ("embed", "attention", "feed_forward", "head", "loss", "norms")
 PARTS = ("top_kernel", "longest_gap_us", "launch_bound")
 
 
+known = kept(__name__, "known")
+
+
 def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> Trace:
     """Return a trace with `ranges` ranges on the device; every second one, from a random start, is launch-bound.
 
@@ -28,6 +31,7 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
     other than kernels: instant events, counters, thread names, and memory copies.
     """
     events: list[Event] = []
+    totals: dict[str, int] = {}
     now = draw.integer(1_000, 9_000)
     odd = draw.integer(0, 1)
     for i, name in enumerate(draw.sample(RANGES, ranges)):
@@ -37,7 +41,9 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
             gap = duration * draw.integer(16, 22) // 10 if bound else draw.integer(2, 9)
             for stream in range(streams):  # the second starts after a quarter of the first
                 start = now + stream * (duration // 4)
-                events.append(_event(f"{draw.choice(KERNELS)}_kernel", "kernel", start, duration, 7 + stream))
+                kernel = f"{draw.choice(KERNELS)}_kernel"
+                totals[kernel] = totals.get(kernel, 0) + duration
+                events.append(_event(kernel, "kernel", start, duration, 7 + stream))
             now = start + duration + gap
         events.append(_event(name, "gpu_user_annotation", began, now - began, 7))
         events.append(_event(name, "user_annotation", began - 700, 300, 1))  # the same range, on the host
@@ -46,8 +52,7 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
     if noise:
         events += _other_events(draw, now)
     made = {"schemaVersion": 1, "traceEvents": draw.sample(events, len(events))}
-    totals = sorted(_totals(kernels_of(made)).values())
-    if len(totals) > 1 and totals[-1] == totals[-2]:
+    if list(totals.values()).count(max(totals.values())) > 1:
         return trace(draw, ranges, streams=streams, noise=noise)
     return made
 
@@ -69,135 +74,6 @@ def _other_events(draw: Draw, end: int) -> list[Event]:
     return [*copies, *marks, counter, {"ph": "M", "name": "thread_name", "tid": 7, "args": {"name": "stream 7"}}]
 
 
-def kernels_of(rows: Trace) -> list[Event]:
-    """Return the events that are kernels: complete ones, in the order of their start."""
-    found = [e for e in rows["traceEvents"] if e.get("cat") == "kernel" and e["ph"] == "X"]
-    return sorted(found, key=lambda e: int(e["ts"]))
-
-
-def _totals(events: list[Event]) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for event in events:
-        totals[event["name"]] = totals.get(event["name"], 0) + event["dur"]
-    return totals
-
-
-def _first_of(totals: dict[str, int]) -> str:
-    return max(sorted(totals), key=lambda name: totals[name])
-
-
-def busy_us(events: list[Event], start: int, end: int) -> int:
-    """Return the time between `start` and `end` during which at least one kernel runs."""
-    busy, reached = 0, start
-    for event in events:
-        begin, stop = max(event["ts"], reached), min(event["ts"] + event["dur"], end)
-        busy += max(stop - begin, 0)
-        reached = max(reached, stop)
-    return busy
-
-
-def longest_gap_us(events: list[Event]) -> int:
-    """Return the longest time without a kernel between the first and the last."""
-    longest, reached = 0, events[0]["ts"]
-    for event in events:
-        longest = max(longest, event["ts"] - reached)
-        reached = max(reached, event["ts"] + event["dur"])
-    return longest
-
-
-def truth(rows: Trace, part: str) -> Any:
-    """Return the host's answer to one question."""
-    events = kernels_of(rows)
-    if part == "top_kernel":
-        return _first_of(_totals(events))
-    if part == "longest_gap_us":
-        return longest_gap_us(events)
-    ranges = [e for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
-    ends = ((e["name"], e["ts"], e["ts"] + e["dur"]) for e in ranges)
-    return sorted(name for name, start, end in ends if 2 * busy_us(events, start, end) < end - start)
-
-
-def _longest_single(rows: Trace) -> str:
-    return str(max(kernels_of(rows), key=lambda e: int(e["dur"]))["name"])
-
-
-def _most_calls(rows: Trace) -> str:
-    names = [e["name"] for e in kernels_of(rows)]
-    return max(sorted(set(names)), key=names.count)
-
-
-def _gap_between_neighbours(rows: Trace) -> int:
-    events = kernels_of(rows)
-    return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
-
-
-def _gap_from_start_to_start(rows: Trace) -> int:
-    events = kernels_of(rows)
-    return int(max(b["ts"] - a["ts"] for a, b in pairwise(events)))
-
-
-def _marks_too(rows: Trace) -> list[Event]:
-    """Return the kernels, and the instant events of the same category as kernels without duration."""
-    events = [e for e in rows["traceEvents"] if e.get("cat") == "kernel"]
-    return sorted(({"dur": 0} | dict(e) for e in events), key=lambda e: int(e["ts"]))
-
-
-def _gap_with_marks(rows: Trace) -> int:
-    events = _marks_too(rows)
-    return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
-
-
-def _bound(rows: Trace, covered: Callable[[list[Event], int, int], int]) -> list[str]:
-    ranges = [e for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
-    events = kernels_of(rows)
-    return sorted(e["name"] for e in ranges if 2 * covered(events, e["ts"], e["ts"] + e["dur"]) < e["dur"])
-
-
-def _by_start(events: list[Event], start: int, end: int) -> int:
-    return sum(e["dur"] for e in events if start <= e["ts"] < end)
-
-
-def _added_up(events: list[Event], start: int, end: int) -> int:
-    return sum(max(min(e["ts"] + e["dur"], end) - max(e["ts"], start), 0) for e in events)
-
-
-OVERLAP = "Kernels of two streams overlap: time in which two of them run counts once, so durations cannot be added up."
-MARKS = "Events of the category kernel without a duration are marks: take those whose `ph` is X."
-
-
-MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
-    "top_kernel": (
-        Misconception(
-            lambda rows: _first_of(_totals([e for e in rows["traceEvents"] if e.get("cat") == "cpu_op"])),
-            "That is an operator on the host; kernels have the category kernel.",
-        ),
-        Misconception(_longest_single, "That is the longest single call; add up all calls of a name."),
-        Misconception(_most_calls, "That is called most often; add up durations, not calls."),
-    ),
-    "longest_gap_us": (
-        Misconception(_gap_with_marks, MARKS),
-        Misconception(lambda rows: longest_gap_us(_marks_too(rows)), MARKS),
-        Misconception(_gap_from_start_to_start, "That is from start to start; a gap begins where a kernel ends."),
-        Misconception(
-            _gap_between_neighbours, "Kernels of two streams overlap: measure from the latest end so far, not the last."
-        ),
-    ),
-    "launch_bound": (
-        Misconception(lambda rows: _bound(rows, _by_start), OVERLAP),
-        Misconception(lambda rows: _bound(rows, _added_up), OVERLAP),
-        Misconception(
-            lambda rows: sorted({e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}),
-            "Those are all ranges; in some of them kernels run for more than half of the time.",
-        ),
-        Misconception(
-            lambda rows: sorted(
-                {e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}
-                - set(truth(rows, "launch_bound"))
-            ),
-            "It is the other way round: launch-bound is where kernels run for less than half of the time.",
-        ),
-    ),
-}
 SAYS = {
     "top_kernel": "Add up the durations of the kernels, name by name.",
     "longest_gap_us": "Look for the longest time in which no kernel runs, between the first and the last.",
@@ -212,11 +88,12 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for rows in _varied(part, traces, draw):
-            found, expected = answer.ask(rows, part), truth(rows, part)
+            found, about = answer.ask(rows, part), known(rows, part)
+            expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_trace returned {found!r:.80}; expected a dict with {', '.join(PARTS)}.")
             if type(found[part]) is not type(expected) or found[part] != expected:
-                says = explained_value(found[part], rows, MISCONCEPTIONS[part]) or SAYS[part]
+                says = named_mistake(found[part], about["wrong"]) or SAYS[part]
                 raise CheckFailedError(
                     f"In a trace of {len(rows['traceEvents'])} events {part} is "
                     f"{contrasted(found[part], expected)}. {says}"
@@ -229,7 +106,7 @@ def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
     """Return traces whose right answers all differ."""
     while True:
         drawn = traces(draw)
-        answers = [truth(rows, part) for rows in drawn]
+        answers = [known(rows, part)["right"] for rows in drawn]
         if all(answers.count(answer) == 1 for answer in answers):
             return drawn
 

@@ -4,7 +4,7 @@ The host compares the answer with its own doctor's report, so values copied from
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch  # noqa: F401 - the doctor reports on the torch that runs
@@ -12,36 +12,23 @@ import torch  # noqa: F401 - the doctor reports on the torch that runs
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.misconceptions import Misconception, explained_value
 from autograder.host.kinds.value import ValueAnswer
 from autograder.host.session import AnswerFailedError
-from course_lib.doctor import Report, doctor
+from course_lib.doctor import Finding, doctor
 
 NAMES = ("python", "torch", "numpy", "transformers", "matplotlib")
 """Findings that are equal in worker and host: versions, but not threads or free disk space."""
 
 
 @functools.cache
-def report() -> Report:
-    """Return the doctor's report on the host; it is cached, since the doctor runs other programs."""
-    return doctor()
+def found_here() -> Mapping[str, str]:
+    """Return what the doctor finds on the host, by name; it is cached, since the doctor runs other programs."""
+    return {finding.name: finding.found for finding in _findings()}
 
 
-def truth(names: list[str]) -> dict[str, str]:
-    """Return the doctor's findings with these names on this machine."""
-    return {finding.name: finding.found for finding in report().findings if finding.name in names}
-
-
-MISCONCEPTIONS = (
-    Misconception(
-        lambda names: {f.name: f.health.value for f in report().findings if f.name in names},
-        "That is how each finding stands; return what was found, which is called `found`.",
-    ),
-    Misconception(
-        lambda names: [f.found for f in report().findings if f.name in names],
-        "That is a list; return a dict, so that one can see which finding each text belongs to.",
-    ),
-)
+@functools.cache
+def _findings() -> tuple[Finding, ...]:
+    return doctor().findings
 
 
 def reports(questions: Callable[[Draw], list[list[str]]]) -> Callable[[ValueAnswer, Draw], None]:
@@ -49,7 +36,8 @@ def reports(questions: Callable[[Draw], list[list[str]]]) -> Callable[[ValueAnsw
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for names in questions(draw):
-            found, expected = _asked(answer, names), truth(names)
+            found, here = _asked(answer, names), found_here()
+            expected = {name: here[name] for name in names if name in here}
             if type(found) is not dict or found != expected:
                 raise CheckFailedError(_told(names, found, expected))
 
@@ -66,7 +54,11 @@ def _asked(answer: ValueAnswer, names: list[str]) -> Any:
 
 
 def _told(names: list[str], found: Any, expected: dict[str, str]) -> str:
-    known = explained_value(found, names, MISCONCEPTIONS)
+    known = ""
+    if found == {finding.name: finding.health.value for finding in _findings() if finding.name in expected}:
+        known = "That is how each finding stands; return what was found, which is called `found`."
+    if isinstance(found, list) and sorted(map(str, found)) == sorted(expected.values()):
+        known = "That is a list; return a dict, so that one can see which finding each text belongs to."
     if isinstance(found, dict) and found.items() > expected.items():  # other findings differ between worker and host
         known = "All findings came back: return those whose names are in the list, and no other."
     elif not known and isinstance(found, dict) and set(found) == set(expected):

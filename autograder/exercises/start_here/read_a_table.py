@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.differences import contrasted
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
 
 Row = Mapping[str, Any]
@@ -15,6 +16,9 @@ Row = Mapping[str, Any]
 FUNCTIONS = ("relu", "tanh", "neg", "exp")
 MODULES = ("dense", "norm", "gate")
 PARTS = ("leaf_module", "two_users", "dead")
+
+
+known = kept(__name__, "known")
 
 
 def small_table(draw: Draw, extra: int = 0) -> list[Row]:
@@ -49,44 +53,10 @@ def _row(name: str, kind: str, reads: dict[str, list[str]]) -> Row:
     }
 
 
-def truth(rows: list[Row], part: str) -> str:
-    """Return the node that the question asks for, computed from the readers of each node."""
-    readers = {r["node"]: sum(r["node"] in s["arguments"].split(", ") for s in rows) for r in rows}
-    if part == "leaf_module":
-        return str(next(r["node"] for r in rows if r["op"] == "call_module"))
-    if part == "two_users":
-        return next(name for name, count in readers.items() if count == 2)
-    return next(name for name, count in readers.items() if count == 0 and name != "output")
-
-
 SAYS = {
     "leaf_module": "A leaf module is called by a node whose op is call_module.",
     "two_users": "The column users counts the nodes that read a result.",
     "dead": "Dead is a node whose result nobody reads; the output is what all others are for.",
-}
-MISCONCEPTIONS = {
-    "leaf_module": (
-        Misconception(
-            lambda rows: next(r["calls"] for r in rows if r["op"] == "call_module"),
-            "That is what the node calls; its own name stands in the column node.",
-        ),
-        Misconception(
-            lambda rows: next(r["node"] for r in rows if r["op"] == "call_function"),
-            "That node calls a function, which has no parameters and is no module.",
-        ),
-    ),
-    "two_users": (
-        Misconception(
-            lambda rows: rows[[r["users"] for r in rows].index(2) + 1]["node"],
-            "That is the next line: the count stands in the line of the node that is read.",
-        ),
-    ),
-    "dead": (
-        Misconception(
-            lambda rows: rows[-1]["node"],
-            "The output has no users, and yet it is not dead: it is what the graph returns.",
-        ),
-    ),
 }
 
 
@@ -96,11 +66,12 @@ def finds(part: str, extras: tuple[int, ...]) -> Callable[[ValueAnswer, Draw], N
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for extra in extras:
             rows = small_table(draw, extra)
-            found, expected = answer.ask(rows, part), truth(rows, part)
+            found, about = answer.ask(rows, part), known(rows, part)
+            expected = about["right"]
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_table returned {found!r:.120}; expected a dict with {', '.join(PARTS)}.")
             if found[part] != expected:
-                says = _form(found[part], rows) or explained_value(found[part], rows, MISCONCEPTIONS[part])
+                says = _form(found[part], rows) or named_mistake(found[part], about["wrong"])
                 says = says or SAYS[part]
                 raise CheckFailedError(
                     f"In a table of {len(rows)} nodes {part} is {contrasted(found[part], expected)}. {says}"

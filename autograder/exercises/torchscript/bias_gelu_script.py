@@ -44,9 +44,13 @@ def _gradients(grad: Tensor, x: Tensor, bias: Tensor, slope: Callable[[Tensor], 
     return by_x, by_x.sum_to_size(bias.shape)
 
 
-def _slope(h: Tensor, cubic: float = 3 * 0.044715, inner: float = 1.0) -> Tensor:
-    t = torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3))
-    return 0.5 * (1 + t) + inner * 0.5 * h * (1 - t * t) * math.sqrt(2 / math.pi) * (1 + cubic * h * h)
+def _slope(h: Tensor, *, cubic: float = 1.0, inner: float = 1.0) -> Tensor:
+    """Return the derivative of `gelu` by autograd, with the shares of the cubic term and of tanh that are given."""
+    h = h.detach().clone().requires_grad_()
+    cube = cubic * h**3 + (1 - cubic) * (h**3).detach()
+    t = torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * cube))
+    value = 0.5 * h * (1 + inner * t + (1 - inner) * t.detach())
+    return torch.autograd.grad(value.sum(), h)[0]
 
 
 FIRST_ONLY = "The bias gradient was summed over the first dimension only; sum over all but the last."
@@ -75,7 +79,7 @@ MISCONCEPTIONS = {
             "Product rule: h stands before the bracket and inside tanh; the second term is missing.",
         ),
         Misconception(
-            lambda g, x, b: _gradients(g, x, b, lambda h: _slope(h, cubic=0.044715)),
+            lambda g, x, b: _gradients(g, x, b, lambda h: _slope(h, cubic=1 / 3)),
             "The derivative of 0.044715 * h**3 is 3 * 0.044715 * h**2; the 3 is missing.",
         ),
         Misconception(

@@ -1,17 +1,15 @@
 """Exercise 03.1: predict the results of trace and script for eight small programs."""
 
-import functools
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
+from autograder.exercises.questions import kept
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.misconceptions import Misconception, explained_value
+from autograder.host.kinds.misconceptions import named_mistake
 from autograder.host.kinds.value import ValueAnswer
-from course_lib.models.small_programs import SMALL_PROGRAMS
 
 Question = Mapping[str, Any]
 """{"program": its name, "capture": "trace" or "script", "example" and "later": {"rows": int, "sum": int}}"""
@@ -27,31 +25,7 @@ GROUPS = {
 RUN_ON = ("branch_on_value", "scale_by_item", "with_options")
 
 
-def matrix(rows: int, total: int) -> torch.Tensor:
-    """Return ones, with a first element that makes them add up to `total`."""
-    x = torch.ones(rows, COLUMNS)
-    x[0, 0] += total - x.sum()
-    return x
-
-
-def truth(question: Question) -> str:
-    """Return what happens: the program is captured with its example, and called with the later input."""
-    inputs = [question[when][key] for when in ("example", "later") for key in ("rows", "sum")]
-    return _truth(question["program"], question["capture"], *inputs)
-
-
-@functools.cache
-def _truth(name: str, capture: str, rows: int, total: int, later_rows: int, later_total: int) -> str:
-    program, later = SMALL_PROGRAMS[name], matrix(later_rows, later_total)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            captured = captured_by(program, capture, matrix(rows, total))
-            found = captured(later)
-        except Exception:  # compilers and operators raise many types
-            return "fails"
-        expected = program(later)
-    return "agrees" if found.shape == expected.shape and torch.allclose(found, expected) else "differs"
+known = kept(__name__, "known")
 
 
 def captured_by(program: Callable[..., Any], capture: str, example: torch.Tensor) -> Any:
@@ -86,62 +60,17 @@ def _input(rows: int, total: int) -> dict[str, int]:
     return {"rows": rows, "sum": total}
 
 
-def _traced(question: Question) -> bool:
-    return bool(question["capture"] == "trace")
-
-
-def _rows_differ(question: Question) -> bool:
-    return bool(question["example"]["rows"] != question["later"]["rows"])
-
-
-MISCONCEPTIONS = (
-    Misconception(
-        lambda q: "agrees" if _traced(q) and q["program"].startswith("branch") else "",
-        "A trace asks nothing again: it keeps the branch that its example took, whatever the later input is.",
-    ),
-    Misconception(
-        lambda q: (
-            "fails" if _traced(q) and q["program"] in ("branch_on_value", "scale_by_item", "with_options") else ""
-        ),
-        "torch.jit.trace runs the program on real numbers, so an `if`, .item() and **options do not stop it.",
-    ),
-    Misconception(
-        lambda q: "differs" if _traced(q) and q["program"] == "divide_by_rows" and _rows_differ(q) else "",
-        "A size taken by `x.shape[0]` is recorded as an operator, and asked for again in every call.",
-    ),
-    Misconception(
-        lambda q: "agrees" if _traced(q) and q["program"] == "divide_by_len" and _rows_differ(q) else "",
-        "Python's `len` must return an int, which the trace cannot follow: it is a constant afterwards.",
-    ),
-    Misconception(
-        lambda q: "differs" if _traced(q) and q["program"] == "add_up_rows" else "",
-        "The loop was unrolled once per row of the example. Think of what x[5] does on an input of three rows.",
-    ),
-    Misconception(
-        lambda q: "fails" if not _traced(q) and q["program"] not in ("through_numpy", "with_options") else "",
-        "Scripting compiles branches, loops, sizes and .item(): this program is inside the language.",
-    ),
-    Misconception(
-        lambda q: "differs" if _traced(q) else "",
-        "A trace is wrong only where the later input takes another way, or needs another number, than its example.",
-    ),
-    Misconception(
-        lambda q: "agrees" if not _traced(q) else "",
-        "Scripting knows no numpy and no **options: the compiler refuses the source before anything runs.",
-    ),
-)
-
-
 def predicted(asked: Callable[[Draw], Sequence[Question]]) -> Callable[[ValueAnswer, Draw], None]:
     """Return a check that every prediction is right."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for question in asked(draw):
-            found, expected = answer.ask(question), truth(question)
+            found, about = answer.ask(question), known(question)
+            expected = about["right"]
             if type(found) is not str or found not in OUTCOMES:
                 raise CheckFailedError(f"predict returned {repr(found)[:80]}; expected one of {', '.join(OUTCOMES)}.")
             if found != expected:
-                why = explained_value(found, question, MISCONCEPTIONS)
+                why = named_mistake(found, about["wrong"])
                 raise CheckFailedError(f"{_described(question)}: predicted {found}, and it {expected}. {why}".strip())
 
     return run

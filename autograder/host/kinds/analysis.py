@@ -6,7 +6,7 @@ as plain data. The host builds the same program and computes the expected descri
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,31 +56,40 @@ class Belief:
     says: str
 
 
+KnownOf = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+"""Maps the maker of a program and its arguments to the right analysis, and to wrong ones with their sentences."""
+
+
+def known_of(truth: Callable[..., Any], beliefs: Sequence[Belief] = ()) -> KnownOf:
+    """Return a function that analyses a program by `truth` and by the functions in `beliefs`."""
+
+    def known(make: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        asked = Asked(make, arguments, "")
+        return {"right": truth(*made(asked)), "wrong": [[each.sees(*made(asked)), each.says] for each in beliefs]}
+
+    return known
+
+
 def sees(
-    truth: Callable[..., Any],
+    known: KnownOf,
     programs: Callable[[Draw], Sequence[Asked]],
-    beliefs: Sequence[Belief] = (),
     *,
-    granted: Sequence[Belief] = (),
+    granted: Collection[str] = (),
     together: bool = False,
 ) -> Callable[[AnalysisAnswer, Draw], None]:
-    """Return a check that the answer and `truth` agree on every program; the programs share its points equally.
+    """Return a check that the answer is right about every program; the programs share its points equally.
 
-    `truth` and the functions in `beliefs` are called with the values that the program's maker returns. An answer that
-    equals one of `granted` is taken for right, because another check counts that mistake. With `together` one wrong
-    program loses all points. White space at the ends of a text does not matter.
+    A wrong analysis whose sentence is in `granted` is taken for right, because another check counts that mistake. With
+    `together` one wrong program loses all points. White space at the ends of a text does not matter.
     """
 
     def require(answer: AnalysisAnswer, asked: Asked) -> None:
-        found, expected = _plain(answer.ask(asked)), _plain(truth(*made(asked)))
-
-        def equals(belief: Belief) -> bool:
-            return same(found, _plain(belief.sees(*made(asked))))
-
-        if same(found, expected) or any(map(equals, granted)):
+        found, about = _plain(answer.ask(asked)), known(asked.make, dict(asked.arguments))
+        expected = _plain(about["right"])
+        mistakes = [says for value, says in about["wrong"] if same(found, _plain(value))]
+        if same(found, expected) or any(says in granted for says in mistakes):
             return
-        said = next((belief.says for belief in beliefs if equals(belief)), "")
-        raise CheckFailedError(f"For {asked.name}: {said or difference(found, expected)}")
+        raise CheckFailedError(f"For {asked.name}: {mistakes[0] if mistakes else difference(found, expected)}")
 
     def run(answer: AnalysisAnswer, draw: Draw) -> None:
         share_among(programs(draw), lambda asked: require(answer, asked), together=together)

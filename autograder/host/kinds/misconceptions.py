@@ -44,3 +44,22 @@ def explained_value(found: Any, question: Any, misconceptions: Sequence[Misconce
         if type(expected) is type(found) and expected == found:
             return misconception.says
     return ""
+
+
+def wrong_values(question: Any, misconceptions: Sequence[Misconception]) -> list[list[Any]]:
+    """Return what each misconception answers to a question that is plain data, and its sentence.
+
+    A wrong formula that has no answer to the question is left out.
+    """
+    found = []
+    for misconception in misconceptions:
+        try:
+            found.append([misconception.formula(question), misconception.says])
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            continue
+    return found
+
+
+def named_mistake(found: Any, wrong: Sequence[Sequence[Any]]) -> str:
+    """Return the sentence of the first of the `wrong_values` that equals the answer; empty if there is none."""
+    return next((says for value, says in wrong if type(value) is type(found) and value == found), "")

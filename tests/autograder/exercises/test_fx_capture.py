@@ -37,9 +37,9 @@ def test_a_wrong_reading_hears_what_was_thought(exercise: str, control: str, che
     ],
 )
 def test_another_seed_asks_about_another_graph(exercise_id: str, programs: str, truth: str) -> None:
-    module = importlib.import_module(module_name(exercise_id))
+    module, hidden = (importlib.import_module(module_name(exercise_id, hidden=each)) for each in (False, True))
     asked = [getattr(module, programs)(Draw(seed, "a"))[0] for seed in (1, 2)]
-    first, second = (getattr(module, truth)(*getattr(analysis_programs, a.make)(**a.arguments)) for a in asked)
+    first, second = (getattr(hidden, truth)(*getattr(analysis_programs, a.make)(**a.arguments)) for a in asked)
     assert not same(first, second)
 
 

@@ -4,8 +4,10 @@ import importlib
 
 import pytest
 
-from autograder.exercises.inductor.predict_kernels import counted, random_chain
-from autograder.exercises.inductor.read_generated_code import loops_of, random_text
+from autograder.exercises.hidden.inductor.predict_kernels import counted
+from autograder.exercises.hidden.inductor.read_generated_code import loops_of
+from autograder.exercises.inductor.predict_kernels import random_chain
+from autograder.exercises.inductor.read_generated_code import random_text
 from autograder.host.draw import Draw
 from course_lib.models.chains import LINES
 from tests.autograder.exercises.judged import judged, reference, said
@@ -67,7 +69,8 @@ def test_fresh_programs_have_many_different_answers():
 
 
 def test_what_there_is_to_read_is_what_was_written():
-    padded, shared = loops_of(random_text(Draw(3, "pad"), ("pad",), 1)), random_text(Draw(3, "share"), ("share",), 1)
+    padded, shared = (random_text(Draw(3, end), (end,), 1)["text"] for end in ("pad", "share"))
+    padded = loops_of(padded)
     assert (padded[0]["masked"], padded[0]["reductions"]) == (["in_ptr0"], [])
     loops = loops_of(shared)
     assert [loop["reductions"] for loop in loops if loop["reductions"]] == [["sum"]]

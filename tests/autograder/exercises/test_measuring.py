@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from autograder.exercises.hidden.measuring import annotate as known_ranges
+from autograder.exercises.hidden.measuring import read_a_trace as known_traces
 from autograder.exercises.measuring import annotate as ranges
 from autograder.exercises.measuring import count_bytes_and_flops as counting
 from autograder.exercises.measuring import find_the_flaw as flaws
@@ -171,17 +173,17 @@ def test_what_counts_in_the_library_cannot_be_imported_by_an_answer(package):
 
 def test_a_trace_has_ranges_of_both_kinds_and_its_answers_vary():
     drawn = [traces.trace(Draw(seed, "trace"), 4) for seed in range(20)]
-    bound = [traces.truth(rows, "launch_bound") for rows in drawn]
+    bound = [known_traces.truth(rows, "launch_bound") for rows in drawn]
     assert {len(names) for names in bound} == {2}
-    assert len({traces.truth(rows, "top_kernel") for rows in drawn}) > 2
-    assert len({traces.truth(rows, "longest_gap_us") for rows in drawn}) > 10
+    assert len({known_traces.truth(rows, "top_kernel") for rows in drawn}) > 2
+    assert len({known_traces.truth(rows, "longest_gap_us") for rows in drawn}) > 10
 
 
 def test_no_two_kernels_share_the_most_time():
     """Else a right answer could name the other one."""
     for seed in range(1500):
         rows = traces.trace(Draw(seed, "trace"), 3)
-        totals = sorted(traces._totals(traces.kernels_of(rows)).values())
+        totals = sorted(known_traces._totals(known_traces.kernels_of(rows)).values())
         assert totals[-1] > totals[-2], seed
 
 
@@ -192,9 +194,10 @@ def test_with_two_streams_adding_up_durations_is_not_enough():
         added = {
             e["name"]
             for e in found
-            if sum(k["dur"] for k in traces.kernels_of(rows) if e["ts"] <= k["ts"] < e["ts"] + e["dur"]) < e["dur"] / 2
+            if sum(k["dur"] for k in known_traces.kernels_of(rows) if e["ts"] <= k["ts"] < e["ts"] + e["dur"])
+            < e["dur"] / 2
         }
-        assert sorted(added) != traces.truth(rows, "launch_bound")
+        assert sorted(added) != known_traces.truth(rows, "launch_bound")
 
 
 def test_a_program_that_fails_does_so_once_and_what_catches_lies_around_it():
@@ -202,6 +205,6 @@ def test_a_program_that_fails_does_so_once_and_what_catches_lies_around_it():
         part = ranges.program(Draw(seed, "program"), 3, failing=True, catching=True)
         assert str(part).count("!") == 1
         assert sum(p["catches"] for p in ranges._path_to_failure(part)) == 1
-        open_, caught = (ranges.expected_log(part, close=close) for close in (False, True))
+        open_, caught = (known_ranges.expected_log(part, close=close) for close in (False, True))
         assert len(caught) >= len(open_)
         assert sum(line.startswith("begin ") for line in caught) == sum(line.startswith("end ") for line in caught)

@@ -86,7 +86,7 @@ BROKEN = [
         "a name from another cell",
         "def scaled_dot_product(*a, **k):\n    return helper(*a)\n",
         "student_error",
-        "Only the set-up cell and the answer cell",
+        "Only the imports of the set-up cell and the answer cell",
     ),
     ("exit", "import os\ndef scaled_dot_product(*a, **k):\n    os._exit(0)\n", "killed", "ended its own process"),
     ("exit while loading", "raise SystemExit(0)\n", "student_error", "SystemExit"),

@@ -6,7 +6,8 @@ import io
 import pytest
 import torch
 
-from autograder.exercises.dynamo.predict_graphs import graph_sizes, random_steps
+from autograder.exercises.dynamo.predict_graphs import random_steps
+from autograder.exercises.hidden.dynamo.predict_graphs import graph_sizes
 from autograder.host.draw import Draw
 from course_lib.errors import ModelError
 from course_lib.models.steps import program_of, source_of

@@ -3,6 +3,7 @@
 import pytest
 
 from autograder.exercises import find
+from autograder.exercises.hidden.start_here.read_a_table import truth
 from autograder.exercises.start_here import read_a_table as tables
 from autograder.host.draw import Draw
 from tests.autograder.exercises.judged import judged, messages
@@ -49,12 +50,12 @@ def test_a_table_has_one_node_of_each_kind_that_is_asked_for(extra):
         assert len({row["node"] for row in rows}) == len(rows)
         assert [row["op"] for row in rows].count("call_module") == 1
         assert sum(row["users"] == 2 for row in rows) == 1
-        assert [row["node"] for row in rows if not row["users"]] == [tables.truth(rows, "dead"), "output"]
+        assert [row["node"] for row in rows if not row["users"]] == [truth(rows, "dead"), "output"]
         assert all(row["users"] <= 2 for row in rows)
 
 
 def test_the_roles_fall_to_different_nodes():
     drawn = [tables.small_table(Draw(seed, "table")) for seed in range(40)]
     for part in tables.PARTS:
-        places = {[r["node"] for r in rows].index(tables.truth(rows, part)) for rows in drawn}
+        places = {[r["node"] for r in rows].index(truth(rows, part)) for rows in drawn}
         assert len(places) == 3, part

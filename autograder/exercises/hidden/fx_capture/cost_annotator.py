@@ -1,11 +1,18 @@
 """Hidden checks and controls of exercise 04.4."""
 
-from autograder.exercises.fx_capture.cost_annotator import COUNT, counts
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from autograder.exercises.fx_capture.cost_annotator import KEYS, MISTAKES, Counts, counts
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.analysis import Asked
+from autograder.host.kinds.analysis import Asked, made
 
 
 def views(draw: Draw) -> list[Asked]:
@@ -58,11 +65,121 @@ def batches(draw: Draw) -> list[Asked]:
     return asked
 
 
+Inputs = Sequence[torch.Tensor]
+VIEWS = {"transpose", "chunk", "getitem"}
+
+
+def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int = 0, product: int = 2) -> Any:
+    """Return the FLOPs of each node: those of products, and `other` for each element of another function's result.
+
+    `views` and `product` other than 0 and 2 give wrong counts.
+    """
+    values, found = _values(module, inputs), {}
+    for node in module.graph.nodes:
+        size = _size(values[node]) if node.op.startswith("call") else 0
+        each = product * values[node.args[0]].shape[-1] if _name(node) == "matmul" else other
+        found[node.name] = size * (views if _name(node) in VIEWS else each)
+    return found
+
+
+def moved(
+    module: fx.GraphModule, inputs: Inputs, *, each_use: bool = False, views_cost: bool = False, reads: bool = True
+) -> Any:
+    """Return the bytes that each node moves; the options give wrong counts."""
+    values, found = _values(module, inputs), {}
+    for node in module.graph.nodes:
+        works = node.op.startswith("call") and (views_cost or _name(node) not in VIEWS)
+        read = _reads(node, each_use) if reads else []
+        found[node.name] = sum(_bytes(values[n]) for n in (node, *read)) if works else 0
+    return found
+
+
+def peak(
+    module: fx.GraphModule,
+    inputs: Inputs,
+    *,
+    all_alive: bool = False,
+    die_at_once: bool = False,
+    views: str = "keep their base",
+    late_inputs: bool = False,
+) -> Any:
+    """Return the largest sum of bytes alive while a node runs; the options give wrong counts."""
+    nodes, values = list(module.graph.nodes), _values(module, inputs)
+    base = _base if views == "keep their base" else lambda node: node
+    last = {base(node): i for i, node in enumerate(nodes)}
+    for i, node in enumerate(nodes):
+        for read in node.all_input_nodes:
+            last[base(read)] = i
+    owners = [n for n in nodes if n.op != "output" and (views == "own memory" or _base(n) is n)]
+    start = {n: -1 if n.op == "placeholder" and not late_inputs else nodes.index(n) for n in owners}
+    if all_alive:
+        return sum(_bytes(values[n]) for n in owners)
+    ends = {n: last[n] - 1 if die_at_once and last[n] > start[n] else last[n] for n in owners}
+    return max(sum(_bytes(values[n]) for n in owners if start[n] <= i <= ends[n]) for i in range(len(nodes)))
+
+
+def _values(module: fx.GraphModule, inputs: Inputs) -> dict[fx.Node, Any]:
+    values: dict[fx.Node, Any] = {}
+
+    class Keeping(fx.Interpreter):
+        def run_node(self, n: fx.Node) -> Any:
+            values[n] = super().run_node(n)
+            return values[n]
+
+    Keeping(module, garbage_collect_values=False).run(*inputs)
+    return values
+
+
+def _size(value: Any) -> int:
+    return value.numel() if isinstance(value, torch.Tensor) else 0
+
+
+def _bytes(value: Any) -> int:
+    return value.nbytes if isinstance(value, torch.Tensor) else 0
+
+
+def _name(node: fx.Node) -> str:
+    return str(getattr(node.target, "__name__", node.target))
+
+
+def _reads(node: fx.Node, each_use: bool) -> list[fx.Node]:
+    if not each_use:
+        return list(node.all_input_nodes)
+    found: list[fx.Node] = []
+    fx.node.map_arg((node.args, node.kwargs), found.append)
+    return found
+
+
+def _base(node: fx.Node) -> fx.Node:
+    while node.op == "call_function" and _name(node) in VIEWS:
+        node = node.all_input_nodes[0]
+    return node
+
+
+COUNT: Mapping[str, Callable[..., Any]] = {"flops": flops, "bytes": moved, "peak_bytes": peak}
+
+
+def variants(make: str, arguments: Mapping[str, Any], key: str) -> Counts:
+    """Return the counts of a program with no known mistake, with each, and with each two."""
+    module, *inputs = made(Asked(make, arguments, ""))
+    chosen = [pair for count in (0, 1, 2) for pair in itertools.combinations([m.options for m in MISTAKES[key]], count)]
+    several = [dict(item for options in each for item in options.items()) for each in chosen]
+    # to count one operation for each element of other functions is finer, and no mistake
+    finer = [{}, {"other": 1}] if key == "flops" else [{}]
+    return [(options, COUNT[key](module, inputs, **{**options, **more})) for options in several for more in finer]
+
+
+def tells(make: str, arguments: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> bool:
+    """Tell whether a program shows a mistake."""
+    module, *inputs = made(Asked(make, arguments, ""))
+    return bool(COUNT[key](module, inputs) != COUNT[key](module, inputs, **options))
+
+
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("views cost nothing and keep their base alive", "views", 1.4, counts("views", COUNT, views)),
+        Check("views cost nothing and keep their base alive", "views", 1.4, counts("views", KEYS, views)),
         Check("operands twice, results unread", "odd graphs", 1.3, counts("odd graphs", ["bytes"], twice)),
         Check("stacks of products", "odd sizes", 1.3, counts("odd sizes", ["flops"], batches)),
     ),

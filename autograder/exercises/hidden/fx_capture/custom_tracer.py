@@ -3,16 +3,56 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autograder.exercises.fx_capture.custom_tracer import BELIEFS, OPENED, models, rows
+from torch import fx, nn
+
+from autograder.exercises.fx_capture.custom_tracer import OPENED, models
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.analysis import AnalysisAnswer, sees
+from autograder.host.kinds.analysis import AnalysisAnswer, Belief, known_of, sees
 
 
 def _keeps(options: Mapping[str, Any]) -> Callable[[AnalysisAnswer, Draw], None]:
-    return sees(rows, models(options), BELIEFS, granted=(OPENED,))
+    return sees(known, models(options), granted=(OPENED,))
 
+
+def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
+    """Return the nodes of the graph in which modules of the classes `leaves` are one node each.
+
+    Each node is a list of its name, op, target, and the names of the nodes it reads.
+    """
+    return _traced(root, lambda part: type(part).__name__ in leaves)
+
+
+def _traced(root: nn.Module, is_leaf: Callable[[nn.Module], bool], *, asks_super: bool = True) -> list[list[Any]]:
+    class Keeping(fx.Tracer):
+        def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+            return (asks_super and super().is_leaf_module(m, module_qualified_name)) or is_leaf(m)
+
+    graph = Keeping().trace(root)
+    return [[n.name, n.op, str(n.target), [a.name for a in n.all_input_nodes]] for n in graph.nodes]
+
+
+OPENED_BELIEF = Belief(
+    lambda root, leaves: _traced(root, lambda part: type(part).__name__ in leaves, asks_super=False),
+    OPENED,
+)
+
+
+BELIEFS = (
+    OPENED_BELIEF,
+    Belief(
+        lambda root, leaves: _traced(root, lambda part: type(part).__name__ in ("Block", *leaves)),
+        "whole blocks became one node; only the classes that are named should.",
+    ),
+    Belief(
+        lambda root, leaves: _traced(root, lambda part: part is not root),
+        "every part became one node; only the classes that are named should.",
+    ),
+)
+
+
+known = known_of(rows, BELIEFS)
 
 ANSWERS = Answers(__name__)
 

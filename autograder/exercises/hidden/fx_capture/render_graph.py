@@ -1,11 +1,14 @@
 """Hidden checks and controls of exercise 04.5."""
 
-from autograder.exercises.fx_capture.render_graph import BELIEFS, rendered
+from typing import Any
+
+from torch import fx
+
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.analysis import Asked, sees
+from autograder.host.kinds.analysis import Asked, Belief, known_of, sees
 
 
 def nested(draw: Draw) -> list[Asked]:
@@ -30,12 +33,65 @@ def literals(draw: Draw) -> list[Asked]:
     ]
 
 
+def rendered(module: fx.GraphModule, *inputs: object) -> str:
+    """Return one line per node, numbered in order: `%0 = input`, `%1 = relu(%0)`, `%2 = .size(%1, 0)`, `return %2`."""
+    return _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True)
+
+
+def _rendered(module: fx.GraphModule, label: Any, *, sorted_keywords: bool, comma: bool = False) -> str:
+    labels = {node: label(number, node) for number, node in enumerate(module.graph.nodes)}
+    lines = []
+    for node in module.graph.nodes:
+        if node.op == "output":
+            lines.append(f"return {_written(node.args[0], labels, comma)}")
+            continue
+        if node.op == "placeholder":
+            lines.append(f"{labels[node]} = input")
+            continue
+        keywords = sorted(node.kwargs.items()) if sorted_keywords else list(node.kwargs.items())
+        given = [_written(a, labels, comma) for a in node.args]
+        given += [f"{key}={_written(value, labels, comma)}" for key, value in keywords]
+        name = f".{node.target}" if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
+        lines.append(f"{labels[node]} = {name}({', '.join(given)})")
+    return "\n".join(lines)
+
+
+def _written(value: Any, labels: dict[fx.Node, str], comma: bool) -> str:
+    if isinstance(value, fx.Node):
+        return labels[value]
+    if isinstance(value, tuple | list):
+        inside = ", ".join(_written(v, labels, comma) for v in value)
+        inside += "," if comma and len(value) == 1 and isinstance(value, tuple) else ""
+        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    return repr(value)
+
+
+COMMA = "a tuple of one stands as (%0), without a comma after it."
+
+
+BELIEFS = (
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True, comma=True), COMMA
+    ),
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{node.name}", sorted_keywords=True),
+        "nodes are called by their names; number them in order, so that renaming changes nothing.",
+    ),
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", sorted_keywords=False),
+        "keyword arguments stand in the order of writing; sort them by name, so that the text is the same for both.",
+    ),
+)
+
+
+known = known_of(rendered, BELIEFS)
+
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("nested arguments and results", "nesting", 1, sees(rendered, nested, BELIEFS)),
-        Check("texts, truth values and numbers", "literals", 1, sees(rendered, literals, BELIEFS)),
+        Check("nested arguments and results", "nesting", 1, sees(known, nested)),
+        Check("texts, truth values and numbers", "literals", 1, sees(known, literals)),
     ),
     controls=(
         ANSWERS.reference(5),

@@ -1,11 +1,17 @@
 """Hidden checks and controls of exercise 04.3."""
 
-from autograder.exercises.fx_capture.shape_propagation import BELIEFS, shapes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import fx
+
+from autograder.exercises.fx_capture import shape_propagation as visible
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.programs.random_graphs import At, RandomGraph, mixed
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.analysis import Asked, sees
+from autograder.host.kinds.analysis import Asked, Belief, known_of, sees
 
 
 def enormous(draw: Draw) -> list[Asked]:
@@ -42,13 +48,76 @@ def precisions(draw: Draw) -> list[Asked]:
     return [graph.asked([[At(total), At(index)], At(sizes)], "nested results and whole numbers")]
 
 
+def described(value: Any) -> Any:
+    """Return a tensor as its shape and dtype, tuples and lists item by item, everything else as it is."""
+    if isinstance(value, torch.Tensor):
+        return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
+    return [described(v) for v in value] if isinstance(value, tuple | list) else value
+
+
+def shapes(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
+    """Return the description of each node's result, by the node's name."""
+    return _seen(module, inputs, described)
+
+
+def _seen(
+    module: fx.GraphModule, inputs: tuple[torch.Tensor, ...], describe: Callable[[Any], Any]
+) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+
+    class Seeing(fx.Interpreter):
+        def run_node(self, n: fx.Node) -> Any:
+            result = super().run_node(n)
+            found[n.name] = describe(result)
+            return result
+
+    Seeing(module).run(*inputs)
+    return found
+
+
+def _wrong(says: str, *, prefix: bool, tensors_only: bool, output: bool) -> Belief:
+    def sees_(module: fx.GraphModule, *inputs: torch.Tensor) -> Mapping[str, Any]:
+        seen = _seen(module, inputs, lambda v: v if tensors_only and not isinstance(v, torch.Tensor) else described(v))
+        kept = {n: v for n, v in seen.items() if (output or n != "output") and (not tensors_only or type(v) is dict)}
+        return _with_prefix(kept) if prefix else kept
+
+    return Belief(sees_, says)
+
+
+def _with_prefix(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: f"torch.{v}" if k == "dtype" and isinstance(v, str) else _with_prefix(v) for k, v in value.items()}
+    return [_with_prefix(v) for v in value] if isinstance(value, list) else value
+
+
+FORM_BELIEFS = tuple(
+    _wrong(" ".join(says), prefix=visible.PREFIX in says, tensors_only=False, output=visible.NO_OUTPUT not in says)
+    for says in ((visible.PREFIX,), (visible.NO_OUTPUT,), (visible.PREFIX, visible.NO_OUTPUT))
+)
+"""Mistakes that show in every graph."""
+
+
+BELIEFS = (
+    *(
+        _wrong(visible.ONLY_TENSORS, prefix=prefix, tensors_only=True, output=output)
+        for prefix in (False, True)
+        for output in (True, False)
+    ),
+    *FORM_BELIEFS,
+)
+
+
+known = known_of(shapes, BELIEFS)
+known_forms = known_of(shapes, FORM_BELIEFS)
+MISTAKES = {belief.says for belief in BELIEFS}
+
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("no tensor is computed", "fake tensors", 2, sees(shapes, enormous, granted=BELIEFS)),
-        Check("one row, and no rows", "odd sizes", 1.4, sees(shapes, odd, granted=BELIEFS)),
-        Check("nested results and whole numbers", "other values", 1.6, sees(shapes, precisions, granted=BELIEFS)),
+        Check("no tensor is computed", "fake tensors", 2, sees(known, enormous, granted=MISTAKES)),
+        Check("one row, and no rows", "odd sizes", 1.4, sees(known, odd, granted=MISTAKES)),
+        Check("nested results and whole numbers", "other values", 1.6, sees(known, precisions, granted=MISTAKES)),
     ),
     controls=(
         ANSWERS.reference(12),

@@ -1,9 +1,16 @@
 """Hidden checks and controls of exercise 02.4."""
 
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.measuring import read_a_trace as visible
+from autograder.exercises.measuring.read_a_trace import Event, Trace
+from autograder.exercises.questions import Known
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
 
 def _overlapping(draw: Draw) -> list[visible.Trace]:
@@ -12,6 +19,144 @@ def _overlapping(draw: Draw) -> list[visible.Trace]:
 
 def _noisy(draw: Draw) -> list[visible.Trace]:
     return [visible.trace(draw, ranges, noise=True) for ranges in (4, 6)]
+
+
+def kernels_of(rows: Trace) -> list[Event]:
+    """Return the events that are kernels: complete ones, in the order of their start."""
+    found = [e for e in rows["traceEvents"] if e.get("cat") == "kernel" and e["ph"] == "X"]
+    return sorted(found, key=lambda e: int(e["ts"]))
+
+
+def _totals(events: list[Event]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for event in events:
+        totals[event["name"]] = totals.get(event["name"], 0) + event["dur"]
+    return totals
+
+
+def _first_of(totals: dict[str, int]) -> str:
+    return max(sorted(totals), key=lambda name: totals[name])
+
+
+def busy_us(events: list[Event], start: int, end: int) -> int:
+    """Return the time between `start` and `end` during which at least one kernel runs."""
+    busy, reached = 0, start
+    for event in events:
+        begin, stop = max(event["ts"], reached), min(event["ts"] + event["dur"], end)
+        busy += max(stop - begin, 0)
+        reached = max(reached, stop)
+    return busy
+
+
+def longest_gap_us(events: list[Event]) -> int:
+    """Return the longest time without a kernel between the first and the last."""
+    longest, reached = 0, events[0]["ts"]
+    for event in events:
+        longest = max(longest, event["ts"] - reached)
+        reached = max(reached, event["ts"] + event["dur"])
+    return longest
+
+
+def truth(rows: Trace, part: str) -> Any:
+    """Return the host's answer to one question."""
+    events = kernels_of(rows)
+    if part == "top_kernel":
+        return _first_of(_totals(events))
+    if part == "longest_gap_us":
+        return longest_gap_us(events)
+    ranges = [e for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
+    ends = ((e["name"], e["ts"], e["ts"] + e["dur"]) for e in ranges)
+    return sorted(name for name, start, end in ends if 2 * busy_us(events, start, end) < end - start)
+
+
+def _longest_single(rows: Trace) -> str:
+    return str(max(kernels_of(rows), key=lambda e: int(e["dur"]))["name"])
+
+
+def _most_calls(rows: Trace) -> str:
+    names = [e["name"] for e in kernels_of(rows)]
+    return max(sorted(set(names)), key=names.count)
+
+
+def _gap_between_neighbours(rows: Trace) -> int:
+    events = kernels_of(rows)
+    return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
+
+
+def _gap_from_start_to_start(rows: Trace) -> int:
+    events = kernels_of(rows)
+    return int(max(b["ts"] - a["ts"] for a, b in pairwise(events)))
+
+
+def _marks_too(rows: Trace) -> list[Event]:
+    """Return the kernels, and the instant events of the same category as kernels without duration."""
+    events = [e for e in rows["traceEvents"] if e.get("cat") == "kernel"]
+    return sorted(({"dur": 0} | dict(e) for e in events), key=lambda e: int(e["ts"]))
+
+
+def _gap_with_marks(rows: Trace) -> int:
+    events = _marks_too(rows)
+    return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
+
+
+def _bound(rows: Trace, covered: Callable[[list[Event], int, int], int]) -> list[str]:
+    ranges = [e for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
+    events = kernels_of(rows)
+    return sorted(e["name"] for e in ranges if 2 * covered(events, e["ts"], e["ts"] + e["dur"]) < e["dur"])
+
+
+def _by_start(events: list[Event], start: int, end: int) -> int:
+    return sum(e["dur"] for e in events if start <= e["ts"] < end)
+
+
+def _added_up(events: list[Event], start: int, end: int) -> int:
+    return sum(max(min(e["ts"] + e["dur"], end) - max(e["ts"], start), 0) for e in events)
+
+
+OVERLAP = "Kernels of two streams overlap: time in which two of them run counts once, so durations cannot be added up."
+
+
+MARKS = "Events of the category kernel without a duration are marks: take those whose `ph` is X."
+
+
+MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
+    "top_kernel": (
+        Misconception(
+            lambda rows: _first_of(_totals([e for e in rows["traceEvents"] if e.get("cat") == "cpu_op"])),
+            "That is an operator on the host; kernels have the category kernel.",
+        ),
+        Misconception(_longest_single, "That is the longest single call; add up all calls of a name."),
+        Misconception(_most_calls, "That is called most often; add up durations, not calls."),
+    ),
+    "longest_gap_us": (
+        Misconception(_gap_with_marks, MARKS),
+        Misconception(lambda rows: longest_gap_us(_marks_too(rows)), MARKS),
+        Misconception(_gap_from_start_to_start, "That is from start to start; a gap begins where a kernel ends."),
+        Misconception(
+            _gap_between_neighbours, "Kernels of two streams overlap: measure from the latest end so far, not the last."
+        ),
+    ),
+    "launch_bound": (
+        Misconception(lambda rows: _bound(rows, _by_start), OVERLAP),
+        Misconception(lambda rows: _bound(rows, _added_up), OVERLAP),
+        Misconception(
+            lambda rows: sorted({e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}),
+            "Those are all ranges; in some of them kernels run for more than half of the time.",
+        ),
+        Misconception(
+            lambda rows: sorted(
+                {e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}
+                - set(truth(rows, "launch_bound"))
+            ),
+            "It is the other way round: launch-bound is where kernels run for less than half of the time.",
+        ),
+    ),
+}
+
+
+def known(rows: Trace, part: str) -> Known:
+    """Return the right answer to one question, and the known wrong ones."""
+    return {"right": truth(rows, part), "wrong": wrong_values(rows, MISCONCEPTIONS[part])}
 
 
 ANSWERS = Answers(__name__)
