@@ -26,9 +26,9 @@ from torch import nn
 
 from benchmarks.fusion_trials.effect_programs import COUNTS, SEEDS, EffectProgram, generate_effect
 from course_lib.capture import capture
-from course_lib.capture.isolation import seed_everything
 from course_lib.fusion import PASSES, fuse
 from course_lib.fusion.kept_state import keep_state
+from course_lib.isolation import seed_everything
 
 NEW_MASKS = "bias_dropout_residual_layer_norm"  # in training, its dropout draws other numbers on purpose
 

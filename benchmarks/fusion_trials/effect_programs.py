@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: F401  # generated programs call it
 from torch import fx, nn
 
-from course_lib.capture.isolation import seed_everything
+from course_lib.isolation import seed_everything
 
 Tensor = torch.Tensor
 SIZE = 4

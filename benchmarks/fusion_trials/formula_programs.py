@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.capture.isolation import seed_everything
+from course_lib.isolation import seed_everything
 
 Tensor = torch.Tensor
 Value = str | float  # an expression of a tensor, or a number

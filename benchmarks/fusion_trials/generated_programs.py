@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from benchmarks.fusion_trials.program_seeds import EDITS, NAMES, SEEDS, Seed, spell
-from course_lib.capture.isolation import seed_everything
+from course_lib.isolation import seed_everything
 
 Tensor = torch.Tensor
 

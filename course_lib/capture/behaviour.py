@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.differences import difference
-from course_lib.capture.isolation import fresh_inputs, seed_everything
 from course_lib.capture.outside_state import Variable, tensors_of, values_of
+from course_lib.isolation import fresh_inputs, seed_everything
 
 Value = Any
 MISSING = "missing"  # said of a gradient

@@ -17,10 +17,10 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviation
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import name_of, reason_in_short
-from course_lib.capture.isolation import Restore, seed_everything
 from course_lib.capture.modes import MODES, Program, capture
 from course_lib.capture.outside_state import Variable, restore_outside, variables_of
 from course_lib.errors import CaptureError
+from course_lib.isolation import Restore, seed_everything
 from course_lib.show import Table
 
 Verdict = Literal["captured", "refused", "refuses a probe", "silently wrong", "ran as Python"]

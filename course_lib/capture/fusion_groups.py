@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from course_lib.capture.captured import Captured
-from course_lib.capture.isolation import fresh_inputs, preserving
 from course_lib.capture.saved_programs import copy_of, freeze
 from course_lib.capture.script_graphs import Fuser, fusing_with
 from course_lib.errors import CaptureError
+from course_lib.isolation import fresh_inputs, preserving
 
 GROUPS = ("prim::TensorExprGroup", "prim::oneDNNFusionGroup", "prim::FusionGroup", "prim::CudaFusionGroup")
 GUARDS = ("prim::TypeCheck", "prim::oneDNNFusionGuard", "prim::RequiresGradCheck")

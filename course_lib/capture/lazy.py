@@ -15,8 +15,8 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from course_lib.capture.captured import Captured
 from course_lib.capture.failure_causes import explaining
-from course_lib.capture.isolation import preserving
 from course_lib.errors import CaptureError
+from course_lib.isolation import preserving
 
 
 def capture_lazy(

@@ -25,10 +25,10 @@ from course_lib.capture.captured import Captured, picklable
 from course_lib.capture.dynamo import capture_dynamo
 from course_lib.capture.export import capture_export
 from course_lib.capture.fx_tracing import LeafModule, capture_fx, capture_make_fx
-from course_lib.capture.isolation import fresh_inputs, preserving
 from course_lib.capture.lazy import capture_lazy
 from course_lib.capture.torchscript import capture_script, capture_trace
 from course_lib.errors import CaptureError
+from course_lib.isolation import fresh_inputs, preserving
 
 Program = nn.Module | Callable[..., Any]
 

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from course_lib.capture.isolation import Restore, is_users, restore_of
+from course_lib.isolation import Restore, is_users, restore_of
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 MISSING = object()

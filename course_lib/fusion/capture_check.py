@@ -18,8 +18,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviations
-from course_lib.capture.isolation import Restore, restore_of
 from course_lib.capture.outside_state import Variable, restore_outside, variables_of
+from course_lib.isolation import Restore, restore_of
 
 CHECK_SEED = 2
 SHOWN = 8  # texts of one check; a lost `torch.no_grad` gives one for each parameter

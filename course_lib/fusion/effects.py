@@ -19,7 +19,6 @@ from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from course_lib.capture.isolation import preserving
 from course_lib.fusion.calls import module_of
 from course_lib.fusion.inserted_modules import CheckedFusion, Constant
 from course_lib.fusion.supposition import supposed_effects
@@ -27,6 +26,7 @@ from course_lib.graph.memory import storage_of
 from course_lib.graph.node_effects import run_node, values_of_operands
 from course_lib.graph.recorder import EFFECTS, UNKNOWN, Effects, Recorder, storages_in
 from course_lib.graph.stand_ins import StandIns
+from course_lib.isolation import preserving
 
 _NONE = Effects()
 # What was found here is kept beside the nodes: a graph that somebody gives stays as it is.

@@ -17,13 +17,13 @@ import torch
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from course_lib.capture.isolation import preserving
 from course_lib.fusion.calls import module_of, read_call
 from course_lib.graph.memory import storage_of
 from course_lib.graph.node_effects import run_node
 from course_lib.graph.origins import is_observable, unseen_in_module
 from course_lib.graph.recorder import UNKNOWN, Effects, Recorder
 from course_lib.graph.stand_ins import StandIns, tensors_held
+from course_lib.isolation import preserving
 
 _RANKS = ((4, 4), (4, 4, 4, 4), (4, 4, 4), (4,), (4, 4, 4, 4, 4))
 _ANY = frozenset((UNKNOWN,))

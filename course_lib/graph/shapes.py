@@ -8,11 +8,11 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.passes.shape_prop import TensorMetadata
 
-from course_lib.capture.isolation import preserving
 from course_lib.errors import GraphError
 from course_lib.graph.node_effects import run_node
 from course_lib.graph.recorder import EFFECTS, Recorder
 from course_lib.graph.stand_ins import StandIns, tensors_held
+from course_lib.isolation import preserving
 
 
 class _Annotator(torch.fx.Interpreter):

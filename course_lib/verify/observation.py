@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import TreeSpec, tree_flatten
 
-from course_lib.capture.isolation import seed_everything
+from course_lib.isolation import seed_everything
 
 Program = nn.Module | Callable[..., object]
 

@@ -51,6 +51,7 @@ ALLOWED = {
     ("autograder/host/clock/contest.py", "copy.deepcopy"): "a program of an exercise",
     ("autograder/exercises/hidden/answer_files.py", "*"): "our own answers",
     ("autograder/exercises/quality/*", "*"): "our own answers",
+    ("autograder/exercises/questions.py", "json.loads"): "questions with answers, which this grader drew",
     ("autograder/exercises/registry.py", "difflib"): "an id of an exercise that somebody typed",
     ("autograder/classroom/nbgrader/leaks.py", "json.loads"): "a notebook of the course",
     ("autograder/classroom/nbgrader/markers.py", "difflib"): "a line of a notebook of the course",

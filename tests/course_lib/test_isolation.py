@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_lib.capture.isolation import seed_everything
+from course_lib.isolation import seed_everything
 
 
 def test_what_is_drawn_is_what_manual_seed_gives() -> None:
