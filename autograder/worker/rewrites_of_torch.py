@@ -1,11 +1,14 @@
 """Refuse PyTorch's own rewrites where an answer is captured by dispatch: there, such a rewrite is the task.
 
 A task of this kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result looks
-like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
+like an answer. So the functions that run are observed, and the capture is refused if one of these is among them. What
+would end the observation, or run where it does not see, is refused, too: another profiler, a thread, a process.
 """
 
+import _thread
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -23,24 +26,41 @@ REWRITES = {
     "_functorch/eager_transforms.py": ("functionalize",),
     "_refs/": ("",),
 }
+UNSEEN = {
+    "sys.setprofile": "sys.setprofile",
+    "os.fork": "os.fork",
+    "os.posix_spawn": "another process",
+    "subprocess.Popen": "another process",
+}
+"""Audit events after which functions may run unobserved, each with what the answer used."""
 
 
 class RewrittenByTorchError(AnswerError):
     """PyTorch made the rewrite that the answer should make."""
 
 
+class UnobservedError(AnswerError):
+    """The answer did what keeps functions from being observed."""
+
+
 _at_load: list[str] = []
+_evaded: list[str] = []
+_observing: list[bool] = []  # True while the answer runs, and empty at all other times
 
 
 def note_rewrites() -> contextlib.AbstractContextManager[None]:
     """Return a context in which the answer is loaded; a rewrite that runs in it is refused by every later capture."""
     _at_load.clear()
+    _evaded.clear()
     return _observed(_at_load)
 
 
 @contextlib.contextmanager
 def refused_rewrites() -> Iterator[None]:
-    """Raise `RewrittenByTorchError` at the end of the block if a rewrite of PyTorch ran in it, or at the load."""
+    """Raise an `AnswerError` at the end of the block if a rewrite of PyTorch ran, or could run unseen.
+
+    Both in the block and when the answer was loaded.
+    """
     seen = [*_at_load]
     with _observed(seen):
         yield
@@ -49,22 +69,48 @@ def refused_rewrites() -> Iterator[None]:
             f"The answer ran {seen[0]}, with which PyTorch itself makes such a rewrite. Write the steps yourself, with "
             "the operators that the task names."
         )
+    if _evaded:
+        raise UnobservedError(
+            f"The answer used {_evaded[0]} while it was loaded or captured. Here the functions that run are observed; "
+            "write the steps without it."
+        )
 
 
 @contextlib.contextmanager
 def _observed(seen: list[str]) -> Iterator[None]:
     """Put the name of the first rewrite that runs in the block into `seen`."""
 
-    def observe(frame: FrameType, event: str, _: Any) -> None:
+    def observe(frame: FrameType, event: str, called: Any) -> None:
+        if event == "c_call" and called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
+            _evaded.append("a thread")
         if event == "call" and not seen and frame.f_code.co_filename.startswith(HOME) and _is_rewrite(frame):
             seen.append(_told(frame))
 
-    before = sys.getprofile()
+    before, outer = sys.getprofile(), [*_observing]
+    _observing.clear()
     sys.setprofile(observe)
+    _observing.append(True)
     try:
         yield
     finally:
+        _observing.clear()
         sys.setprofile(before)
+        _observing.extend(outer)
+
+
+def _starter(frame: FrameType) -> str:
+    """Return the file that starts a thread, which has no audit event, from the frame of the call."""
+    while frame.f_code.co_filename == threading.__file__ and frame.f_back:
+        frame = frame.f_back
+    return frame.f_code.co_filename
+
+
+def _audit(event: str, _: tuple[object, ...]) -> None:
+    if _observing and event in UNSEEN:
+        _evaded.append(UNSEEN[event])
+
+
+sys.addaudithook(_audit)  # nothing can remove it again
 
 
 def _is_rewrite(frame: FrameType) -> bool:
