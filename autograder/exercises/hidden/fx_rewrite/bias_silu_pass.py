@@ -208,6 +208,26 @@ HIDDEN = HiddenPart(
         Check("gradients", "gradients", 0.1, rewrites([SUM, FEED_FORWARD], OPERATOR, gradients=True)),
         Check("minimum bytes at another size", "counted cost", 0.8, costs(LONG, OPERATOR, launches=1)),
     ),
-    controls=(ANSWERS.reference(12), ANSWERS.file("the last place, unchecked", 7.2, below=True)),
+    controls=(
+        ANSWERS.reference(12),
+        ANSWERS.file("the last place, unchecked", 7.2, below=True),
+        ANSWERS.edited(
+            "refuses writes, then fuses something else",
+            7.2,
+            ("def operands(node)", "REFUSED = []\n\ndef operands(node)"),
+            (
+                "graph = graph_module.graph\n",
+                "graph = graph_module.graph\n"
+                "    if any(str(n.target).endswith('_') for n in graph.nodes):\n"
+                "        REFUSED.append(True)\n"
+                "        return graph_module\n",
+            ),
+            (
+                "(x, bias))\n        fused",
+                "(x, bias if not REFUSED else graph.call_function(torch.neg, (bias,))))\n        fused",
+            ),
+            ("            graph.erase_node(old)\n", "            graph.erase_node(old)\n        REFUSED.clear()\n"),
+        ),
+    ),
     equivalent=NOT_SEEN,
 )
