@@ -1,12 +1,15 @@
-"""Refuse PyTorch's own rewrites where an answer is captured by dispatch: there, such a rewrite is the task.
+"""Refuse rewrites that PyTorch or the course makes by itself, where such a rewrite is the task.
 
 A task of this kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result looks
-like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
+like an answer. So the functions that run are observed, and the capture is refused if one of these is among them. What
+would end the observation, or run where it does not see, is refused, too: another profiler, a thread, a process.
 """
 
+import _thread
 import contextlib
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,57 +26,118 @@ REWRITES = {
     "_functorch/eager_transforms.py": ("functionalize",),
     "_refs/": ("",),
 }
+# Passes that share, fold or fuse: the task of passes and schedules.
+PASSES = {
+    "_functorch/compile_utils.py": ("fx_graph_cse",),
+    "_inductor/constant_folding.py": ("constant_fold",),
+    "fx/experimental/const_fold.py": ("split_const_subgraphs",),
+    "fx/passes/dialect/common/cse_pass.py": ("CSEPass",),
+}
+PASSES_OF_COURSE = "course_lib.fusion.passes"
+UNSEEN = {
+    "sys.setprofile": "sys.setprofile",
+    "os.fork": "os.fork",
+    "os.posix_spawn": "another process",
+    "subprocess.Popen": "another process",
+}
+"""Audit events after which functions may run unobserved, each with what the answer used."""
 
 
 class RewrittenByTorchError(AnswerError):
-    """PyTorch made the rewrite that the answer should make."""
+    """PyTorch, or a pass of the course, made the rewrite that the answer should make."""
+
+
+class UnobservedError(AnswerError):
+    """The answer did what keeps functions from being observed."""
 
 
 _at_load: list[str] = []
+_evaded: list[str] = []
+_observing: list[bool] = []  # True while the answer runs, and empty at all other times
 
 
 def note_rewrites() -> contextlib.AbstractContextManager[None]:
     """Return a context in which the answer is loaded; a rewrite that runs in it is refused by every later capture."""
     _at_load.clear()
-    return _observed(_at_load)
+    _evaded.clear()
+    return _observed(_at_load, {**REWRITES, **PASSES})
 
 
 @contextlib.contextmanager
-def refused_rewrites() -> Iterator[None]:
-    """Raise `RewrittenByTorchError` at the end of the block if a rewrite of PyTorch ran in it, or at the load."""
-    seen = [*_at_load]
-    with _observed(seen):
+def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
+    """Raise an `AnswerError` at the end of the block if a rewrite ran, or could run unseen.
+
+    Both in the block and when the answer was loaded. With `passes_only`, decompositions are allowed: what makes graphs
+    runs them, too.
+    """
+    seen = [] if passes_only else [*_at_load]
+    with _observed(seen, PASSES if passes_only else {**REWRITES, **PASSES}):
         yield
     if seen:
         raise RewrittenByTorchError(
-            f"The answer ran {seen[0]}, with which PyTorch itself makes such a rewrite. Write the steps yourself, with "
-            "the operators that the task names."
+            f"The answer ran {seen[0]}, which makes such a rewrite by itself. Write the steps yourself, with what the "
+            "task names."
+        )
+    if _evaded:
+        raise UnobservedError(
+            f"The answer used {_evaded[0]} while it was loaded or captured. Here the functions that run are observed; "
+            "write the steps without it."
         )
 
 
 @contextlib.contextmanager
-def _observed(seen: list[str]) -> Iterator[None]:
+def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
     """Put the name of the first rewrite that runs in the block into `seen`."""
 
-    def observe(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and not seen and frame.f_code.co_filename.startswith(HOME) and _is_rewrite(frame):
+    def observe(frame: FrameType, event: str, called: Any) -> None:
+        if event == "c_call" and called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
+            _evaded.append("a thread")
+        if event == "call" and not seen and (_is_pass_of_course(frame) or _is_rewrite(frame, rewrites)):
             seen.append(_told(frame))
 
-    before = sys.getprofile()
+    before, outer = sys.getprofile(), [*_observing]
+    _observing.clear()
     sys.setprofile(observe)
+    _observing.append(True)
     try:
         yield
     finally:
+        _observing.clear()
         sys.setprofile(before)
+        _observing.extend(outer)
 
 
-def _is_rewrite(frame: FrameType) -> bool:
-    file, name = frame.f_code.co_filename.removeprefix(HOME), frame.f_code.co_qualname
-    if name.startswith(("_", "<")):  # helpers, which shapes and fake tensors use, and imports
+def _starter(frame: FrameType) -> str:
+    """Return the file that starts a thread, which has no audit event, from the frame of the call."""
+    while frame.f_code.co_filename == threading.__file__ and frame.f_back:
+        frame = frame.f_back
+    return frame.f_code.co_filename
+
+
+def _audit(event: str, _: tuple[object, ...]) -> None:
+    if _observing and event in UNSEEN:
+        _evaded.append(UNSEEN[event])
+
+
+sys.addaudithook(_audit)  # nothing can remove it again
+
+
+def _is_rewrite(frame: FrameType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
+    file, name = frame.f_code.co_filename, frame.f_code.co_qualname
+    if name.startswith(("_", "<")) or not file.startswith(HOME):  # helpers, which fake tensors use, and imports
         return False
-    return any(file.startswith(place) and name.startswith(begins) for place, begins in REWRITES.items())
+    file = file.removeprefix(HOME)
+    return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
+
+
+def _is_pass_of_course(frame: FrameType) -> bool:
+    if frame.f_code.co_name != "transform":
+        return False
+    return type(frame.f_locals.get("self")).__module__.startswith(PASSES_OF_COURSE)
 
 
 def _told(frame: FrameType) -> str:
+    if _is_pass_of_course(frame):
+        return f"the pass {type(frame.f_locals['self']).__name__} of course_lib.fusion"
     module = str(frame.f_globals.get("__name__", "torch"))
     return f"{module}.{frame.f_code.co_qualname.partition('.')[0]}"

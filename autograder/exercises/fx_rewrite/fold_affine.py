@@ -100,16 +100,16 @@ class Normed(nn.Module):
 
 
 class ReadTwice(Normed):
-    """The normalised rows of the first pair are also added to the result; those of a second pair are not."""
+    """The normalised rows of one pair are also added to the result; those of a pair before or behind it are not."""
 
-    def __init__(self, norm: Callable[[], nn.Module]) -> None:
+    def __init__(self, norm: Callable[[], nn.Module], *, last: bool = False) -> None:
         super().__init__(norm(), nn.Linear(WIDTH, WIDTH))
-        self.inner, self.outer = norm(), nn.Linear(WIDTH, WIDTH)
+        self.inner, self.outer, self.last = norm(), nn.Linear(WIDTH, WIDTH), last
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (rows, 6) to (rows, 6)."""
-        h = self.norm(x)
-        return self.outer(self.inner(h + self.linear(h)))
+        h = self.norm(self.outer(self.inner(x)) if self.last else x)
+        return h + self.linear(h) if self.last else self.outer(self.inner(h + self.linear(h)))
 
 
 def _unshifted(module: fx.GraphModule) -> Callable[..., object]:
@@ -140,7 +140,7 @@ NO_EPS = WrongTurn(
 
 BATCH_NORM = folded("linear(batch_norm(x))", lambda: Normed(batch_norm()), 1, 2, NO_SHIFT, NO_EPS)
 LAYER_NORM = folded("linear(layer_norm(x))", lambda: Normed(nn.LayerNorm(WIDTH)), 2, 2, NO_SHIFT, GONE)
-ESCAPES = "The normalised rows are read by the sum, too: only the second pair can be folded."
+ESCAPES = "The normalised rows are read by the sum, too: only the other pair can be folded."
 READ_TWICE = [
     folded(
         "h = norm(x); outer(inner(h + linear(h))), with BatchNorm",
@@ -151,8 +151,8 @@ READ_TWICE = [
         reason=ESCAPES,
     ),
     folded(
-        "h = norm(x); outer(inner(h + linear(h))), with LayerNorm",
-        lambda: ReadTwice(lambda: nn.LayerNorm(WIDTH)),
+        "h = norm(outer(inner(x))); h + linear(h), with LayerNorm",
+        lambda: ReadTwice(lambda: nn.LayerNorm(WIDTH), last=True),
         5,
         6,
         reason=ESCAPES,

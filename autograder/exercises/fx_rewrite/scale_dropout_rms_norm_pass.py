@@ -125,9 +125,9 @@ TRAINED = of(
     literals={"training": True, "p": 0.25, "eps": 1e-5},
 )
 SUM_ESCAPES = of(
-    "h = residual + dropout(x * scale); return norm(h) + ..., h",
+    "a right one; h = residual + dropout(x * scale); return ... + norm(h), h",
     lambda x, scale, residual, weight: (
-        norm(h := residual + F.dropout(x * scale, 0.1, False), weight) + evaluated(x, scale, residual, weight),
+        evaluated(x, scale, residual, weight) + norm(h := residual + F.dropout(x * scale, 0.1, False), weight),
         h,
     ),
     1,

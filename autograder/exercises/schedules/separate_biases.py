@@ -19,7 +19,8 @@ def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: A
     }
     says.pop(total, None)
     counts = {SEPARATED: total, LINEAR: 6 * layers - total}
-    return Scheduled(name, {"layers": layers, **arguments}, counts, question=(wanted,), says={SEPARATED: says})
+    model = {"layers": layers, **arguments}
+    return Scheduled(name, model, counts, question=(wanted,), says={SEPARATED: says}, layer=wanted)
 
 
 EXERCISE = Exercise(

@@ -19,7 +19,7 @@ from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
 from autograder.host.kinds.graph import GraphAnswer, read_graph, require_equal, times
 from autograder.host.kinds.sent_tensors import Sent, other_values
-from autograder.host.kinds.wiring import Wiring
+from autograder.host.kinds.wiring import Wiring, layers_as_functions
 from autograder.host.point_shares import share_among
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.protocol.requests.answers import Schedule
@@ -62,6 +62,7 @@ class Scheduled:
     explain: Callable[[Sequence[str]], str] | None = None  # explains a wrong count by the names of all calls
     launches: int | None = None  # operators that one run may launch
     wiring: Mapping[str, Wiring] = field(default_factory=dict)  # operator to where its arguments come from
+    layer: str = ""  # the last name of every linear layer that becomes a function; empty if the name does not matter
     uncounted: Mapping[str, int] = field(default_factory=dict)  # calls of a target; each further one adds a launch
 
 
@@ -132,8 +133,10 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     except CheckFailedError as error:
         explained = otherwise_called or miswired or miscounted or ""
         raise CheckFailedError(f"{explained} {error}".strip(), changes=True) from None
+    if miscounted and model.layer:
+        raise miscounted
     if miswired:
-        raise CheckFailedError(miswired, changes=True)
+        raise CheckFailedError(miswired, changes=not model.layer)
     if miscounted:
         raise miscounted
     if otherwise_called:
@@ -248,6 +251,9 @@ def _otherwise_called(artifact: Artifact, model: Scheduled) -> str:
 
 
 def _miswired(artifact: Artifact, model: Scheduled) -> str:
-    """Return a sentence about an argument of a fused call that comes from the wrong place; empty if there is none."""
+    """Return a sentence about an argument of a fused call, or a linear layer, that is the wrong one; empty if none."""
+    for path in layers_as_functions(artifact) if model.layer else ():
+        if path.rpartition(".")[2] != model.layer:
+            return f"In the model {model.name} the linear layer {path} was decomposed; its name is not {model.layer!r}."
     faults = (wiring.fault(artifact, target) for target, wiring in model.wiring.items())
     return next((f"In the model {model.name}: {fault}." for fault in faults if fault), "")

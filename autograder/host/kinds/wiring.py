@@ -60,6 +60,13 @@ class Wiring:
         return ""
 
 
+def layers_as_functions(artifact: Artifact) -> list[str]:
+    """Return the paths of the linear layers whose weights calls of `LINEAR` read, in order."""
+    nodes = {node["name"]: node for node in artifact.graph["nodes"]}
+    weights = (nodes[_name(n["args"][1:2])] for n in nodes.values() if n["target"] == LINEAR and _name(n["args"][1:2]))
+    return [str(weight["target"]).removesuffix(".weight") for weight in weights]
+
+
 def _is(name: str, target: str) -> bool:
     return name == target or name.startswith(f"{target}.")
 

@@ -54,10 +54,11 @@ class OtherModule(nn.Module):
         return self.first(x + b) + self.second(x + b)
 
 
+# the right sum stands behind the look-alike or before it, so that its place does not tell which it is
 LOOK_ALIKES = [
     of(
-        "F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b)",
-        lambda x, b: F.silu(torch.add(x, b, alpha=2)) + F.silu(x + b),
+        "F.silu(x + b) + F.silu(torch.add(x, b, alpha=2))",
+        lambda x, b: F.silu(x + b) + F.silu(torch.add(x, b, alpha=2)),
         reason="With alpha=2 the sum is x + 2 b.",
     ),
     of(
@@ -67,8 +68,8 @@ LOOK_ALIKES = [
         inputs=(ROWS, ROWS, BIAS),
     ),
     of(
-        "F.silu(x + c) * F.silu(x + b)",
-        lambda x, c, b: F.silu(x + c) * F.silu(x + b),
+        "F.silu(x + b) * F.silu(x + c)",
+        lambda x, c, b: F.silu(x + b) * F.silu(x + c),
         reason="c of shape (4, 1) is added along rows.",
         inputs=(ROWS, TensorSpec((4, 1)), BIAS),
     ),
@@ -79,8 +80,8 @@ LOOK_ALIKES = [
         inputs=(ROWS, TensorSpec((1,)), BIAS),
     ),
     of(
-        "F.silu(x + d) * F.silu(x + b)",
-        lambda x, c, b: F.silu(x + c) * F.silu(x + b),
+        "F.silu(x + b) * F.silu(x + d)",
+        lambda x, d, b: F.silu(x + b) * F.silu(x + d),
         reason="d is float64: the sum is float64, and x is not.",
         inputs=(ROWS, TensorSpec((WIDTH,), torch.float64), BIAS),
     ),
@@ -96,8 +97,8 @@ LOOK_ALIKES = [
         reason="Only one of them is a sum.",
     ),
     of(
-        "h = x + b; (h + torch.sigmoid(h)) * F.silu(x + b)",
-        lambda x, b: ((h := x + b) + torch.sigmoid(h)) * F.silu(x + b),
+        "F.silu(x + b) * ((h := x + b) + torch.sigmoid(h))",
+        lambda x, b: F.silu(x + b) * ((h := x + b) + torch.sigmoid(h)),
         reason="SiLU is a product with the gate.",
     ),
     of(
@@ -107,8 +108,8 @@ LOOK_ALIKES = [
     ),
     Program("`nn.ReLU()(x + b) + nn.SiLU()(x + b)`", OtherModule, (ROWS, BIAS), 1, OTHERS),
     of(
-        "h = x + b; h * torch.sigmoid(x) + F.silu(x + b)",
-        lambda x, b: (x + b) * torch.sigmoid(x) + F.silu(x + b),
+        "F.silu(x + b) + (x + b) * torch.sigmoid(x)",
+        lambda x, b: F.silu(x + b) + (x + b) * torch.sigmoid(x),
         reason="The gate reads x, not the sum.",
     ),
     of(
@@ -117,8 +118,8 @@ LOOK_ALIKES = [
         reason="1.0 is a number, not a bias vector.",
     ),
     of(
-        "F.gelu(x + b) + F.relu(x + b) + F.silu(x + b)",
-        lambda x, b: F.gelu(x + b) + F.relu(x + b) + F.silu(x + b),
+        "F.silu(x + b) + F.gelu(x + b) + F.relu(x + b)",
+        lambda x, b: F.silu(x + b) + F.gelu(x + b) + F.relu(x + b),
         reason="Only one of the activations is SiLU.",
     ),
 ]
@@ -148,8 +149,8 @@ ESCAPES = [
         plain=SUM,
     ),
     of(
-        "return F.silu(h), h, F.silu(x + b)",
-        lambda x, b: (F.silu(h := x + b), h, F.silu(x + b)),
+        "return F.silu(x + b), F.silu(h), h",
+        lambda x, b: (F.silu(x + b), F.silu(h := x + b), h),
         reason="The sum h is an output of the program.",
     ),
     of(
@@ -160,7 +161,7 @@ ESCAPES = [
     ),
     of(
         "gate read twice",
-        lambda x, b: (h := x + b) * (gate := torch.sigmoid(h)) + gate + F.silu(x + b),
+        lambda x, b: F.silu(x + b) + (h := x + b) * (gate := torch.sigmoid(h)) + gate,
         reason="The gate is also added, so the sum must stay.",
     ),
 ]
@@ -207,6 +208,26 @@ HIDDEN = HiddenPart(
         Check("gradients", "gradients", 0.1, rewrites([SUM, FEED_FORWARD], OPERATOR, gradients=True)),
         Check("minimum bytes at another size", "counted cost", 0.8, costs(LONG, OPERATOR, launches=1)),
     ),
-    controls=(ANSWERS.reference(12),),
+    controls=(
+        ANSWERS.reference(12),
+        ANSWERS.file("the last place, unchecked", 7.2, below=True),
+        ANSWERS.edited(
+            "refuses writes, then fuses something else",
+            7.2,
+            ("def operands(node)", "REFUSED = []\n\ndef operands(node)"),
+            (
+                "graph = graph_module.graph\n",
+                "graph = graph_module.graph\n"
+                "    if any(str(n.target).endswith('_') for n in graph.nodes):\n"
+                "        REFUSED.append(True)\n"
+                "        return graph_module\n",
+            ),
+            (
+                "(x, bias))\n        fused",
+                "(x, bias if not REFUSED else graph.call_function(torch.neg, (bias,))))\n        fused",
+            ),
+            ("            graph.erase_node(old)\n", "            graph.erase_node(old)\n        REFUSED.clear()\n"),
+        ),
+    ),
     equivalent=NOT_SEEN,
 )

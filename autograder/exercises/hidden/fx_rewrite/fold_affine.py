@@ -25,19 +25,19 @@ BARE = [
 
 
 class _Shared(nn.Module):
-    """One Linear after two normalisations, or one normalisation before two Linears; a separate pair at the end."""
+    """One Linear after two normalisations, or one normalisation before two Linears; a separate pair at either end."""
 
-    def __init__(self, norm: Callable[[], nn.Module], *, linear_twice: bool) -> None:
+    def __init__(self, norm: Callable[[], nn.Module], *, linear_twice: bool, last: bool = False) -> None:
         super().__init__()
         self.norm, self.linear = norm(), nn.Linear(WIDTH, WIDTH)
         self.other = nn.Linear(WIDTH, WIDTH) if not linear_twice else self.linear
-        self.inner, self.outer = norm(), nn.Linear(WIDTH, 3)
-        self.linear_twice = linear_twice
+        self.inner, self.outer = norm(), nn.Linear(WIDTH, WIDTH)
+        self.linear_twice, self.last = linear_twice, last
 
     def forward(self, x: Tensor) -> Tensor:
-        h = torch.relu(self.linear(self.norm(x)))
+        h = torch.relu(self.linear(self.norm(self.outer(self.inner(x)) if self.last else x)))
         h = self.linear(h) if self.linear_twice else self.other(self.norm(h))
-        return self.outer(self.inner(h))
+        return h if self.last else self.outer(self.inner(h))
 
 
 class _Tied(nn.Module):
@@ -63,8 +63,8 @@ SHARED = [
         reason=SEVERAL_CALLS,
     ),
     folded(
-        "linear(norm(x)) and linear(h), with LayerNorm",
-        lambda: _Shared(_layer_norm, linear_twice=True),
+        "a pair, then linear(norm(x)) and linear(h), with LayerNorm",
+        lambda: _Shared(_layer_norm, linear_twice=True, last=True),
         6,
         6,
         reason=SEVERAL_CALLS,
@@ -91,12 +91,14 @@ class _Tail(nn.Module):
 
 
 class _Between(nn.Module):
-    def __init__(self, norm: nn.Module) -> None:
+    def __init__(self, norm: nn.Module, *, last: bool = False) -> None:
         super().__init__()
-        self.norm, self.linear, self.inner, self.outer = norm, nn.Linear(6, 6), batch_norm(), nn.Linear(6, 2)
+        self.norm, self.linear, self.inner, self.outer = norm, nn.Linear(6, 6), batch_norm(), nn.Linear(6, 6)
+        self.last = last
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.outer(self.inner(self.linear(torch.relu(self.norm(x)))))
+        h = self.linear(torch.relu(self.norm(self.outer(self.inner(x)) if self.last else x)))
+        return h if self.last else self.outer(self.inner(h))
 
 
 class _Cube(nn.Module):
@@ -111,7 +113,7 @@ class _Cube(nn.Module):
 
 
 def _two_dimensions() -> nn.Module:
-    return _Tail(nn.LayerNorm([WIDTH, WIDTH]), nn.LayerNorm(WIDTH))
+    return _Tail(nn.LayerNorm(WIDTH), nn.LayerNorm([WIDTH, WIDTH]))
 
 
 def _own_statistics() -> nn.Module:
@@ -121,13 +123,13 @@ def _own_statistics() -> nn.Module:
 CUBE = TensorSpec((2, WIDTH, WIDTH))
 LOOK_ALIKES = [
     folded("linear(relu(batch_norm(x))), then a pair", lambda: _Between(batch_norm()), 4, 9),
-    folded("linear(relu(layer_norm(x))), then a pair", lambda: _Between(_layer_norm()), 4, 6),
+    folded("a pair, then linear(relu(layer_norm(x)))", lambda: _Between(_layer_norm(), last=True), 4, 6),
     folded(
         "BatchNorm on (2, 6, 6), then a LayerNorm pair", _Cube, 4, 9, rows=CUBE, reason="It scales rows, not columns."
     ),
-    folded("LayerNorm over two dimensions, then a pair", _two_dimensions, 4, 6, rows=CUBE),
+    folded("a pair, then LayerNorm over two dimensions", _two_dimensions, 4, 6, rows=CUBE),
     folded("BatchNorm without running statistics, then a pair", _own_statistics, 3, 6, reason="It looks at its batch."),
-    folded("linear(group_norm(x)), then a pair", lambda: _Tail(nn.GroupNorm(2, WIDTH), batch_norm()), 3, 6),
+    folded("a pair, then linear(group_norm(x))", lambda: _Tail(batch_norm(), nn.GroupNorm(2, WIDTH)), 3, 6),
 ]
 DEEP = [
     folded("two BatchNorms in a list of layers", lambda: _Tail(batch_norm(), batch_norm()), 2, 4),
@@ -146,13 +148,14 @@ DEEP = [
 class _Training(nn.Module):
     """A module in training mode, except for one frozen pair."""
 
-    def __init__(self, norm: Callable[[], nn.Module]) -> None:
+    def __init__(self, norm: Callable[[], nn.Module], frozen: str) -> None:
         super().__init__()
+        self.frozen = frozen
         self.norm, self.linear, self.inner, self.outer = norm(), nn.Linear(6, 6), norm(), nn.Linear(6, 6)
 
     def train(self, mode: bool = True) -> "_Training":
         super().train(mode)
-        self.inner.eval()
+        self.get_submodule(self.frozen).eval()
         return self
 
     def forward(self, x: Tensor) -> Tensor:
@@ -162,7 +165,15 @@ class _Training(nn.Module):
 TRAINING = [
     folded(
         "in training, but for the second BatchNorm",
-        lambda: _Training(batch_norm),
+        lambda: _Training(batch_norm, "inner"),
+        3,
+        9,
+        training=True,
+        reason="BatchNorm in training normalises with its batch.",
+    ),
+    folded(
+        "in training, but for the first BatchNorm",
+        lambda: _Training(batch_norm, "norm"),
         3,
         9,
         training=True,
@@ -178,11 +189,12 @@ HIDDEN = HiddenPart(
         Check("without bias, without weight", "no bias", 1, rewritten(BARE)),
         Check("layers that are called twice", "refusals", 1.1, rewritten(SHARED, together=True)),
         Check("look-alikes stay", "refusals", 1.1, rewritten(LOOK_ALIKES, together=True)),
-        Check("training mode", "training mode", 0.6, rewritten(TRAINING)),
+        Check("training mode", "training mode", 0.6, rewritten(TRAINING, together=True)),
         Check("several pairs, and one weight in two layers", "several places", 0.6, rewritten(DEEP)),
     ),
     controls=(
         ANSWERS.reference(10),
+        ANSWERS.file("the last pair, unchecked", 6.1, below=True),
         ANSWERS.edited("without the shift", 5, ("old @ shift + (0 if", "(0 if"), below=True),
     ),
     right_here=NO_OPERATORS,

@@ -96,7 +96,10 @@ EPS = [
 
 
 def _look_alike(name: str, program: Callable[..., Tensor], reason: str, *extra: TensorSpec) -> Program:
-    """Return a program of the usual inputs and `extra` that adds the right formula to a similar wrong pattern."""
+    """Return a program of the usual inputs and `extra` that adds the right formula to a similar wrong pattern.
+
+    The right formula stands first in some and last in others, so that its place does not tell which it is.
+    """
     return of(f"{name}, and a right one", program, reason=reason, inputs=(*USUAL, *extra))
 
 
@@ -106,7 +109,7 @@ class _Unweighted(Branch):
         self.bare = nn.RMSNorm(WIDTH, elementwise_affine=False)
 
     def forward(self, x: Tensor, residual: Tensor) -> Tensor:
-        return self.bare(residual + self.drop(x * self.scale)) + super().forward(x, residual)
+        return super().forward(x, residual) + self.bare(residual + self.drop(x * self.scale))
 
 
 class _SquareNorm(nn.Module):
@@ -124,7 +127,7 @@ LOOK_ALIKES = [
     ),
     _look_alike(
         "a residual of one row",
-        lambda x, s, r, w, b: norm(b + D(x * s, 0.1, False), w) + right(x, s, r, w),
+        lambda x, s, r, w, b: right(x, s, r, w) + norm(b + D(x * s, 0.1, False), w),
         "The operator takes a residual of x's shape.",
         COLUMN,
     ),
@@ -136,7 +139,7 @@ LOOK_ALIKES = [
     ),
     _look_alike(
         "a scale that is a number",
-        lambda x, s, r, w: norm(r + D(x * 0.5, 0.1, False), w) + right(x, s, r, w),
+        lambda x, s, r, w: right(x, s, r, w) + norm(r + D(x * 0.5, 0.1, False), w),
         "The operator's scale has one number a column.",
     ),
     _look_alike(
@@ -146,11 +149,11 @@ LOOK_ALIKES = [
     ),
     _look_alike(
         "LayerNorm",
-        lambda x, s, r, w: F.layer_norm(r + D(x * s, 0.1, False), (WIDTH,), w) + right(x, s, r, w),
+        lambda x, s, r, w: right(x, s, r, w) + F.layer_norm(r + D(x * s, 0.1, False), (WIDTH,), w),
         "LayerNorm subtracts the mean.",
     ),
     _look_alike(
-        "a difference", lambda x, s, r, w: norm(r - D(x * s, 0.1, False), w) + right(x, s, r, w), "r - d is no sum."
+        "a difference", lambda x, s, r, w: right(x, s, r, w) + norm(r - D(x * s, 0.1, False), w), "r - d is no sum."
     ),
     _look_alike(
         "a product of two",
@@ -159,7 +162,7 @@ LOOK_ALIKES = [
     ),
     _look_alike(
         "x + scale",
-        lambda x, s, r, w: norm(r + D(x + s, 0.1, False), w) + right(x, s, r, w),
+        lambda x, s, r, w: right(x, s, r, w) + norm(r + D(x + s, 0.1, False), w),
         "x + scale is no product.",
     ),
     _look_alike(
@@ -169,7 +172,7 @@ LOOK_ALIKES = [
     ),
     _look_alike(
         "another activation",
-        lambda x, s, r, w: norm(r + F.relu(x * s), w) + right(x, s, r, w),
+        lambda x, s, r, w: right(x, s, r, w) + norm(r + F.relu(x * s), w),
         "There is no dropout.",
     ),
     _look_alike(
@@ -206,9 +209,10 @@ def _late_residual(x: Tensor, s: Tensor, r: Tensor, w: Tensor) -> Tensor:
 WRITTEN = "A node between product and norm writes to what the fused call reads: refuse, or the call reads it too late."
 ESCAPES = [
     of(
-        "h = x * scale; norm(...) + h, and a right one",
-        lambda x, s, r, w: norm(r + D(h := x * s, 0.1, False), w) + h + right(x, s, r, w),
-        reason="The product is read by the sum, too.",
+        "h = x * scale; norm(...) + h, between two right ones",
+        lambda x, s, r, w: right(x, s, r, w) + norm(r + D(h := x * s, 0.1, False), w) + h + right(r, s, x, w),
+        2,
+        "The product is read by the sum, too.",
     ),
     of(
         "d = dropout(x * scale); norm(r + d) * d, and a right one",
@@ -307,6 +311,15 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(18),
+        ANSWERS.edited(
+            "the last place, unchecked",
+            15,
+            ("for node in list(graph.nodes):", "for node in reversed(list(graph.nodes)):"),
+            ("graph.erase_node(old)", "graph.erase_node(old) if not old.users else None\n        break"),
+            ("any((len(n.users) != 1 for n in (total, dropped, product)))", "False"),
+            ("any(map(written, between))", "any(map(written, nodes))"),
+            below=True,
+        ),
         ANSWERS.edited("never training", 18, ("weight, *options, eps)", "weight, options[0], False, eps)"), below=True),
     ),
     equivalent=NOT_SEEN,

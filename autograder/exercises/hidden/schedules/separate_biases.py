@@ -40,6 +40,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(6),
+        ANSWERS.file("as many, but others", 2.2, below=True),
         ANSWERS.edited("any path that ends so", 6, ("path.split('.')[-1] == name", "path.endswith(name)"), below=True),
         ANSWERS.edited(
             "the first layer only",

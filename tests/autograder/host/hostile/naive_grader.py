@@ -46,6 +46,7 @@ from tests.autograder.host.hostile.naive_channel import Frame, channel, untermin
 from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     builds,
     claims,
+    derived,
     executed,
     flattened,
     imitated,
@@ -94,6 +95,7 @@ ENTRY = naive_models.ENTRY | {
     "05_scale_dropout_rms_norm_pass": "fuse_scale_dropout_rms_norm",
     "05": "fuse_bias_silu",
     "06_fuse_block_ends": "fuse_block_ends",
+    "08_backward_by_hand": "backward",
     "08_decompose": "decomposed",
     "08_functionalise": "functional",
     "no": "change",

@@ -42,6 +42,17 @@ def flattened(answer):
     return set(targets) <= PRIMITIVES and torch.allclose(gelu(x), F.gelu(x), atol=1e-5)
 
 
+def derived(answer):
+    """Runs the captured backward once in double precision, and does not ask who derived it."""
+    x, residual, grad = (torch.randn(5, 8, dtype=torch.float64) for _ in range(3))
+    bias, weight = torch.randn(8, dtype=torch.float64), torch.randn(8, dtype=torch.float64)
+    kept = (torch.rand(5, 8, dtype=torch.float64) < 0.7) / 0.7
+    leaf = residual.clone().requires_grad_()
+    F.layer_norm((x + bias) * kept + leaf, (8,), weight, bias).backward(grad)
+    backward = proxy_tensor.make_fx(answer)(grad, x, bias, residual, kept, weight)
+    return torch.allclose(backward(grad, x, bias, residual, kept, weight)[2], leaf.grad)
+
+
 def underscored(answer):
     """Takes a call for a write if its name ends in an underscore."""
     x = torch.randn(4, 6)
