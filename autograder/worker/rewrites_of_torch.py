@@ -1,7 +1,8 @@
-"""Refuse PyTorch's own rewrites where an answer is captured by dispatch: there, such a rewrite is the task.
+"""Refuse what PyTorch has ready where it is the task: rewrites of what is captured by dispatch, and attention by hand.
 
-A task of this kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result looks
-like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
+A task of the first kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result
+looks like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
+Of functions on tensors, the operators that run are observed, however they are called.
 """
 
 import contextlib
@@ -12,6 +13,8 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._C._profiler import _ExperimentalConfig
+from torch.autograd import ProfilerConfig, ProfilerState, _disable_profiler_legacy, _enable_profiler_legacy
 
 from autograder.worker.source import AnswerError
 
@@ -23,10 +26,11 @@ REWRITES = {
     "_functorch/eager_transforms.py": ("functionalize",),
     "_refs/": ("",),
 }
+ATTENTION = "scaled_dot_product"  # in the name of each operator of PyTorch that computes attention
 
 
 class RewrittenByTorchError(AnswerError):
-    """PyTorch made the rewrite that the answer should make."""
+    """PyTorch did what the answer should do."""
 
 
 _at_load: list[str] = []
@@ -48,6 +52,25 @@ def refused_rewrites() -> Iterator[None]:
         raise RewrittenByTorchError(
             f"The answer ran {seen[0]}, with which PyTorch itself makes such a rewrite. Write the steps yourself, with "
             "the operators that the task names."
+        )
+
+
+@contextlib.contextmanager
+def refused_attention() -> Iterator[None]:
+    """Raise `RewrittenByTorchError` at the end of the block if an operator ran in it that computes attention.
+
+    PyTorch's oldest profiler tells; it starts in a tenth of a millisecond, and writes nothing.
+    """
+    _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()))
+    try:
+        yield
+    finally:
+        events = [event.name() for thread in _disable_profiler_legacy() for event in thread]
+    ran = next((name for name in events if name.startswith("aten::") and ATTENTION in name), "")
+    if ran:
+        raise RewrittenByTorchError(
+            f"The answer ran {ran}, which is PyTorch's own attention. Compute it by hand: a product, a scale, a mask, "
+            "softmax and another product."
         )
 
 
