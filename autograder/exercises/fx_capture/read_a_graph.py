@@ -77,11 +77,20 @@ def _dead(rows: list[Row]) -> list[str]:
 
 def _longest(rows: list[Row]) -> int:
     """Return the number of nodes on the longest chain from an input to the output; 0 if there is no such chain."""
+    return _lengths(rows)["output"]
+
+
+def longest_anywhere(rows: list[Row]) -> int:
+    """Return a wrong length: of the longest chain from an input to any node, dead ones included."""
+    return max(_lengths(rows).values())
+
+
+def _lengths(rows: list[Row]) -> dict[str, int]:
     length: dict[str, int] = {}
     for row in rows:
         below = max((length[a] for a in row["args"]), default=0)
         length[row["name"]] = 1 if row["op"] == "placeholder" else below + 1 if below else 0
-    return length["output"]
+    return length
 
 
 HINTS = {
@@ -112,6 +121,9 @@ MISCONCEPTIONS = {
         Misconception(
             lambda rows: max(_longest(rows) - 1, 0), "Edges were counted; count the nodes, both ends included."
         ),
+        Misconception(
+            longest_anywhere, "That chain ends at a dead node; look for the longest that ends at the output."
+        ),
         Misconception(len, "All nodes were counted; count those on the longest chain from an input to the output."),
     ),
 }
@@ -139,9 +151,15 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
 
 def small_graphs(draw: Draw) -> list[list[Row]]:
     """Return small graphs; for each question, at least one graph has a non-empty answer."""
+    return telling(lambda: [random_graph(draw, n, repeats=False) for n in (4, 6, 8, 9)])
+
+
+def telling(drawn: Callable[[], list[list[Row]]]) -> list[list[Row]]:
+    """Draw until each question has an answer, and until the longest chain of some graph ends at a dead node."""
     while True:
-        graphs = [random_graph(draw, n, repeats=False) for n in (4, 6, 8, 9)]
-        if all(any(_truth(rows, part) for rows in graphs) for part in HINTS):
+        graphs = drawn()
+        asked = all(any(_truth(rows, part) for rows in graphs) for part in HINTS)
+        if asked and any(longest_anywhere(rows) != _longest(rows) for rows in graphs):
             return graphs
 
 

@@ -3,7 +3,7 @@
 The traces are generated here with random names and times, so the answers are known exactly.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -31,14 +31,17 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
     now = draw.integer(1_000, 9_000)
     odd = draw.integer(0, 1)
     for i, name in enumerate(draw.sample(RANGES, ranges)):
-        began, bound = now, i % 2 == odd
+        began, bound, tight = now, i % 2 == odd, draw.chance(0.5)
         for _ in range(draw.integer(3, 6)):
             duration = draw.integer(60, 140) if bound else draw.integer(150, 500)
-            gap = duration * draw.integer(16, 22) // 10 if bound else draw.integer(2, 9)
-            for stream in range(streams):  # the second starts after a quarter of the first
-                start = now + stream * (duration // 4)
-                events.append(_event(f"{draw.choice(KERNELS)}_kernel", "kernel", start, duration, 7 + stream))
-            now = start + duration + gap
+            gap = duration * draw.integer(*((8 + 3 * streams, 22) if bound else (5, 8))) // 10  # near half, either way
+            gap = draw.integer(2, 9) if tight and not bound else gap
+            end = now
+            for stream in range(streams):  # the second starts after a quarter of the first, and may end before it
+                start, lasts = now + stream * (duration // 4), duration // draw.choice((1, 3)) if stream else duration
+                events.append(_event(f"{draw.choice(KERNELS)}_kernel", "kernel", start, lasts, 7 + stream))
+                end = max(end, start + lasts)
+            now = end + gap
         events.append(_event(name, "gpu_user_annotation", began, now - began, 7))
         events.append(_event(name, "user_annotation", began - 700, 300, 1))  # the same range, on the host
         now += draw.integer(5, 15)
@@ -126,7 +129,11 @@ def _most_calls(rows: Trace) -> str:
     return max(sorted(set(names)), key=names.count)
 
 
-def _gap_between_neighbours(rows: Trace) -> int:
+OTHER_KERNELS = (_longest_single, _most_calls)
+
+
+def gap_between_neighbours(rows: Trace) -> int:
+    """Return the wrong gap that neighbours give where a kernel ends before an earlier one."""
     events = kernels_of(rows)
     return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
 
@@ -161,6 +168,24 @@ def _added_up(events: list[Event], start: int, end: int) -> int:
     return sum(max(min(e["ts"] + e["dur"], end) - max(e["ts"], start), 0) for e in events)
 
 
+def bound_below(share: float) -> Callable[[Trace], list[str]]:
+    """Return a formula for the ranges of which kernels cover less than `share`, which is wrong unless it is a half."""
+    return lambda rows: _bound(rows, lambda *place: int(busy_us(*place) / share / 2))
+
+
+def _unsorted(rows: Trace) -> list[str]:
+    names = [e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
+    return sorted(truth(rows, "launch_bound"), key=names.index)
+
+
+OTHER_RANGES = (*map(bound_below, (0.4, 0.6)), _unsorted)
+
+
+def bound_by_sums(rows: Trace) -> list[str]:
+    """Return the wrong ranges that added durations give where kernels overlap."""
+    return _bound(rows, _added_up)
+
+
 OVERLAP = "Kernels of two streams overlap: time in which two of them run counts once, so durations cannot be added up."
 MARKS = "Events of the category kernel without a duration are marks: take those whose `ph` is X."
 
@@ -179,12 +204,12 @@ MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
         Misconception(lambda rows: longest_gap_us(_marks_too(rows)), MARKS),
         Misconception(_gap_from_start_to_start, "That is from start to start; a gap begins where a kernel ends."),
         Misconception(
-            _gap_between_neighbours, "Kernels of two streams overlap: measure from the latest end so far, not the last."
+            gap_between_neighbours, "Kernels of two streams overlap: measure from the latest end so far, not the last."
         ),
     ),
     "launch_bound": (
         Misconception(lambda rows: _bound(rows, _by_start), OVERLAP),
-        Misconception(lambda rows: _bound(rows, _added_up), OVERLAP),
+        Misconception(bound_by_sums, OVERLAP),
         Misconception(
             lambda rows: sorted({e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}),
             "Those are all ranges; in some of them kernels run for more than half of the time.",
@@ -207,11 +232,11 @@ SAYS = {
 Traces = Callable[[Draw], list[Trace]]
 
 
-def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer's entry `part` is right for new random traces."""
+def reads(part: str, traces: Traces, *wrong: Callable[[Trace], Any]) -> Callable[[ValueAnswer, Draw], None]:
+    """Return a check that the answer's entry `part` is right for new random traces; each formula in `wrong` is not."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for rows in _varied(part, traces, draw):
+        for rows in _varied(part, traces, draw, wrong):
             found, expected = answer.ask(rows, part), truth(rows, part)
             if not isinstance(found, dict) or part not in found:
                 raise CheckFailedError(f"read_trace returned {found!r:.80}; expected a dict with {', '.join(PARTS)}.")
@@ -225,12 +250,13 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
     return run
 
 
-def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
-    """Return traces whose right answers all differ."""
+def _varied(part: str, traces: Traces, draw: Draw, wrong: Sequence[Callable[[Trace], Any]]) -> list[Trace]:
+    """Return traces whose right answers all differ; each formula in `wrong` gives another answer for one at least."""
     while True:
         drawn = traces(draw)
         answers = [truth(rows, part) for rows in drawn]
-        if all(answers.count(answer) == 1 for answer in answers):
+        told = all([formula(rows) for rows in drawn] != answers for formula in wrong)
+        if told and all(answers.count(answer) == 1 for answer in answers):
             return drawn
 
 
@@ -254,8 +280,8 @@ EXERCISE = Exercise(
         "Where streams overlap, begin at the latest end so far if that is larger still.",
     ),
     checks=(
-        Check("the kernel with the most time", "top kernel", 1.4, reads("top_kernel", plain)),
+        Check("the kernel with the most time", "top kernel", 1.4, reads("top_kernel", plain, *OTHER_KERNELS)),
         Check("the longest gap between kernels", "gaps", 1.4, reads("longest_gap_us", plain)),
-        Check("the launch-bound ranges", "launch-bound ranges", 1.6, reads("launch_bound", plain)),
+        Check("the launch-bound ranges", "launch-bound ranges", 1.6, reads("launch_bound", plain, *OTHER_RANGES)),
     ),
 )

@@ -7,7 +7,7 @@ from autograder.host.exercise import Check, Control, HiddenPart
 
 
 def _large(draw: Draw) -> list[list[visible.Row]]:
-    return [visible.random_graph(draw, draw.integer(20, 60)) for _ in range(8)]
+    return visible.telling(lambda: [visible.random_graph(draw, draw.integer(20, 60)) for _ in range(8)])
 
 
 def _all_live(draw: Draw) -> list[list[visible.Row]]:
@@ -31,6 +31,11 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(6),
+        ANSWERS.edited(
+            "the longest chain to anywhere",
+            4.65,
+            ("next((depth.get(row['name'], 0) for row in rows if row['op'] == 'output'), 0)", "max(depth.values())"),
+        ),
         Control(
             "strings",
             "def read_graph(rows):\n"

@@ -14,13 +14,20 @@ def _noisy(draw: Draw) -> list[visible.Trace]:
     return [visible.trace(draw, ranges, noise=True) for ranges in (4, 6)]
 
 
+NEIGHBOURS = visible.reads("longest_gap_us", _overlapping, visible.gap_between_neighbours)
+SUMS = visible.reads("launch_bound", _overlapping, visible.bound_by_sums, *visible.OTHER_RANGES)
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("the longest gap of two streams", "two streams", 0.9, visible.reads("longest_gap_us", _overlapping)),
-        Check("launch-bound ranges of two streams", "two streams", 0.9, visible.reads("launch_bound", _overlapping)),
-        Check("the top kernel among other events", "other events", 0.9, visible.reads("top_kernel", _noisy)),
+        Check("the longest gap of two streams", "two streams", 0.9, NEIGHBOURS),
+        Check("launch-bound ranges of two streams", "two streams", 0.9, SUMS),
+        Check(
+            "the top kernel among other events",
+            "other events",
+            0.9,
+            visible.reads("top_kernel", _noisy, *visible.OTHER_KERNELS),
+        ),
         Check("the longest gap among other events", "other events", 0.9, visible.reads("longest_gap_us", _noisy)),
     ),
     controls=(
@@ -31,6 +38,8 @@ HIDDEN = HiddenPart(
             "    return {'top_kernel': 'gemm_kernel', 'longest_gap_us': 0, 'launch_bound': []}\n",
             0,
         ),
+        ANSWERS.edited("below two thirds", 5.5, ("2 * covered_us(first, last)", "1.5 * covered_us(first, last)")),
+        ANSWERS.edited("gaps between neighbours", 7.1, ("max(reached, end)", "end")),
         ANSWERS.edited("one stream only", 8, ("first = max(first, min(end, last))", "pass"), below=True),
     ),
 )
