@@ -26,6 +26,7 @@ REWRITES = {
     "_functorch/eager_transforms.py": ("functionalize",),
     "_refs/": ("",),
 }
+COLLATOR = "transformers.data.data_collator"  # hides tokens for a masked language model
 ATTENTION = "scaled_dot_product"  # in the name of each operator of PyTorch that computes attention
 
 
@@ -56,9 +57,10 @@ def refused_rewrites() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def refused_attention() -> Iterator[None]:
+def refused_ready_parts() -> Iterator[None]:
     """Raise `RewrittenByTorchError` at the end of the block if an operator ran in it that computes attention.
 
+    Likewise if the part of transformers is loaded that hides tokens, since that is a task of the same kind.
     PyTorch's oldest profiler tells; it starts in a tenth of a millisecond, and writes nothing.
     """
     _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()))
@@ -72,6 +74,8 @@ def refused_attention() -> Iterator[None]:
             f"The answer ran {ran}, which is PyTorch's own attention. Compute it by hand: a product, a scale, a mask, "
             "softmax and another product."
         )
+    if COLLATOR in sys.modules:
+        raise RewrittenByTorchError(f"The answer loaded {COLLATOR}, which hides tokens. Draw and compare by hand.")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently, CallFunction
 from autograder.worker import source
-from autograder.worker.rewrites_of_torch import refused_attention
+from autograder.worker.rewrites_of_torch import refused_ready_parts
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import call_on_tensors
 
@@ -29,7 +29,7 @@ def callable_answer(entry: Callable[..., Any]) -> Handlers:
         return source.function(name) if name else entry
 
     def call(request: CallFunction, tensors: Tensors) -> Result[Called]:
-        with refused_attention():
+        with refused_ready_parts():
             return call_on_tensors(function(request.function), request.call, tensors)
 
     def concurrently(request: CallConcurrently, tensors: Tensors) -> Result[CalledConcurrently]:

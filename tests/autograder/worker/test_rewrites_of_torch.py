@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from autograder.worker.rewrites_of_torch import (
     RewrittenByTorchError,
     note_rewrites,
-    refused_attention,
+    refused_ready_parts,
     refused_rewrites,
 )
 
@@ -63,11 +63,11 @@ ATTENTIONS = {
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_attention_of_pytorch_is_refused_however_it_is_called(name):
-    with pytest.raises(RewrittenByTorchError, match=f"aten::{name}"), refused_attention():
+    with pytest.raises(RewrittenByTorchError, match=f"aten::{name}"), refused_ready_parts():
         ATTENTIONS[name](torch.randn(1, 2, 3, 4))
 
 
 def test_attention_by_hand_is_not_refused():
     leaf = torch.randn(1, 2, 3, 4, requires_grad=True)
-    with refused_attention():
+    with refused_ready_parts():
         ((leaf @ leaf.mT).softmax(-1) @ leaf).sum().backward()
