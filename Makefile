@@ -73,6 +73,8 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record fusion_passes
 	@echo "==> Passes on generated programs"
 	@$(PYTHON) -m benchmarks.record fusion_sweep
+	@echo "==> Passes on generated programs with effects"
+	@$(PYTHON) -m benchmarks.record effects_sweep
 	@echo "==> Capture modes"
 	@$(PYTHON) -m benchmarks.record capture_comparison
 	@echo "==> What a backend for the toy machine saves"

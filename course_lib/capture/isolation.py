@@ -27,15 +27,17 @@ def preserving(program: object) -> Iterator[None]:
     """Restore at the end, also after a failure, the state that running `program` changes.
 
     The state is: tensors, attributes and containers of a module and all its parts; the random states of torch, Python
-    and NumPy; whether gradients are recorded. Other effects of a program (a global list, a file) are not undone.
+    and NumPy; whether gradients are recorded; the default dtype. Other effects of a program (a global list, a file) are
+    not undone.
     """
     restores: list[Restore] = []
     _remember(program, restores, set())
-    grad_enabled, random_states = torch.is_grad_enabled(), _random_states()
+    grad_enabled, dtype, random_states = torch.is_grad_enabled(), torch.get_default_dtype(), _random_states()
     try:
         yield
     finally:
         torch.set_grad_enabled(grad_enabled)
+        torch.set_default_dtype(dtype)
         for restore in (*restores, *random_states):
             restore()
 

@@ -1,126 +1,103 @@
-"""The effects of a node besides its result: in-place changes, random numbers, switches, and others.
+"""The effects of a node besides its result: changes in place, random numbers, switches, and others.
 
 A graph shows which nodes read a value, but not what else a node does. A pass that erases, moves or merges nodes must
-check these effects first.
+check these effects first. They are observed, not concluded from names: each node runs once on fake tensors, and the
+operators that it reaches say what they write and whether they draw random numbers (`course_lib.graph.recorder`).
+
+A node with code from outside of PyTorch cannot be observed. It may do anything, and nothing is moved past it.
 """
 
-import builtins
-import functools
-import inspect
-import math
 import operator
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 import torch
-from torch import fx
+from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
-from course_lib.fusion.calls import module_of, read_call
+from course_lib.capture.isolation import preserving
+from course_lib.fusion.calls import module_of
 from course_lib.fusion.inserted_modules import CheckedFusion, Constant
-from course_lib.graph.hooks import has_hooks
+from course_lib.fusion.supposition import supposed_effects
+from course_lib.graph.memory import storage_of
+from course_lib.graph.node_effects import run_node, values_of_operands
+from course_lib.graph.recorder import EFFECTS, UNKNOWN, Effects, Recorder, storages_in
+from course_lib.graph.stand_ins import StandIns
 
-# Functions of Python and torch that switch how everything after them is computed or recorded.
-_SWITCHES = ("_enter_autocast", "_exit_autocast", "set_grad_enabled", "_set_grad_enabled", "inference_mode",
-             "_enter_inference_mode", "_exit_inference_mode", "manual_seed", "set_default_dtype")  # fmt: skip
-# Operators and methods that draw from the random state, by the last part of their name.
-_RANDOM = frozenset(
+_NONE = Effects()
+# What was found here is kept beside the nodes: a graph that somebody gives stays as it is.
+_looked_up: "weakref.WeakKeyDictionary[fx.Node, Effects]" = weakref.WeakKeyDictionary()
+_stand_ins: "weakref.WeakKeyDictionary[fx.Graph, StandIns]" = weakref.WeakKeyDictionary()
+
+
+def effects_of(node: fx.Node) -> Effects:
+    """Return what running `node` does, in training and in evaluation.
+
+    `course_lib.graph.propagate_shapes` records it for all nodes. A node that a pass added runs now, on the fake tensors
+    of its operands. Without shapes, operands are made up; then each value may share memory with any other.
     """
-    dropout alpha_dropout feature_alpha_dropout dropout1d dropout2d dropout3d feature_dropout rand rand_like randn
-    randn_like randint randint_like randperm bernoulli multinomial normal poisson rrelu gumbel_softmax
-    fractional_max_pool2d fractional_max_pool3d native_dropout scaled_dot_product_attention
-    multi_head_attention_forward uniform exponential cauchy geometric log_normal random rnn_tanh rnn_relu lstm gru
-    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
-)
-_CHECKING = ("assert", "_assert", "_check", "sym_constrain", "GuardsFn")
-_SETTING = ("set_", "use_", "save", "seed", "manual_seed", "__set", "__del")
-_METHODS_WITH_EFFECTS = frozenset({"backward", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"})
-_UNINITIALISED = ("empty", "new_empty")
-_RANDOM_MODULES = ("Dropout", "RReLU", "RNN", "LSTM", "GRU", "MultiheadAttention", "FractionalMaxPool", "Transformer")
-_INPLACE_OPERATORS = frozenset({"setitem", "delitem"})
-_INPLACE_METHODS = frozenset(
-    """
-    __setitem__ __delitem__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__
-    __ixor__
-    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
-)
+    if node.op in ("placeholder", "get_attr", "output"):
+        return _NONE
+    values = values_of_operands(node)
+    for found in (node.meta.get(EFFECTS), _looked_up.get(node)):
+        if found is not None and _holds(found, node, values):
+            return found
+    found = _looked_up[node] = _look(node)
+    return found
+
+
+def _holds(found: Effects, node: fx.Node, values: Sequence[object]) -> bool:
+    """Return whether effects were found on these values of the operands, or on any while values are not known."""
+    if found.supposed:
+        return not _are_known(node)
+    return len(values) == len(found.operands) and all(map(operator.is_, values, found.operands))
 
 
 def mutates(node: fx.Node) -> bool:
-    """Return whether running `node` may change a tensor that another node holds.
-
-    It recognises methods and functions whose name ends in an underscore, `+=` and similar operators, item assignment,
-    `out=`, `inplace=True` in any spelling, operators with a mutable schema, and modules with `inplace` set. A module
-    from outside torch.nn may do anything, so it counts as one that changes its inputs.
-    """
-    if node.kwargs.get("out") is not None:
-        return True
-    if node.op == "call_method":
-        name = str(node.target)
-        return name in _INPLACE_METHODS or (name.endswith("_") and not name.endswith("__"))
-    if node.op == "call_module":
-        return _is_foreign(node) or bool(getattr(module_of(node), "inplace", False))
-    return node.op == "call_function" and _function_mutates(node)
+    """Return whether running `node` may change a tensor that existed before."""
+    effects = effects_of(node)
+    return bool(effects.writes) or bool(effects.unseen)
 
 
-def changed_operands(node: fx.Node) -> list[fx.Node]:
-    """Return the operands that a mutating node may write to."""
-    out = node.kwargs.get("out")
-    if isinstance(out, fx.Node):
-        return [out]
-    known = node.op != "call_module" or not _is_foreign(node)
-    return [node.args[0]] if known and node.args and isinstance(node.args[0], fx.Node) else node.all_input_nodes
+def writes_its_result(node: fx.Node) -> bool:
+    """Return whether a node returns memory that it changed in place, as `x.add_(1)` does."""
+    effects = effects_of(node)
+    return bool(effects.unseen) or (bool(effects.writes) and not effects.writes.isdisjoint(memory_of(node) | {UNKNOWN}))
 
 
 def is_random(node: fx.Node) -> bool:
-    """Return whether running `node` may advance the random state.
-
-    Dropout with a literal p=0 or training=False draws nothing. Dropout of a module may draw, because its mode can
-    change.
-    """
-    call = read_call(node)
-    if call is not None and call.operator.name == "dropout":
-        return not (call["training"] is False or (call["p"] == 0 and not isinstance(call["p"], bool)))
-    if node.op == "call_module":
-        if isinstance(module := module_of(node), CheckedFusion):
-            return any(is_random(inner) for inner in module.written.graph.nodes)
-        return type(module).__name__.startswith(_RANDOM_MODULES) or "Dropout" in type(module).__name__
-    name = _name(node).rstrip("_")
-    overloads = _overloads(node.target) if node.op == "call_function" else []
-    seeded = any(torch.Tag.nondeterministic_seeded in overload.tags for overload in overloads)
-    return name in _RANDOM or "dropout" in name or seeded
+    """Return whether running `node` may advance the random state, in training or in evaluation."""
+    return effects_of(node).draws
 
 
-def switches_regime(node: fx.Node) -> bool:
-    """Return whether `node` changes how later nodes are computed or recorded, such as the start of autocast."""
-    return node.op == "call_function" and _name(node) in _SWITCHES
+def is_opaque(node: fx.Node) -> bool:
+    """Return whether nothing may be moved past `node`: it cannot be observed, or switches how later operators run."""
+    effects = effects_of(node)
+    return bool(effects.unseen) or effects.switches
 
 
 def is_pure(node: fx.Node) -> bool:
     """Return whether `node` only computes its result from its operands, and has no other effect.
 
-    These are not pure: mutations, random numbers, assertions, switches, modules with hooks or from outside torch.nn,
-    and Python functions from outside PyTorch, such as `print`.
+    These are not pure: changes in place, random numbers, assertions, switches, and all that cannot be observed.
     """
     if node.op == "get_attr":
         return True
     if node.op not in ("call_function", "call_method", "call_module"):
         return False
-    if mutates(node) or is_random(node) or switches_regime(node) or _name(node).startswith(_CHECKING):
+    if node.op == "call_module" and isinstance(module_of(node), CheckedFusion):
         return False
-    if node.op == "call_module":
-        module = module_of(node)
-        return isinstance(module, Constant) or (
-            type(module).__module__.startswith("torch.nn.") and not _has_effects(module)
-        )
-    if not _gives_data(node) or _name(node).startswith(_SETTING):
-        return False
-    if node.op == "call_method":
-        return hasattr(torch.Tensor, _name(node)) and _name(node) not in _METHODS_WITH_EFFECTS
-    return _is_known(node.target)
+    effects = effects_of(node)
+    return not (effects.writes or effects.draws or effects.silent or is_opaque(node))
 
 
 def is_repeatable(node: fx.Node) -> bool:
     """Return whether `node` gives the same result each time it is run on the same operands: pure and initialised."""
-    return is_pure(node) and not _name(node).startswith(_UNINITIALISED)
+    return is_pure(node) and not effects_of(node).blank
 
 
 def between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
@@ -131,80 +108,122 @@ def between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
         node = node.next
 
 
-def _gives_data(node: fx.Node) -> bool:
-    """Return False if the result is known and is not data, because a call that returns no data has an effect."""
-    return "val" not in node.meta or isinstance(
-        node.meta["val"],
-        (torch.Tensor, bool, int, float, complex, str, tuple, list, dict, torch.dtype, torch.device, torch.SymInt),
-    )
+def memory_of(node: fx.Node) -> frozenset[int]:
+    """Return the storages of a node's result; `UNKNOWN` among them if its shape is not known."""
+    if "val" in node.meta:
+        return storages_in(node.meta["val"])
+    owner = node.graph.owning_module
+    if node.op == "get_attr" and owner is not None:
+        held = _attribute(node)
+        return frozenset((storage_of(held),)) if isinstance(held, torch.Tensor) else frozenset()
+    return frozenset((UNKNOWN,))
 
 
-def _has_effects(module: torch.nn.Module) -> bool:
-    """Return whether a module has hooks, or keeps statistics while training."""
-    keeps_statistics = isinstance(module, torch.nn.modules.batchnorm._NormBase) and module.track_running_stats
-    return has_hooks(module) or keeps_statistics or any(True for _ in module.children())
+def stand_ins_of(graph: fx.Graph) -> StandIns | None:
+    """Return the fake tensors that stand for what the modules of a graph hold; None if no shapes are known."""
+    if graph in _stand_ins:
+        return _stand_ins[graph]
+    recorded = (node.meta[EFFECTS].stand_ins for node in graph.nodes if EFFECTS in node.meta)
+    found: StandIns | None = next(filter(None, recorded), None)
+    if found is None:
+        mode = _fake_mode(graph)
+        if mode is None:
+            return None
+        found = StandIns(mode)
+        for node in graph.find_nodes(op="get_attr"):
+            held = _attribute(node)
+            if isinstance(held, torch.Tensor) and isinstance(node.meta.get("val"), torch.Tensor):
+                found.take(held, node.meta["val"])
+    _stand_ins[graph] = found
+    return found
 
 
-def _name(node: fx.Node) -> str:
-    if node.op == "call_method":
-        return str(node.target)
-    if node.op == "call_module":
-        return type(module_of(node)).__name__
-    target = node.target
-    if isinstance(target, torch._ops.OpOverload):
-        return str(target._schema.name.rpartition("::")[2])
-    return str(getattr(target, "__name__", target))
+def forget(node: fx.Node) -> None:
+    """Forget the effects of a node whose operands lie in other memory than before."""
+    node.meta.pop(EFFECTS, None)
+    _looked_up.pop(node, None)
 
 
-def _overloads(target: object) -> list[torch._ops.OpOverload]:
-    """Return the overloads of an operator of the dispatcher, or the one that is called; none of any other function."""
-    if isinstance(target, torch._ops.OpOverloadPacket):
-        return [getattr(target, overload) for overload in target.overloads()]
-    return [target] if isinstance(target, torch._ops.OpOverload) else []
+def describe_attribute(node: fx.Node) -> None:
+    """Set the `val` of a new node that reads an attribute of the graph's module."""
+    stand_ins = stand_ins_of(node.graph)
+    if stand_ins is not None and "val" not in node.meta:
+        held = _attribute(node)
+        node.meta["val"] = stand_ins.of(held) if isinstance(held, torch.Tensor) else held
 
 
-def _is_known(target: object) -> bool:
-    """Return whether a function is an operator of PyTorch or Python, and not a function of the user."""
-    if overloads := _overloads(target):
-        return not any(overload._schema.is_mutable for overload in overloads)
-    if target in (builtins.getattr, math.sqrt):
-        return True
-    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None) or ""
-    functional = torch.nn.functional
-    return module == "_operator" or getattr(torch, name, None) is target or getattr(functional, name, None) is target
+def _look(node: fx.Node) -> Effects:
+    """Return the effects of one run on the operands of `node`, or on made-up operands where these are not known."""
+    stand_ins = stand_ins_of(node.graph)
+    for operand in node.all_input_nodes:
+        if operand.op == "get_attr":
+            describe_attribute(operand)
+    if stand_ins is None or not _are_known(node):
+        module = module_of(node) if node.op == "call_module" else None
+        return _of_written(node, module) if isinstance(module, CheckedFusion) else supposed_effects(node)
+    called = _overload(node.target)
+    if called is not None and "val" in node.meta:
+        args: Any = fx.map_arg(node.args, lambda operand: operand.meta["val"])
+        kwargs: Any = fx.map_arg(node.kwargs, lambda operand: operand.meta["val"])
+        declared = Recorder(stand_ins).declared(called, args, kwargs)
+        if declared is not None:
+            value, operands = node.meta["val"], values_of_operands(node)
+            return replace(declared, silent=value is None, gives=storages_in(value), operands=operands)
+    return effects_on(node, {operand: operand.meta["val"] for operand in node.all_input_nodes})
 
 
-def _is_foreign(node: fx.Node) -> bool:
-    # torch.export's guards only look at the inputs, and our own modules wrap operators that change nothing.
-    return not type(module_of(node)).__module__.startswith(("torch.nn.", "torch.export.", "course_lib.fusion."))
+def _of_written(node: fx.Node, module: CheckedFusion) -> Effects:
+    """Return the effects of the operators that a fusion was written with."""
+    found = [effects_of(inner) for inner in module.written.graph.nodes]
+    memory = frozenset((UNKNOWN,))
+    writes = memory if any(one.writes for one in found) else frozenset()
+    return Effects(memory, writes, memory, draws=any(one.draws for one in found), supposed=True)
 
 
-def _function_mutates(node: fx.Node) -> bool:
-    target = node.target
-    if overloads := _overloads(target):
-        return any(overload._schema.is_mutable for overload in overloads)
-    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", "")
-    if module == "_operator":
-        # `iadd` is the in-place `add`, and `iand` that of `and_`; `index` and `invert` only begin with the same letter.
-        plain = name.removeprefix("i")
-        in_place = plain != name and (hasattr(operator, plain) or hasattr(operator, f"{plain}_"))
-        return in_place or name in _INPLACE_OPERATORS
-    return (name.endswith("_") and not name.endswith("__")) or _given(node, "inplace")
-
-
-def _given(node: fx.Node, parameter: str) -> bool:
-    """Return whether a call gives `parameter` a value other than False, by name or by position."""
-    position = _position(node.target, parameter)
-    if position is not None and position < len(node.args):
-        return bool(node.args[position])
-    return bool(node.kwargs.get(parameter, False))
-
-
-@functools.cache
-def _position(function: object, parameter: str) -> int | None:
-    """Return the position of `parameter` in a function's signature, or None if it is unknown."""
+def effects_on(node: fx.Node, values: Mapping[fx.Node, object]) -> Effects:
+    """Return the effects of a node on these values of its operands, which are fake tensors and plain values."""
+    stand_ins = stand_ins_of(node.graph)
+    assert stand_ins is not None, "the values are fake tensors of this graph"
+    args: Any = fx.map_arg(node.args, values.__getitem__)  # type: ignore[arg-type]  # any values
+    kwargs: Any = fx.map_arg(node.kwargs, values.__getitem__)  # type: ignore[arg-type]  # any values
     try:
-        names = list(inspect.signature(function).parameters)  # type: ignore[arg-type]  # what is no function raises
-    except (TypeError, ValueError):  # a builtin without a signature takes such a parameter only by name
-        return None
-    return names.index(parameter) if parameter in names else None
+        with preserving(None), stand_ins.mode, torch.no_grad():
+            args, kwargs = tree_map_only(torch.Tensor, _same_memory, (args, kwargs))
+            module = stand_in_module(node) if node.op == "call_module" else None
+            return run_node(Recorder(stand_ins), node, module, args, kwargs)[1]
+    except Exception:  # whatever the operator says about its operands
+        return replace(supposed_effects(node), supposed=False, operands=values_of_operands(node))
+
+
+def _same_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """Return another tensor in the same memory, so that `t_` and `resize_` leave the metadata of a graph alone."""
+    return torch.ops.aten.alias(tensor) if isinstance(tensor, FakeTensor) else tensor
+
+
+def stand_in_module(node: fx.Node) -> nn.Module:
+    """Return the module that a node calls, with stand-ins for its tensors, so that a run changes nothing real."""
+    module, stand_ins = module_of(node), stand_ins_of(node.graph)
+    if isinstance(module, CheckedFusion):
+        module = module.written
+    return module if isinstance(module, Constant) or stand_ins is None else stand_ins.twin(module)
+
+
+def _overload(target: object) -> torch._ops.OpOverload | None:
+    """Return the overload that a node calls, if there is no choice."""
+    if isinstance(target, torch._ops.OpOverloadPacket) and len(target.overloads()) == 1:
+        target = target.default
+    return target if isinstance(target, torch._ops.OpOverload) else None
+
+
+def _are_known(node: fx.Node) -> bool:
+    return all("val" in operand.meta for operand in node.all_input_nodes)
+
+
+def _fake_mode(graph: fx.Graph) -> FakeTensorMode | None:
+    values = (value for node in graph.nodes for value in tree_leaves(node.meta.get("val")))
+    return next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
+
+
+def _attribute(node: fx.Node) -> object:
+    owner = node.graph.owning_module
+    return None if owner is None else attrgetter(str(node.target))(owner)

@@ -95,9 +95,9 @@ def _ordinary_tensors(program: object, example_inputs: Sequence[object]) -> Iter
 
 def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
     """Return the cost of one forward run of a graph; it uses fake tensors, so nothing is computed or changed."""
-    mode, module, inputs = on_fakes(gm, example_inputs)
+    stand_ins, module, inputs = on_fakes(gm, example_inputs)
     module.requires_grad_(False)  # nothing is recorded, and a parameter may be written in place
-    with mode, torch.no_grad():
+    with stand_ins.mode, torch.no_grad():
         return cost(lambda *given: type(gm).forward(module, *given), inputs)
 
 

@@ -3,19 +3,20 @@
 Below them is the cost guard, for passes that may move more bytes than they save.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from course_lib.fusion.calls import ModuleAttribute
-from course_lib.fusion.effects import between, is_random, mutates, switches_regime
+from course_lib.fusion.effects import between, effects_of, is_opaque, is_random, memory_of, writes_its_result
 from course_lib.fusion.matching import Match
-from course_lib.fusion.rules import REMEDIES, Objection
-from course_lib.fusion.storage import Writers, mutations_of
+from course_lib.fusion.rules import REMEDIES, Objection, place_of
+from course_lib.fusion.storage import Writers, mutating_nodes, writes_to
 from course_lib.graph import Cost, cost
 from course_lib.graph.hooks import has_hooks
+from course_lib.graph.recorder import UNKNOWN, meets
 
 
 def common_objection(match: Match) -> Objection | None:
@@ -49,7 +50,7 @@ def modules_are_plain(match: Match) -> Objection | None:
 
 def nothing_is_written_in_place(match: Match) -> Objection | None:
     """Refuse a matched call that writes into a tensor that others may read."""
-    written = next((call.node for call in match.calls if call.in_place or mutates(call.node)), None)
+    written = next((call.node for call in match.calls if call.in_place or writes_its_result(call.node)), None)
     if written is None:
         return None
     return Objection("in place", f"{written} writes its result into a tensor that others may read")
@@ -73,11 +74,30 @@ def intermediate_values_stay_inside(match: Match) -> Objection | None:
 
 
 def nothing_is_switched_between(match: Match) -> Objection | None:
-    """Refuse a match within which autocast or gradient recording is switched."""
-    switch = next((node for node in between(match.nodes[0], match.anchor) if switches_regime(node)), None)
-    if switch is None:
-        return None
-    return Objection("regime", f"{switch} changes how later operators run, in the middle of the match")
+    """Refuse a match that stands before and after a node past which nothing may be moved.
+
+    Such a node switches autocast or the recording of gradients, or runs code that cannot be observed.
+    """
+    first, last, matched = match.nodes[0], match.anchor, set(match.nodes)
+    for node in opaque_nodes(match.writers, first):
+        if first < node < last and node not in matched:
+            return objection_to_crossing(node)
+    return None
+
+
+def opaque_nodes(writers: Sequence[fx.Node], node: fx.Node) -> Sequence[fx.Node]:
+    """Return the nodes past which nothing may be moved, in the graph of `node` unless `writers` are given."""
+    if isinstance(writers, Writers):
+        return writers.opaque
+    return [one for one in writers or mutating_nodes(node.graph) if is_opaque(one)]
+
+
+def objection_to_crossing(node: fx.Node) -> Objection:
+    """Return why nothing may be moved past a node."""
+    unseen = effects_of(node).unseen
+    if unseen:
+        return Objection("unobserved", f"{node}{place_of(node)} stands in between and may do anything: {unseen}")
+    return Objection("regime", f"{node} changes how later operators run, in the middle of the match")
 
 
 def random_numbers_keep_their_order(match: Match) -> Objection | None:
@@ -94,17 +114,34 @@ def operands_do_not_change(match: Match) -> Objection | None:
     """Refuse an operand that changes in place after the match has first read it.
 
     The fused call stands at the end of the match, so it reads its operands later than the program did. It may also save
-    them for the backward pass, while the separate operators saved other tensors.
+    them for the backward pass, while the separate operators saved other tensors. Operands are also the tensors that a
+    matched module holds.
     """
     if not match.writers:
         return None
-    for value in match.operands.values():
-        for reader, holders in _first_readers(match, value):
-            changing = mutations_of(holders, after=reader, among=match.writers)
-            if changing:
-                names = ", ".join(node.name for node in changing)
-                return Objection("mutation", f"{names} changes {value} in place after {reader} has read it")
+    made: set[int] = set()
+    for node in match.nodes:
+        read = effects_of(node).reads - made
+        changing = writes_to(read, after=node, among=match.writers)
+        if changing:
+            return objection_to_changes(match, node, changing)
+        operands = frozenset().union(*map(memory_of, node.all_input_nodes))
+        made |= memory_of(node) - operands - {UNKNOWN}
     return None
+
+
+def objection_to_changes(match: Match, reader: fx.Node, changing: Sequence[fx.Node]) -> Objection:
+    """Return an objection that names the writers, the changed operand and its first reader."""
+    names = ", ".join(f"{node}{place_of(node)}" for node in changing)
+    written = frozenset().union(*(effects_of(node).writes for node in changing))
+    values = [value for value in match.operands.values() if value in reader.all_input_nodes]
+    operands = [value for value in values if isinstance(value, fx.Node)] or reader.all_input_nodes
+    changed = next((value for value in operands if meets(memory_of(value), written)), None)
+    what = changed.name if changed is not None else f"a tensor of {reader.target}"
+    unseen = next((effects_of(node).unseen for node in changing if effects_of(node).unseen), "")
+    because = f": {unseen}" if unseen else ""
+    verb = "may change" if unseen else "changes"
+    return Objection("mutation", f"{names} {verb} {what} in place after {reader} has read it{because}")
 
 
 COMMON_RULES: tuple[Callable[[Match], Objection | None], ...] = (
@@ -130,17 +167,6 @@ def objection_to_traffic(before: Cost, after: Cost, why: str) -> Objection | Non
         return None
     reason = f"fused, {after.bytes_moved:,} bytes would be moved instead of {before.bytes_moved:,}"
     return Objection("traffic", f"{reason}: {why}")
-
-
-def _first_readers(match: Match, value: object) -> Iterator[tuple[fx.Node, list[fx.Node]]]:
-    """Yield the first matched node that reads a value, with the nodes through which the value could be changed."""
-    if isinstance(value, fx.Node):
-        readers = [node for node in match.nodes if value in node.all_input_nodes]
-        if readers:
-            yield readers[0], [value]
-    elif isinstance(value, ModuleAttribute):
-        writers = match.writers if isinstance(match.writers, Writers) else Writers(match.writers)
-        yield match.nodes[0], list(writers.holders(value.path))
 
 
 def _shown(value: object) -> str:

@@ -10,12 +10,11 @@ import torch
 from torch import fx
 
 from course_lib.fusion.calls import ModuleAttribute, module_of
-from course_lib.fusion.effects import mutates
+from course_lib.fusion.effects import memory_of
 from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.storage import may_share_memory
-from course_lib.graph.memory import storage_of
+from course_lib.fusion.storage import mutating_nodes
 
 CONSTANT = "constant"  # metadata key of a node of a tensor: whether it has the same value in each run
 SYMBOLIC = "symbolic"  # metadata key of a node whose shape may change in each run
@@ -138,11 +137,12 @@ def number_of(value: object) -> float | None:
     """Return the value of an argument that is a constant number, or None for any other argument.
 
     The number may be a literal, a size (`x.shape[-1]`, if shapes are known), or a tensor without dimensions that the
-    program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant.
+    program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant, nor is a tensor that
+    any node writes, nor a size that is symbolic.
     """
-    if isinstance(value, fx.Node) and SYMBOLIC in value.meta:
-        return None  # another number in each run
     if isinstance(value, fx.Node):
+        if SYMBOLIC in value.meta:
+            return None  # another number in each run
         held = _constant_of(value)
         if isinstance(held, torch.Tensor) and held.ndim == 0 and not held.requires_grad and not held.is_complex():
             value = held.item()
@@ -160,25 +160,9 @@ def _constant_of(node: fx.Node) -> object:
         return module()
     if node.op != "get_attr" or owner is None or not _MADE_WHILE_TRACING.fullmatch(str(node.target)):
         return None
-    if CONSTANT not in node.meta:
-        node.meta[CONSTANT] = not _is_written(node)
+    if CONSTANT not in node.meta:  # a write anywhere in the graph changes it for the nodes before, in the next run
+        node.meta[CONSTANT] = not list(mutating_nodes(node.graph).changing(memory_of(node)))
     return attrgetter(str(node.target))(owner) if node.meta[CONSTANT] else None
-
-
-def _is_written(constant: fx.Node) -> bool:
-    """Return whether something writes into a tensor of the graph: through any node that holds it, or a view of it."""
-    owner = constant.graph.owning_module
-    held = {node: attrgetter(str(node.target))(owner) for node in constant.graph.find_nodes(op="get_attr")}
-    memory = storage_of(held[constant])
-    same = [node for node, one in held.items() if isinstance(one, torch.Tensor) and storage_of(one) == memory]
-    for node in same:  # grows by the views
-        for user in node.users:
-            if mutates(user):
-                return True
-            value = user.meta.get("val")
-            if user not in same and (not isinstance(value, torch.Tensor) or may_share_memory(user, node)):
-                same.append(user)
-    return False
 
 
 def forget_constants(graph: fx.Graph, state: Collection[str]) -> None:

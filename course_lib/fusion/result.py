@@ -4,13 +4,12 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
 
 from course_lib.fusion.inserted_modules import CheckedFusion
 from course_lib.fusion.matching import Match
-from course_lib.fusion.rules import Objection, closeness, remedy
+from course_lib.fusion.rules import Objection, closeness, remedy, source_of
 from course_lib.graph import Cost
 from course_lib.graph.nodes import arguments, operator_name
 
@@ -46,11 +45,11 @@ def closest_refusal(pass_name: str, refusals: Sequence[tuple[Objection, Match]])
 
 def _source(node: torch.fx.Node) -> str:
     """Return the innermost line of a node's stack trace, such as "model.py:12, in forward: `x = x + y`"."""
-    found = list(re.finditer(r'File "(.+?)", line (\d+), in (\S+)\n?([^\n]*)', node.stack_trace or ""))
-    if not found:
+    source = source_of(node)
+    if source is None:
         return ""
-    file, line, function, text = found[-1].groups()
-    return f"{Path(file).name}:{line}, in {function}" + (f": `{text.strip()}`" if text.strip() else "")
+    place, function, text = source
+    return f"{place}, in {function}" + (f": `{text}`" if text else "")
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,8 +3,12 @@
 The order is that in which they are tried: a match that breaks a later rule came closer to being fused.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from torch import fx
 
 REMEDIES: Mapping[str, str] = {
     "argument": "Give the arguments that the pattern names, or keep the operators apart.",
@@ -19,6 +23,7 @@ REMEDIES: Mapping[str, str] = {
     "other users": "Let only the next operator read the intermediate value, or compute it a second time where needed.",
     "is an output": "Do not return the intermediate value.",
     "regime": "Move the whole computation to one side of where autocast or gradient recording is switched.",
+    "unobserved": "Move the call before or after the whole computation, or register it as an operator: torch.library.",
     "random order": "Draw the other random numbers before or after the whole computation.",
     "mutation": "Change the tensor before it is read, or change a clone of it.",
     "shape unknown": "Give example inputs, so that shapes are known: fuse(model, example_inputs).",
@@ -61,3 +66,18 @@ def remedy(rule: str) -> str:
 def closeness(objection: Objection) -> int:
     """Return the position of an objection's rule; a match with a larger position came closer to being fused."""
     return list(REMEDIES).index(objection.rule) if objection.rule in REMEDIES else -1
+
+
+def source_of(node: fx.Node) -> tuple[str, str, str] | None:
+    """Return the innermost line of a node's stack trace, as "model.py:12", "forward" and the text; None without one."""
+    found = list(re.finditer(r'File "(.+?)", line (\d+), in (\S+)\n?([^\n]*)', node.stack_trace or ""))
+    if not found:
+        return None
+    file, line, function, text = found[-1].groups()
+    return f"{Path(file).name}:{line}", function, text.strip()
+
+
+def place_of(node: fx.Node) -> str:
+    """Return the source line of a node for a sentence, such as " (model.py:12)"; empty if it is not known."""
+    source = source_of(node)
+    return "" if source is None else f" ({source[0]})"

@@ -6,8 +6,7 @@ the fake tensors of `course_lib.graph.propagate_shapes`, which share a storage w
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,43 +14,37 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_map_only
 
-from course_lib.fusion.calls import module_of
-from course_lib.fusion.effects import changed_operands, mutates
+from course_lib.fusion.effects import effects_of, forget, is_opaque, memory_of, mutates, stand_in_module
 from course_lib.fusion.rules import Objection
 from course_lib.graph.memory import storage_of
+from course_lib.graph.recorder import UNKNOWN, meets
 from course_lib.graph.shapes import describe_tensor
 
 
 class Writers(tuple[fx.Node, ...]):
     """The nodes of a graph that may change a tensor in place, in graph order, indexed by changed memory."""
 
-    attributes: Mapping[object, Sequence[fx.Node]] | None = None  # storage of a held tensor -> nodes that name it
-
-    def holders(self, path: str) -> Sequence[fx.Node]:
-        """Return the nodes through which a writer could change the module attribute at `path`.
-
-        Nodes that a pass added later are not included, because no pass adds a node that changes a tensor.
-        """
-        if self.attributes is None:
-            self.attributes = _attributes(self[0].graph) if self else {}
-        return self.attributes.get(_held_storage(self[0].graph, path), ()) if self else ()
-
     @functools.cached_property
-    def _by_storage(self) -> Mapping[int | None, Sequence[int]]:
-        """Return positions of writers by the storage that they may change; None is a storage that is not known."""
-        found: dict[int | None, list[int]] = {}
+    def _by_storage(self) -> Mapping[int, Sequence[int]]:
+        """Return positions of writers by the storage that they may change."""
+        found: dict[int, list[int]] = {}
         for position, node in enumerate(self):
-            for storage in {_storage(changed) for changed in changed_operands(node)}:
+            for storage in effects_of(node).writes:
                 found.setdefault(storage, []).append(position)
         return found
 
-    def changing(self, tensors: Iterable[fx.Node]) -> Iterator[fx.Node]:
-        """Yield the writers that may change one of `tensors`, also through a view, in graph order."""
-        storages = {_storage(tensor) for tensor in tensors} if self else set()
-        if storages:
-            wanted = self._by_storage.keys() if None in storages else storages | {None}
-            positions = itertools.chain(*(self._by_storage.get(storage, ()) for storage in wanted))
-            yield from (self[position] for position in sorted(set(positions)))
+    @functools.cached_property
+    def opaque(self) -> Sequence[fx.Node]:
+        """Return the nodes past which nothing may be moved."""
+        return [node for node in self if is_opaque(node)]
+
+    def changing(self, storages: Collection[int]) -> Iterator[fx.Node]:
+        """Yield the writers that may change memory that is read, in graph order."""
+        if not self or not storages:
+            return
+        wanted = [one for one in self._by_storage if meets(storages, (one,))]
+        positions = itertools.chain(*(self._by_storage[storage] for storage in wanted))
+        yield from (self[position] for position in sorted(set(positions)))
 
 
 def mutations_of(
@@ -61,22 +54,30 @@ def mutations_of(
 
     A caller with many queries passes `among`, the result of `mutating_nodes`, so that the graph is searched once.
     """
+    return writes_to(frozenset().union(*map(memory_of, tensors)), after=after, among=among)
+
+
+def changes_of_operands(node: fx.Node, *, among: Sequence[fx.Node] | None = None) -> list[fx.Node]:
+    """Return the nodes after `node` that may change what it reads: operands, and tensors that its module holds."""
+    return writes_to(effects_of(node).reads, after=node, among=among)
+
+
+def writes_to(storages: Collection[int], *, after: fx.Node, among: Sequence[fx.Node] | None = None) -> list[fx.Node]:
+    """Return the nodes after `after` that may change one of these storages."""
     writers = mutating_nodes(after.graph) if among is None else among
     indexed = writers if isinstance(writers, Writers) else Writers(writers)
-    return [node for node in indexed.changing(tensors) if after < node]
+    return [node for node in indexed.changing(storages) if after < node]
 
 
 def mutating_nodes(graph: fx.Graph) -> Writers:
-    """Return the nodes that may change a tensor in place."""
-    writers = Writers(node for node in graph.nodes if mutates(node))
-    writers.attributes = _attributes(graph) if writers else {}
-    return writers
+    """Return the nodes that may change a tensor in place, and those past which nothing may be moved."""
+    return Writers(node for node in graph.nodes if mutates(node) or is_opaque(node))
 
 
 def may_share_memory(a: fx.Node, b: fx.Node) -> bool:
     """Return False if the two values certainly lie in different memory."""
-    first, second = _storage(a), _storage(b)
-    return first is None or second is None or first == second
+    first, second = memory_of(a), memory_of(b)
+    return bool(first and second) and (UNKNOWN in first | second or not first.isdisjoint(second))
 
 
 def saves(node: fx.Node, storages: Collection[int]) -> bool:
@@ -156,6 +157,8 @@ def describe_values(values: Mapping[fx.Node, object]) -> None:
     for node, value in values.items():
         node.meta["val"] = value
         node.meta["tensor_meta"] = tree_map_only(torch.Tensor, describe_tensor, value)
+        for changed in (node, *node.users):
+            forget(changed)
 
 
 def run_node(node: fx.Node, values: Mapping[fx.Node, object]) -> object:
@@ -171,34 +174,10 @@ def run_node(node: fx.Node, values: Mapping[fx.Node, object]) -> object:
 
 def _function(node: fx.Node) -> Callable[..., object]:
     if node.op == "call_module":
-        module = module_of(node)
-        return functools.partial(_on_copies_of_buffers, module) if module.training else module
+        return stand_in_module(node)
     if node.op == "call_method":
         return lambda first, *args, **kwargs: getattr(first, str(node.target))(*args, **kwargs)
     return node.target  # type: ignore[return-value]  # that of a call of a function
-
-
-def _on_copies_of_buffers(module: torch.nn.Module, *args: object, **kwargs: object) -> object:
-    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a BatchNorm counts its calls in one
-    return torch.func.functional_call(module, buffers, args, kwargs)
-
-
-def _attributes(graph: fx.Graph) -> Mapping[object, Sequence[fx.Node]]:
-    found: dict[object, list[fx.Node]] = {}
-    for node in graph.find_nodes(op="get_attr"):
-        found.setdefault(_held_storage(graph, str(node.target)), []).append(node)
-    return found
-
-
-def _held_storage(graph: fx.Graph, path: str) -> object:
-    """Return the storage of a module's tensor, which tied parameters share; return the path of any other value."""
-    value = None if graph.owning_module is None else attrgetter(path)(graph.owning_module)
-    return storage_of(value) if isinstance(value, torch.Tensor) else path
-
-
-def _storage(node: fx.Node) -> int | None:
-    value = node.meta.get("val")
-    return storage_of(value) if isinstance(value, torch.Tensor) else None
 
 
 def _is_unchanged(new: object, old: object, values: Mapping[fx.Node, object]) -> bool:

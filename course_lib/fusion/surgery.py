@@ -13,13 +13,12 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from course_lib.capture.captured import picklable
 from course_lib.errors import FusionError
 from course_lib.fusion.calls import Call, ModuleAttribute, Operand
-from course_lib.fusion.effects import between
+from course_lib.fusion.effects import between, describe_attribute, forget
 from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.kept_state import keep_state
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import SYMBOLIC
 from course_lib.fusion.storage import mutations_of, run_node
-from course_lib.graph.shapes import fake_like
 
 Write = Callable[[fx.Graph, fx.Node, Mapping[Operand, fx.Node]], fx.Node]
 Lifted = tuple[fx.Graph, dict[Operand, fx.Node]]
@@ -121,6 +120,7 @@ def put_in_place_of(anchor: fx.Node, replacement: Callable[..., object], operand
             )
     if new in added:
         new.meta = dict(anchor.meta)  # shape and type of the result are those of the anchor's
+        forget(new)
     anchor.replace_all_uses_with(new)
     return new
 
@@ -144,6 +144,7 @@ def new_constant(gm: fx.GraphModule, node: fx.Node, module: torch.nn.Module) -> 
     with gm.graph.inserting_before(node):
         new = gm.graph.call_module(path)
     new.meta = dict(node.meta)
+    forget(new)
     return new
 
 
@@ -202,24 +203,17 @@ def describe_new_nodes(gm: fx.GraphModule) -> None:
     )
     if mode is None:
         return
-    # Each value of a module has one stand-in, even if several nodes refer to it.
-    named = [node for node in gm.graph.find_nodes(op="get_attr") if "val" in node.meta]
-    stand_ins = {id(attrgetter(str(node.target))(gm)): node.meta["val"] for node in named}
     for node in gm.graph.nodes:
         if "val" not in node.meta and node.op in ("get_attr", "call_function", "call_module"):
-            _describe(gm, node, mode, stand_ins)
+            _describe(node, mode)
 
 
-def _describe(gm: fx.GraphModule, node: fx.Node, mode: FakeTensorMode, stand_ins: dict[int, object]) -> None:
-    if not all("val" in operand.meta for operand in node.all_input_nodes):
-        return
+def _describe(node: fx.Node, mode: FakeTensorMode) -> None:
     if node.op == "get_attr":
-        held = attrgetter(str(node.target))(gm)
-        stand_in = fake_like(held.detach(), mode) if isinstance(held, torch.Tensor) else held
-        node.meta["val"] = stand_ins.setdefault(id(held), stand_in)
-        return
-    with mode, torch.no_grad():
-        node.meta["val"] = run_node(node, {})
+        describe_attribute(node)
+    elif all("val" in operand.meta for operand in node.all_input_nodes):
+        with mode, torch.no_grad():
+            node.meta["val"] = run_node(node, {})
 
 
 def _copied(graph: fx.Graph, node: fx.Node, values: Mapping[Operand, fx.Node]) -> fx.Node:

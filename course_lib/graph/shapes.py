@@ -1,21 +1,34 @@
 """Find the shape and dtype of every node on fake tensors, without computing anything."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.passes.shape_prop import TensorMetadata
 
+from course_lib.capture.isolation import preserving
 from course_lib.errors import GraphError
+from course_lib.graph.node_effects import run_node
+from course_lib.graph.recorder import EFFECTS, Recorder
+from course_lib.graph.stand_ins import StandIns, tensors_held
 
 
 class _Annotator(torch.fx.Interpreter):
-    """Run a graph and write the result of each node into its metadata."""
+    """Run a graph, and write the result and the effects of each node into its metadata."""
+
+    def __init__(self, module: torch.nn.Module, graph: torch.fx.Graph, stand_ins: StandIns) -> None:
+        super().__init__(module, graph=graph, garbage_collect_values=False)
+        self._recorder = Recorder(stand_ins)
 
     def run_node(self, n: torch.fx.Node) -> Any:
-        result = super().run_node(n)
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        if n.op.startswith("call_"):
+            module = self.fetch_attr(str(n.target)) if n.op == "call_module" else None
+            result, n.meta[EFFECTS] = run_node(self._recorder, n, module, args, kwargs)
+        else:
+            result = getattr(self, n.op)(n.target, args, kwargs)
         n.meta["val"] = result
         described = torch.utils._pytree.tree_map_only(torch.Tensor, describe_tensor, result)
         if described is not None:
@@ -44,48 +57,38 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
         raise GraphError(
             f"The graph has {len(inputs)} inputs ({names}), and {len(example_inputs)} example inputs came."
         )
-    mode, module, fakes = on_fakes(gm, example_inputs)
-    annotator = _Annotator(module, graph=gm.graph, garbage_collect_values=False)
+    stand_ins, module, fakes = on_fakes(gm, example_inputs)
     try:
-        with mode, torch.no_grad():
-            annotator.run(*fakes)
+        with preserving(None), stand_ins.mode, torch.no_grad():
+            _Annotator(module, gm.graph, stand_ins).run(*fakes)
     except Exception as error:  # an operator may raise anything about its operands
         said = " ".join(str(error).split())[:300]
         raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
     return gm
 
 
-def on_fakes(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[object]
-) -> tuple[FakeTensorMode, torch.nn.Module, list[Any]]:
-    """Return a new mode, and in this mode the modules of a graph and its inputs, so that nothing real can change.
+def on_fakes(gm: torch.fx.GraphModule, example_inputs: Sequence[object]) -> tuple[StandIns, torch.nn.Module, list[Any]]:
+    """Return stand-ins of the tensors of a graph, and with them its modules and inputs, so that nothing real changes.
 
-    The copies own fake tensors wherever the originals own real ones, so nothing large is copied. What is neither a
-    tensor nor a container of PyTorch is copied whole. Raises `GraphError` if a module cannot be copied.
+    The copies own fake tensors wherever the originals own real ones, so nothing large is copied. What shares memory
+    shares it in the copies too. What is neither a tensor nor a container of PyTorch is copied whole. Raises
+    `GraphError` if a module cannot be copied.
     """
     device = next((tensor.device for tensor in (*gm.parameters(), *gm.buffers())), torch.device("cpu"))
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    owned = {id(tensor): fake_like(tensor, mode, device) for tensor in tensors_held(gm)}
+    stand_ins = StandIns(FakeTensorMode(allow_non_fake_inputs=True), device)
+    owned = {id(tensor): stand_ins.of(tensor) for tensor in tensors_held(gm)}
 
     def fake(value: object) -> object:
-        return fake_like(value, mode, device) if isinstance(value, torch.Tensor) else copy.deepcopy(value)
+        return stand_ins.of(value) if isinstance(value, torch.Tensor) else copy.deepcopy(value)
 
     try:
-        return mode, _attributes_of(gm, owned), torch.utils._pytree.tree_map(fake, list(example_inputs))
+        return stand_ins, _attributes_of(gm, owned), torch.utils._pytree.tree_map(fake, list(example_inputs))
     except Exception as error:  # what a class of the user raises when it is copied
         said = " ".join(str(error).split())[:300]
         raise GraphError(
             f"A module or an input of the graph cannot be copied ({type(error).__name__}: {said}), and the graph runs "
             "on copies only, so that nothing of yours changes. Replace it, or give its class a `__deepcopy__`."
         ) from error
-
-
-def tensors_held(root: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Yield the tensors of a module and its parts: parameters, buffers, and plain attributes, also in containers."""
-    for module in root.modules():
-        for value in vars(module).values():
-            if isinstance(value, (torch.Tensor, dict, list, tuple)):
-                yield from (leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor))
 
 
 def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) -> torch.nn.Module:
@@ -97,20 +100,6 @@ def _attributes_of(gm: torch.fx.GraphModule, owned: Mapping[int, torch.Tensor]) 
     module = torch.nn.Module()
     module.__dict__.update(copy.deepcopy(attributes, {**owned, id(gm): module}))
     return module
-
-
-def fake_like(tensor: torch.Tensor, mode: FakeTensorMode, device: torch.device | None = None) -> torch.Tensor:
-    """Return a tensor without data, with the same shape, strides, dtype and device, and its own storage.
-
-    A tensor on the meta device becomes one on `device`, if `device` is given. A parameter becomes a parameter.
-    """
-    on_meta = device is not None and tensor.device.type == "meta" and not isinstance(tensor, FakeTensor)
-    place = device if device is not None and on_meta else tensor.device
-    described = torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device="meta")
-    fake = FakeTensor(mode, described, place)  # same as `with mode: torch.empty_strided(...)`, but six times faster
-    if isinstance(tensor, torch.nn.Parameter):
-        return torch.nn.Parameter(fake, requires_grad=tensor.requires_grad)
-    return fake
 
 
 def describe_tensor(tensor: torch.Tensor) -> TensorMetadata:

@@ -116,8 +116,7 @@ def register_bias_operator(
         ctx.save_for_backward(x, bias)
 
     def derivative(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # Grad mode is on for second derivatives, and the backward operator has no derivative.
-        function = gradients if torch.is_grad_enabled() else backward
+        function = gradients if torch.is_grad_enabled() else backward  # which has no derivative of its own
         return *function(grad, *ctx.saved_tensors, *ctx.options), *(None for _ in ctx.options)
 
     operator.__name__ = name  # torch.fx names a node after its target

@@ -15,19 +15,20 @@ from torch import fx
 
 from course_lib.errors import ScheduleError
 from course_lib.fusion import Objection, Rejected
-from course_lib.fusion.calls import MODULES, Call, ModuleAttribute, module_of, read_call
-from course_lib.fusion.effects import mutates
+from course_lib.fusion.calls import Call, module_of, read_call
+from course_lib.fusion.effects import effects_of, writes_its_result
 from course_lib.fusion.guards import (
     arguments_are_those_of_the_pattern,
     intermediate_values_stay_inside,
     modules_are_plain,
     nothing_is_switched_between,
+    operands_do_not_change,
     random_numbers_keep_their_order,
 )
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
 from course_lib.fusion.rules import remedy
-from course_lib.fusion.storage import mutations_of
+from course_lib.fusion.storage import mutating_nodes
 from course_lib.graph.hooks import has_hooks
 
 
@@ -165,8 +166,9 @@ def find_matches(path: str, graph_module: fx.GraphModule, pattern: ModulePattern
     found: list[PatternMatch] = []
     rejected: list[Rejected] = []
     taken: set[fx.Node] = set()
+    writers = mutating_nodes(graph_module.graph)
     for node in graph_module.graph.nodes:
-        fits = [(fit, objection_to(fit)) for fit in pattern.matches(node)]
+        fits = [(fit, objection_to(fit)) for fit in pattern.matches(node, writers)]
         if not fits:
             continue
         fit, objection = next(((fit, why) for fit, why in fits if why is None), fits[0])
@@ -204,25 +206,13 @@ def named_modules_have_no_hooks(match: Match) -> Objection | None:
 def no_operator_writes_in_place(match: Match) -> Objection | None:
     """Refuse a matched operator that writes into a tensor that others may read.
 
-    A module that stays one node is assumed not to change its inputs; `verify` checks that.
+    A module with code from outside of PyTorch, which a pattern names, is assumed not to change its inputs; `verify`
+    checks that.
     """
     for call in match.calls:
-        if call.in_place or (_is_known(call.node) and mutates(call.node)):
+        named = call.node.op == "call_module" and bool(effects_of(call.node).unseen)
+        if call.in_place or (not named and writes_its_result(call.node)):
             return Objection("in place", f"{call.node} writes its result into a tensor that others may read")
-    return None
-
-
-def operands_stay_as_they_are(match: Match) -> Objection | None:
-    """Refuse an operand that is changed in place after the match has first read it."""
-    for value in match.operands.values():
-        readers = [node for node in match.nodes if isinstance(value, fx.Node) and value in node.all_input_nodes]
-        holders = [value] if isinstance(value, fx.Node) else []
-        if isinstance(value, ModuleAttribute):
-            readers, holders = list(match.nodes), _readers_of(match, value)
-        changing = [node for node in mutations_of(holders, after=readers[0]) if _is_known(node)] if readers else []
-        if changing:
-            names = ", ".join(node.name for node in changing)
-            return Objection("mutation", f"{names} changes {value} in place after {readers[0]} has read it")
     return None
 
 
@@ -234,13 +224,5 @@ _RULES: tuple[Callable[[Match], Objection | None], ...] = (
     intermediate_values_stay_inside,
     nothing_is_switched_between,
     random_numbers_keep_their_order,
-    operands_stay_as_they_are,
+    operands_do_not_change,
 )
-
-
-def _is_known(node: fx.Node) -> bool:
-    return node.op != "call_module" or type(module_of(node)) in MODULES
-
-
-def _readers_of(match: Match, attribute: ModuleAttribute) -> list[fx.Node]:
-    return [node for node in match.anchor.graph.find_nodes(op="get_attr") if node.target == attribute.path]

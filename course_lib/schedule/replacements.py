@@ -8,6 +8,7 @@ from torch import fx, nn
 
 from course_lib.errors import ScheduleError
 from course_lib.fusion.calls import MODULES, ModuleAttribute, Operand, module_of, read_call
+from course_lib.fusion.storage import mutating_nodes
 from course_lib.fusion.surgery import erase, finish, lift, put_module_in_place_of
 from course_lib.schedule.layers import COMPILERS, Flag, FusedGraph, FusedKernel, Slot, check_arity, name_of
 from course_lib.schedule.matches import PatternMatch, objection_to, placed
@@ -87,7 +88,11 @@ def current(match: object, path: str, graph_module: fx.GraphModule) -> PatternMa
             f"{path or 'the model'} got {match!r} as a match; it expects what find returns, or one of its elements."
         )
     present = set(graph_module.graph.nodes)
-    fits = list(match.pattern.matches(match.anchor)) if set(match.nodes) <= present else []
+    fits = (
+        list(match.pattern.matches(match.anchor, mutating_nodes(graph_module.graph)))
+        if set(match.nodes) <= present
+        else []
+    )
     fit = next((fit for fit in fits if fit.nodes == match.nodes and objection_to(fit) is None), None)
     if fit is None:
         raise ScheduleError(

@@ -61,7 +61,6 @@ def test_the_sweep_notices_when_a_rule_is_missing(rule: str, monkeypatch: pytest
 # The same for what single passes ask.
 RULES_OF_PASSES: dict[tuple[ModuleType, str], int] = {
     (qkv_merge, "_objection_to_changes"): 16,
-    (qkv_merge, "modules_are_plain"): 374,
     (batch_norm_folding, "_objection_to_mode"): 40,
 }
 

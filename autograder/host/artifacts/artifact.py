@@ -18,7 +18,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.protocol import GraphData, Result
 from autograder.protocol.requests.answers import WrittenGraph
 from course_lib.errors import GraphError
-from course_lib.fusion.effects import mutates
+from course_lib.fusion.supposition import is_declared_to_write
 from course_lib.graph import from_data
 
 MAX_TENSOR_BYTES = 64 << 20
@@ -95,6 +95,6 @@ def dead_calls(graph: fx.Graph) -> tuple[str, ...]:
     """
     alive: set[fx.Node] = set()
     for node in reversed(graph.nodes):
-        if node.op == "output" or mutates(node) or any(user in alive for user in node.users):
+        if node.op == "output" or is_declared_to_write(node) or any(user in alive for user in node.users):
             alive.add(node)
     return tuple(node.name for node in graph.nodes if node.op.startswith("call_") and node not in alive)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from torch import fx
 
-from course_lib.fusion.effects import is_repeatable, switches_regime
+from course_lib.fusion.effects import is_repeatable
 from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.guards import objection_to_crossing
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rules import Objection
-from course_lib.fusion.storage import Writers, may_share_memory, mutating_nodes, mutations_of
+from course_lib.fusion.rules import Objection, place_of
+from course_lib.fusion.storage import Writers, changes_of_operands, may_share_memory, mutating_nodes, mutations_of
 from course_lib.fusion.surgery import erase
 
 
@@ -27,7 +28,7 @@ class CommonSubexpressions(GraphPass):
     def transform(self, gm: fx.GraphModule) -> tuple[int, list[Rejected]]:
         """Replace each repeated node by the first equal one; count the erased nodes."""
         returned = gm.graph.output_node().all_input_nodes
-        fixed = _Fixed(mutating_nodes(gm.graph), [node for node in gm.graph.nodes if switches_regime(node)], returned)
+        fixed = _Fixed(mutating_nodes(gm.graph), returned)
         first: dict[Hashable, fx.Node] = {}
         rejected: list[Rejected] = []
         merged = 0
@@ -52,7 +53,6 @@ class _Fixed:
     """The nodes of a graph that stay the same while others are merged."""
 
     writers: Writers
-    switches: Sequence[fx.Node]
     returned: Sequence[fx.Node]
 
 
@@ -60,15 +60,18 @@ def _objection(earlier: fx.Node, node: fx.Node, fixed: _Fixed) -> Objection | No
     """Return why two equal nodes must not be merged, or None."""
     if node.op == "get_attr":
         return None  # both nodes refer to the same object
-    switch = next((other for other in fixed.switches if earlier < other < node), None)
-    if switch is not None:
-        return Objection("regime", f"{switch} changes how {node} is computed")
+    crossed = next((other for other in fixed.writers.opaque if earlier < other < node), None)
+    if crossed is not None:
+        return objection_to_crossing(crossed)
     among = fixed.writers
-    changing = [other for other in mutations_of(node.all_input_nodes, after=earlier, among=among) if other < node]
-    changing = changing or mutations_of((earlier,), after=earlier, among=among)
-    changing = changing or mutations_of((node,), after=node, among=among)
+    changing = [other for other in changes_of_operands(earlier, among=among) if other < node]
     if changing:
-        return Objection("mutation", f"{changing[0]} changes an operand or a result of {earlier} and {node} in place")
+        changed = f"{changing[0]}{place_of(changing[0])} changes an operand of {earlier} and {node}"
+        return Objection("mutation", f"{changed} in place, between the two")
+    changing = mutations_of((earlier,), after=earlier, among=among) or mutations_of((node,), after=node, among=among)
+    if changing:
+        changed = f"{changing[0]}{place_of(changing[0])} changes a result of {earlier} and {node} in place"
+        return Objection("mutation", f"{changed}, and each has to stay a tensor of its own")
     if all(any(may_share_memory(one, output) for output in fixed.returned) for one in (earlier, node)):
         return Objection("is an output", f"{earlier} and {node} are both returned, as two tensors")
     return None

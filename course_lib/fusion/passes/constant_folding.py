@@ -13,6 +13,7 @@ from torch import fx
 from course_lib.fusion.calls import module_of
 from course_lib.fusion.effects import is_repeatable
 from course_lib.fusion.fusion_pass import GraphPass
+from course_lib.fusion.guards import objection_to_crossing
 from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.result import Rejected, refusal
 from course_lib.fusion.rules import Objection
@@ -67,6 +68,9 @@ def _objection(node: fx.Node, writers: Writers) -> Objection | None:
         return None if isinstance(value, (bool, int, float)) else Objection("shape unknown", f"{node} is no tensor")
     if value.numel() * value.element_size() > MAX_BYTES:
         return Objection("traffic", f"{node} has {value.numel():,} elements; it is cheaper to compute than to keep")
+    switch = next((other for other in writers.opaque if other < node), None)
+    if switch is not None:
+        return objection_to_crossing(switch)
     changing = mutations_of((node,), after=node, among=writers)
     if changing:
         return Objection("mutation", f"{changing[0]} changes {node} in place, so each run needs a new one")

@@ -8,32 +8,28 @@ An in-place change of a tensor that was saved for the backward pass is kept too:
 trained. The cost of this pass is that the old tensor stays in memory until the new one is computed.
 """
 
+import contextlib
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
-from course_lib.fusion.calls import Call, module_of, read_call
-from course_lib.fusion.effects import is_pure, mutates
+from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.effects import effects_of, effects_on, forget, is_opaque, memory_of, stand_ins_of
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.passes.normalise import one_spelling
 from course_lib.fusion.result import Rejected, refusal
-from course_lib.fusion.rules import Objection
+from course_lib.fusion.rules import Objection, place_of
 from course_lib.fusion.storage import saves
 from course_lib.fusion.surgery import erase, new_module
 from course_lib.graph.hooks import has_hooks
 from course_lib.graph.memory import storage_of
-
-# Calls that return their input itself, or a new tensor, depending on layout, type or mode.
-_MAY_GIVE_THEIR_INPUT = frozenset(
-    """
-    contiguous reshape reshape_as flatten ravel to type type_as float double half bfloat16 cpu cuda dropout
-    alpha_dropout feature_alpha_dropout native_dropout
-    """.split()  # noqa: SIM905  # a list of so many names reads best as a block
-)
+from course_lib.graph.recorder import UNKNOWN, storages_in, tensors_of
 
 
 class OutOfPlace(GraphPass):
@@ -45,16 +41,15 @@ class OutOfPlace(GraphPass):
         """Rewrite each in-place call whose change no other node reads; count them."""
         rewritten = 0
         rejected: list[Rejected] = []
-        memories: _Memories | None = None
+        memories = _Memories()
         for node in list(gm.graph.nodes):
             call = read_call(node)
             if call is None or not _writes_its_operand(call):
                 continue
-            memories = memories or _Memories(gm.graph)
             objection = _objection_to_module(call) or _objection_to_memory(call, memories)
             made = None if objection is not None else _functional_result(call)
             if isinstance(made, FakeTensor):
-                _rewrite(gm, call, made, memories)
+                _rewrite(gm, call, made)
                 rewritten += 1
             else:
                 objection = objection or made
@@ -92,6 +87,9 @@ def _objection_to_memory(call: Call, memories: "_Memories") -> Objection | None:
         late = next((user for user in node.users if call.node < user), None)
         if node is not target and late is not None:
             return Objection("in place", f"{late} reads {node}, which {call.node} has changed, through the same memory")
+        keeper = next((user for user in node.users if is_opaque(user)), None)
+        if keeper is not None:
+            return Objection("in place", f"{keeper}{place_of(keeper)} may keep {node}: {effects_of(keeper).unseen}")
     return _objection_to_backward(call.node, sharing)
 
 
@@ -108,58 +106,69 @@ def _objection_to_backward(changing: fx.Node, sharing: list[fx.Node]) -> Objecti
 
 def _makes_its_result(node: fx.Node) -> bool:
     """Return whether a node returns a new tensor or its operand, not an input, parameter or hidden tensor."""
-    if node.op in ("placeholder", "get_attr", "output"):
+    if node.op in ("placeholder", "get_attr", "output") or is_opaque(node):
         return False
-    if node.op == "call_module":
-        module = module_of(node)
-        return type(module).__module__.startswith("torch.nn.") and not has_hooks(module)
-    return read_call(node) is not None or is_pure(node) or (node.op == "call_method" and mutates(node))
+    given = frozenset().union(*map(memory_of, node.all_input_nodes))
+    held = stand_ins_of(node.graph)
+    return held is None or (memory_of(node) - given).isdisjoint(held.storages)
 
 
 class _Memories:
     """The groups of nodes that may share memory, in any mode and layout."""
 
-    def __init__(self, graph: fx.Graph) -> None:
-        same: dict[int, int] = {}
-
-        def find(memory: int) -> int:
-            while same.setdefault(memory, memory) != memory:
-                memory = same[memory]
-            return memory
-
-        known: dict[fx.Node, list[int]] = {}
-        for node in graph.nodes:
-            values = tree_leaves(node.meta.get("val"))
-            known[node] = [storage_of(value) for value in values if isinstance(value, torch.Tensor)]
-            operands = node.all_input_nodes if _may_give_its_input(node) else []
-            together = [*known[node], *(memory for operand in operands for memory in known[operand])]
-            for memory in together[1:]:
-                same[find(memory)] = find(together[0])
-        self._group = {node: find(memories[0]) for node, memories in known.items() if memories}
-        self._members: dict[int, list[fx.Node]] = {}
-        for node, group in self._group.items():
-            self._members.setdefault(group, []).append(node)
+    def __init__(self) -> None:
+        self._known: dict[fx.Node, set[fx.Node]] = {}
 
     def sharing(self, node: fx.Node) -> list[fx.Node]:
         """Return the nodes that may share memory with a node, itself among them; none if its shape is unknown."""
-        return self._members.get(self._group.get(node, 0), [])
+        if UNKNOWN in memory_of(node):
+            return []
+        found, waiting = {node}, [node]
+        while waiting:
+            one = waiting.pop()
+            near = self._given(one) | {user for user in one.users if one in self._given(user)}
+            waiting += near - found
+            found |= near
+        return sorted(found)
 
-    def replaced(self, old: fx.Node, new: fx.Node, made: torch.Tensor) -> None:
-        """Record that `new`, in new memory, replaces `old`; later nodes that shared the old memory share the new."""
-        members, group = self.sharing(old), storage_of(made)
-        self._members[self._group[old]] = [node for node in members if node < old]
-        self._members[group] = [new, *(node for node in members if old < node)]
-        self._group.update(dict.fromkeys(self._members[group], group))
+    def _given(self, node: fx.Node) -> set[fx.Node]:
+        if node not in self._known:
+            self._known[node] = _operands_given(node)
+        return self._known[node]
 
 
-def _may_give_its_input(node: fx.Node) -> bool:
-    if node.op == "call_module":
-        return "Dropout" in type(module_of(node)).__name__ or isinstance(module_of(node), (nn.Identity, nn.Flatten))
-    target = node.target
-    if isinstance(target, torch._ops.OpOverload):
-        target = target._schema.name.rpartition("::")[2]
-    name = str(getattr(target, "__name__", target))
-    return node.op in ("call_function", "call_method") and name.rstrip("_") in _MAY_GIVE_THEIR_INPUT
+def _operands_given(node: fx.Node) -> set[fx.Node]:
+    """Return the operands whose memory a node may return, in another mode, or for other strides or dtypes too.
+
+    `contiguous`, `reshape`, `to` and dropout return their input or a new tensor. The node is tried with operands of
+    several layouts and dtypes, in training and in evaluation.
+    """
+    if node.op not in ("call_function", "call_method", "call_module") or not tensors_of(node.meta.get("val")):
+        return set()
+    gives = effects_of(node).gives
+    found = {operand for operand in node.all_input_nodes if not gives.isdisjoint(memory_of(operand))}
+    if is_opaque(node):
+        return found
+    for values in _variations(node.all_input_nodes):
+        gives = effects_on(node, values).gives
+        found |= {operand for operand, value in values.items() if not gives.isdisjoint(storages_in(value))}
+    return found
+
+
+def _variations(operands: Sequence[fx.Node]) -> Iterator[Mapping[fx.Node, object]]:
+    """Yield fake values of operands: of other dtypes, and laid out in other ways."""
+    for dtype in (None, torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        for is_reversed in (False, True):
+            like = functools.partial(_like, dtype=dtype, is_reversed=is_reversed)
+            yield {operand: tree_map_only(torch.Tensor, like, operand.meta.get("val")) for operand in operands}
+
+
+def _like(tensor: torch.Tensor, dtype: torch.dtype | None, is_reversed: bool) -> torch.Tensor:
+    dims = range(tensor.ndim)[::-1] if is_reversed else range(tensor.ndim)
+    kind = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
+    with tensor.fake_mode if isinstance(tensor, FakeTensor) else contextlib.nullcontext():
+        made = torch.empty([tensor.shape[dim] for dim in dims], dtype=kind, device=tensor.device)
+        return made.permute(tuple(dims))
 
 
 def _functional(call: Call) -> Call:
@@ -192,7 +201,7 @@ def _functional_result(call: Call) -> FakeTensor | Objection:
     return then
 
 
-def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: "_Memories") -> None:
+def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor) -> None:
     """Replace this call by the functional call; later readers of the changed tensor read the new one."""
     node, target = call.node, call["input"]
     assert isinstance(target, fx.Node), "the objections have seen a node"
@@ -206,7 +215,7 @@ def _rewrite(gm: fx.GraphModule, call: Call, made: FakeTensor, memories: "_Memor
     target.replace_all_uses_with(new, delete_user_cb=lambda user: node < user)
     node.replace_all_uses_with(new)
     new.meta = dict(node.meta) | {"val": made}
-    memories.replaced(node, new, made)
+    forget(new)
     erase((node,))
     _describe_views(new, target)
 
@@ -224,4 +233,5 @@ def _describe_views(new: fx.Node, old: fx.Node) -> None:
         shared = new.meta["val"]
         with now.fake_mode:
             user.meta["val"] = shared.as_strided(now.shape, now.stride(), now.storage_offset())
+        forget(user)
         _describe_views(user, old)

@@ -29,8 +29,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.calls import Call, ModuleAttribute, read_call
+from course_lib.fusion.effects import effects_of
 from course_lib.fusion.fusion_pass import GraphPass
-from course_lib.fusion.guards import cost_on_fakes, modules_are_plain, nothing_is_switched_between, objection_to_traffic
+from course_lib.fusion.guards import (
+    cost_on_fakes,
+    modules_are_plain,
+    nothing_is_switched_between,
+    objection_to_changes,
+    objection_to_traffic,
+)
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import attribute_of
 from course_lib.fusion.result import Rejected, refusal
@@ -43,6 +50,7 @@ from course_lib.fusion.storage import (
     mutations_of,
     propagate_layouts,
     run_node,
+    writes_to,
 )
 from course_lib.fusion.surgery import erase
 from course_lib.graph.memory import storage_of
@@ -282,15 +290,9 @@ def _objection_to_changes(match: Match, writers: Writers) -> Objection | None:
 
     The merged product stands at the first projection and reads all operands there, so none may change after it.
     """
-    first = match.nodes[0]
-    for value in match.operands.values():
-        holders: list[fx.Node] = [value] if isinstance(value, fx.Node) else []
-        if isinstance(value, ModuleAttribute) or (holders and holders[0].op == "get_attr"):
-            holders += writers.holders(str(value) if isinstance(value, ModuleAttribute) else str(holders[0].target))
-        changing = mutations_of(holders, after=first, among=writers)
-        if changing:
-            return Objection("mutation", f"{changing[0]} changes {value} in place after {first} has read it")
-    return None
+    read = frozenset().union(*(effects_of(node).reads for node in match.nodes))
+    changing = writes_to(read, after=match.nodes[0], among=writers)
+    return objection_to_changes(match, match.nodes[0], changing) if changing else None
 
 
 def _write(calls: Sequence[Call], sizes: Sequence[int]) -> tuple[list[fx.Node], list[fx.Node]]:

@@ -268,7 +268,6 @@ def _without_bias(program: Three) -> None:
 
 PARTNERS: dict[str, tuple[Callable[[Three], object], str]] = {
     "parametrised": (lambda program: parametrizations.weight_norm(program.k), "subclass"),
-    "hook": (lambda program: program.k.register_forward_hook(lambda *_: None), "hooks"),
     "frozen": (lambda program: program.k.requires_grad_(False), "frozen"),
     "frozen weight": (lambda program: program.k.weight.requires_grad_(False), "frozen"),
     "no bias": (_without_bias, "one bias"),

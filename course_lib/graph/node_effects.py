@@ -1,0 +1,110 @@
+"""Run one node on fake tensors, and say what it did: to which memory, and to the random state."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx, nn
+
+from course_lib.graph.origins import unseen_in_call, unseen_in_method, unseen_in_module
+from course_lib.graph.recorder import Effects, Recorder, storages_in, tensors_of
+
+# Functions that raise an error or return. They give no data, and change nothing for later operators.
+_CHECKS = (torch._assert, torch._check, torch._check_is_size, torch._check_index, torch._check_value)
+_OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+
+
+def run_node(
+    recorder: Recorder, node: fx.Node, module: nn.Module | None, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Any, Effects]:
+    """Return the result of a node on these operands, which are fake tensors and plain values, and its effects.
+
+    `module` is the module that the node calls, with stand-ins for its tensors. It runs in its own mode and in the
+    other, because a graph may be trained and evaluated, and its effects are those of both runs.
+    """
+    operands = [tensor for value in (*args, *kwargs.values()) for tensor in tensors_of(value)]
+    call, unseen = _call(node, module, args, kwargs)
+    held = [value for value in args[:1] if type(value) in (list, dict, set)]
+    contents = [_contents(value) for value in held]
+    other = None
+    classes: list[Any] = [] if module is None else [type(part) for part in module.modules()]
+    if module is not None and not unseen and any(map(_reads_its_mode, classes)):
+        other = _in_other_mode(recorder, module, call, operands)
+    result, effects, calls = recorder.record(call, operands)
+    if other is not None:
+        effects |= other
+    if [_contents(value) for value in held] != contents:
+        unseen = f"it changes a {type(held[0]).__name__} of Python"
+    switches = not unseen and node.op == "call_function" and _switches(node, effects, calls, operands, result)
+    if _is_foreign_operator(node.target):
+        effects = replace(effects, draws=True)
+    unseen = unseen or effects.unseen
+    if unseen:
+        given = storages_in((operands, list(module.parameters()) + list(module.buffers()) if module else ()))
+        effects = replace(effects, reads=effects.reads | given, writes=effects.writes | given, draws=True)
+    return result, replace(effects, unseen=unseen, switches=switches, operands=values_of_operands(node))
+
+
+def values_of_operands(node: fx.Node) -> tuple[object, ...]:
+    """Return the fake values of the nodes that a node reads; None where a shape is not known."""
+    return tuple([operand.meta.get("val") for operand in node.all_input_nodes])
+
+
+def _call(
+    node: fx.Node, module: nn.Module | None, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Callable[[], Any], str]:
+    """Return the call of a node, and why it cannot be observed."""
+    target: Any = node.target
+    given = (*node.args, *node.kwargs.values())
+    if module is not None:
+        return lambda: module(*args, **kwargs), unseen_in_module(module)
+    if node.op == "call_method":
+        value, *rest = args
+        return lambda: getattr(value, target)(*rest, **kwargs), unseen_in_method(value, target, given)
+    return lambda: target(*args, **kwargs), unseen_in_call(target, given)
+
+
+@functools.cache
+def _reads_its_mode(kind: Any) -> bool:
+    """Return whether the code of a class of PyTorch mentions `training`; if not, both modes are the same."""
+    own = (cls for cls in kind.__mro__ if cls not in (nn.Module, object))
+    methods = (method for cls in own for method in vars(cls).values())
+    return any(
+        "training" in code.co_names for method in methods for code in [getattr(method, "__code__", None)] if code
+    )
+
+
+def _in_other_mode(
+    recorder: Recorder, module: nn.Module, call: Callable[[], Any], operands: Sequence[torch.Tensor]
+) -> Effects | None:
+    """Return the effects of a module in the mode in which it is not; None if it cannot run in that mode."""
+    flags = [(part, part.training) for part in module.modules()]
+    try:
+        module.train(not module.training)
+        return recorder.record(call, operands)[1]
+    except Exception:  # a BatchNorm in training refuses a batch of one value, and always will with these shapes
+        return None
+    finally:
+        for part, flag in flags:
+            part.training = flag
+
+
+def _switches(node: fx.Node, effects: Effects, calls: int, operands: Sequence[torch.Tensor], result: object) -> bool:
+    """Return whether a function of PyTorch acts on something else than tensors: on modes, defaults or the seed."""
+    if calls or operands or isinstance(node.target, _OPERATORS) or node.target in _CHECKS or tensors_of(result):
+        return False
+    of_python = getattr(node.target, "__module__", None) in ("_operator", "math", "builtins")
+    return not of_python and (effects.silent or not node.all_input_nodes)
+
+
+def _is_foreign_operator(target: object) -> bool:
+    """Return whether an operator is registered by a library of its own, which does not tag those that draw."""
+    name = str(target) if isinstance(target, _OPERATORS) else "aten."
+    return name.partition(".")[0] not in ("aten", "prim", "prims", "course_lib")
+
+
+def _contents(value: Any) -> list[int]:
+    parts = (*value.keys(), *value.values()) if isinstance(value, dict) else tuple(value)
+    return [id(part) for part in parts]

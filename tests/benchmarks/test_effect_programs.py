@@ -1,0 +1,59 @@
+"""Generated programs with effects: none computes anything else once fused, and the sweep sees a blind analysis."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from benchmarks.effects_sweep import table, try_effect
+from benchmarks.fusion_trials.effect_programs import EFFECTS, SEEDS, generate_effect
+from course_lib.graph import node_effects, recorder, stand_ins
+from tests.drawn import some
+
+PROGRAMS, TRIED = 400, 60  # others in each run; thousands in `make bench`
+DRAWN = 1000
+
+
+def test_no_generated_program_with_an_effect_computes_anything_else_once_fused() -> None:
+    trials = [try_effect(number) for number in some(range(PROGRAMS), TRIED, name="programs with effects")]
+    assert [(trial.number, trial.wrong) for trial in trials if trial.wrong] == []
+    assert sum(trial.fused > 0 for trial in trials) > TRIED / 5
+    assert sum(bool(trial.refused) for trial in trials) < TRIED / 4
+
+
+def test_the_programs_are_of_every_kind_and_the_same_each_time() -> None:
+    programs = [generate_effect(number) for number in range(DRAWN // 5)]
+    assert {program.seed for program in programs} == set(SEEDS)
+    assert len({program.effect for program in programs}) > len(EFFECTS) * 0.9
+    assert programs[3].source == generate_effect(3).source
+
+
+def _without(**fields: bool) -> Any:
+    facts = recorder._facts
+    return lambda operator: dataclasses.replace(facts(operator), **fields)
+
+
+def _apart(tensor: Any, mode: Any, device: Any = None, memory: Any = None) -> Any:
+    return _FAKE_LIKE(tensor, mode, device)
+
+
+_FAKE_LIKE = stand_ins.fake_like
+# With one part of the analysis blind, the program of this number comes out wrong.
+BLIND: dict[str, tuple[Any, str, Any, int]] = {
+    "writes": (recorder.Recorder, "_wrote", lambda *_: None, 1),
+    "draws": (recorder, "_facts", _without(draws=False), 4),
+    "code from elsewhere": (node_effects, "unseen_in_call", lambda *_: "", 8),
+    "memory that inputs share": (stand_ins, "fake_like", _apart, 29),
+}
+
+
+@pytest.mark.parametrize("part", BLIND)
+def test_the_sweep_notices_when_a_part_of_the_analysis_is_blind(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, blind, number = BLIND[part]
+    assert try_effect(number).wrong == ""
+    monkeypatch.setattr(owner, name, blind)
+    assert try_effect(number).wrong
+
+
+def test_the_table_has_a_line_for_each_group() -> None:
+    assert len(table([try_effect(1)], "seed", lambda trial: trial.program.seed).splitlines()) == 2
