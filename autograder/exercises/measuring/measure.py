@@ -168,7 +168,9 @@ def right_ratio(
 def _require_ratio_of_medians(report: Mapping[str, Any], programs: list[str], times: list[list[Any]]) -> None:
     """Check that the ratio is that of the medians, or of the report's own: wrong medians are counted by their check."""
     found, right = report["ratio"], _ratio(statistics.median, programs, times)
-    own: list[Any] = [report["median_us"].get(name) for name in programs] if isinstance(report["median_us"], dict) else []
+    own: list[Any] = (
+        [report["median_us"].get(name) for name in programs] if isinstance(report["median_us"], dict) else []
+    )
     if len(own) == 2 and all(_is_number(middle) and middle > 0 for middle in own):
         right = own[0] / own[1]
     if not _is_number(found) or abs(found / right - 1) > EXACT:
