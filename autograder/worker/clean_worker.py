@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import math
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -141,9 +142,9 @@ def load_events(_: LoadEvents, __: Tensors) -> Handlers:
             seen.Reload()
             tags = seen.Tags()
             scalars = {tag: tuple((e.step, _number(e.value)) for e in seen.Scalars(tag)) for tag in tags["scalars"]}
-            nodes = len(seen.Graph().node) if tags["graph"] else 0
+            operators = Counter(node.op for node in seen.Graph().node) if tags["graph"] else {}
             histograms = {tag: len(seen.Histograms(tag)) for tag in tags["histograms"]}
-        return Result(EventsRead(scalars, nodes, histograms))
+        return Result(EventsRead(scalars, dict(operators), histograms))
 
     return {ReadEvents: read}
 

@@ -1,8 +1,9 @@
-"""Refuse rewrites that PyTorch or the course makes by itself, where such a rewrite is the task.
+"""Refuse what PyTorch or the course has ready where it is the task: rewrites, passes, and attention by hand.
 
-A task of this kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result looks
-like an answer. So the functions that run are observed, and the capture is refused if one of these is among them. What
-would end the observation, or run where it does not see, is refused, too: another profiler, a thread, a process.
+A task of the first kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result
+looks like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
+What would end the observation, or run where it does not see, is refused, too: another profiler, a thread, a process.
+Of functions on tensors, the operators that run are observed, however they are called.
 """
 
 import _thread
@@ -15,6 +16,8 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
+from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 
 from autograder.worker.source import AnswerError
 
@@ -26,6 +29,8 @@ REWRITES = {
     "_functorch/eager_transforms.py": ("functionalize",),
     "_refs/": ("",),
 }
+COLLATOR = "transformers.data.data_collator"  # hides tokens for a masked language model
+ATTENTION = "scaled_dot_product"  # in the name of each operator of PyTorch that computes attention
 # Passes that share, fold or fuse: the task of passes and schedules.
 PASSES = {
     "_functorch/compile_utils.py": ("fx_graph_cse",),
@@ -83,6 +88,28 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
             f"The answer used {_evaded[0]} while it was loaded or captured. Here the functions that run are observed; "
             "write the steps without it."
         )
+
+
+@contextlib.contextmanager
+def refused_ready_parts() -> Iterator[None]:
+    """Raise `RewrittenByTorchError` at the end of the block if an operator ran in it that computes attention.
+
+    Likewise if the part of transformers is loaded that hides tokens, since that is a task of the same kind.
+    PyTorch's oldest profiler tells; it starts in a tenth of a millisecond, and writes nothing.
+    """
+    _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()))
+    try:
+        yield
+    finally:
+        events = [event.name() for thread in _disable_profiler_legacy() for event in thread]
+    ran = next((name for name in events if name.startswith("aten::") and ATTENTION in name), "")
+    if ran:
+        raise RewrittenByTorchError(
+            f"The answer ran {ran}, which is PyTorch's own attention. Compute it by hand: a product, a scale, a mask, "
+            "softmax and another product."
+        )
+    if COLLATOR in sys.modules:
+        raise RewrittenByTorchError(f"The answer loaded {COLLATOR}, which hides tokens. Draw and compare by hand.")
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from course_lib.timing import NoisyMachine
 NAMES = ("eager", "fused", "compiled", "tiled", "streamed", "packed")
 SAMPLES = 500  # so many that any random order is good enough, also one that shuffles the whole list
 EXACT = 1e-6  # relative; a median is one number, or the middle of two
+UPSIDE_DOWN = "It is upside down: above 1 means that the second is faster, so divide the first by the second."
 KEYS = ("median_us", "spread_us", "n", "ratio", "environment")
 
 Noise = Callable[[Draw], dict[str, float]]
@@ -152,13 +153,30 @@ def right_ratio(
             machine = NoisyMachine(costs, seed=draw.integer(0, 2**40), **noise(draw))  # type: ignore[arg-type]
             order = order_from(answer, programs, SAMPLES)
             times = [[name, us] for name, us in zip(order, machine.run(order), strict=True)]
-            found = report_from(answer, programs, times, "ratio")["ratio"]
-            if not formula and _is_number(found) and _is_of_these_times(found, programs, times):
+            report = report_from(answer, programs, times, "ratio", *(["median_us"] if formula else []))
+            found = report["ratio"]
+            if formula:
+                _require_ratio_of_medians(report, programs, times)
+            elif _is_number(found) and _is_of_these_times(found, programs, times):
                 found = _ratio(statistics.median, programs, times)
             if not _is_number(found) or abs(found - true) > tolerance * true:
                 raise CheckFailedError(_told(found, true, tolerance, programs, says))
 
     return run
+
+
+def _require_ratio_of_medians(report: Mapping[str, Any], programs: list[str], times: list[list[Any]]) -> None:
+    """Check that the ratio is that of the medians, or of the report's own: wrong medians are counted by their check."""
+    found, right = report["ratio"], _ratio(statistics.median, programs, times)
+    own: list[Any] = (
+        [report["median_us"].get(name) for name in programs] if isinstance(report["median_us"], dict) else []
+    )
+    if len(own) == 2 and all(_is_number(middle) and middle > 0 for middle in own):
+        right = own[0] / own[1]
+    if not _is_number(found) or abs(found / right - 1) > EXACT:
+        inverted = _is_number(found) and abs(found * right - 1) <= EXACT
+        said = UPSIDE_DOWN if inverted else "The ratio is the median of the first over the median of the second."
+        raise CheckFailedError(f"Of the times given, ratio is {contrasted(found, right)}. {said}")
 
 
 def _ratio(middle: Callable[[list[float]], float], programs: list[str], times: list[list[Any]]) -> float:
@@ -174,7 +192,7 @@ def _is_of_these_times(found: float, programs: list[str], times: list[list[Any]]
 
 def _told(found: Any, true: float, tolerance: float, programs: list[str], says: str) -> str:
     if _is_number(found) and abs(found * true - 1) <= tolerance:
-        says = "It is upside down: above 1 means that the second is faster, so divide the first by the second."
+        says = UPSIDE_DOWN
     elif not _is_number(found) or abs(found / true - 1) > 0.6:
         says = "The ratio is the median of the first over the median of the second."
     return f"{programs[1]} is {true:.2f} times as fast as {programs[0]}; ratio is {found!r:.20}. {says}"

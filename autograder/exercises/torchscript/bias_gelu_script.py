@@ -10,7 +10,7 @@ from torch import Tensor
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
-from autograder.host.kinds.archive import ArchiveAnswer, groups, outside
+from autograder.host.kinds.archive import ArchiveAnswer, every_node, groups, outside
 from autograder.host.kinds.callable import Case, Reply, as_tuple
 from autograder.host.kinds.misconceptions import Misconception, explained
 from course_lib.verify.error_rule import deviation
@@ -115,6 +115,8 @@ def agrees(name: str, cases: Callable[[Draw], list[Case]], *, counted: Collectio
 
     def run(answer: ArchiveAnswer, draw: Draw) -> None:
         calls = cases(draw)
+        if name == BACKWARD:
+            require_derived(answer, calls[0])
         for outputs, case in zip(answer.run(answer.function(name), calls), calls, strict=True):
             try:
                 _require(outputs, case, reference, names)
@@ -183,6 +185,22 @@ def one_group(name: str, cases: Callable[[Draw], list[Case]]) -> Run:
 
 
 CURVES = ("aten::tanh", "aten::sigmoid", "aten::exp", "aten::gelu")
+CASTS = ("aten::to", "aten::type_as")
+
+
+def require_derived(answer: ArchiveAnswer, case: Case) -> None:
+    """Raise `CheckFailedError` for a derivative that is the difference of two values of the function.
+
+    In single precision such a difference is far off. So a second value of one curve is allowed, and a cast is, but not
+    a second value in double precision.
+    """
+    nodes = list(every_node(answer.optimised(answer.function(BACKWARD), [case])))
+    kinds = [node.kind for node in nodes]
+    if any(kinds.count(curve) > 1 for curve in CURVES) and any(n.doubles or n.kind in CASTS for n in nodes):
+        raise CheckFailedError(
+            f"{BACKWARD} computes the function at two places in another precision, as for a difference quotient. "
+            "Derive the formula by hand: the product rule for 0.5 * h and the bracket, and the chain rule inside tanh."
+        )
 
 
 SMALL = [(4, 8), (3, 5)]

@@ -149,11 +149,18 @@ def formula_of(
 
 
 def built(
-    answer: ModuleAnswer, draw: Draw, sizes: Sizes, *, norm_first: bool, dtype: torch.dtype = torch.float32
+    answer: ModuleAnswer,
+    draw: Draw,
+    sizes: Sizes,
+    *,
+    norm_first: bool,
+    dtype: torch.dtype = torch.float32,
+    training: bool = False,
 ) -> tuple[BuiltModule, dict[str, torch.Tensor]]:
     """Return the student's stack with random weights, and these weights."""
     state = draw_state(draw, sizes, dtype)
-    return answer.built(Build(sizes, {"norm_first": True} if norm_first else {}), state), state
+    build = Build(sizes, {"norm_first": True} if norm_first else {})
+    return answer.built(build, state, training=training), state
 
 
 def _parameters(answer: ModuleAnswer, draw: Draw) -> None:

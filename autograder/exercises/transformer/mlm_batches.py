@@ -18,8 +18,8 @@ from autograder.host.session import AnswerFailedError
 IGNORED = -100
 SELECTED, MASKED, REPLACED = 0.15, 0.8, 0.1
 SIGMAS = 6.0
-LETTERS, MASK, PADDING = 50, 50, 51
-"""Tokens below `LETTERS` are text."""
+LETTERS, MASK, PADDING = 50, 51, 50
+"""Tokens below `LETTERS` are text; the first that is none is padding, so that one letter too many is seen."""
 
 
 def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

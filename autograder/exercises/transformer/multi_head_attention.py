@@ -126,11 +126,17 @@ def formula_options(answer: ModuleAnswer, draw: Draw, category: str) -> dict[str
 
 
 def built(
-    answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int, dtype: torch.dtype = torch.float32
+    answer: ModuleAnswer,
+    draw: Draw,
+    hidden_size: int,
+    heads: int,
+    dtype: torch.dtype = torch.float32,
+    *,
+    training: bool = False,
 ) -> tuple[BuiltModule, State]:
     """Return the student's module with random weights, and these weights."""
     state = draw_state(draw, hidden_size, dtype)
-    return answer.built(Build((hidden_size, heads)), state), state
+    return answer.built(Build((hidden_size, heads)), state, training=training), state
 
 
 def _parameters(answer: ModuleAnswer, draw: Draw) -> None:
@@ -185,10 +191,10 @@ def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
         raise CheckFailedError("A token that the mask shows changes nothing in the results of others.")
 
 
-def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int) -> None:
+def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int, *, training: bool = False) -> None:
     """Check that the gradients of the input and of every parameter equal those of the formula."""
     options = formula_options(answer, draw, "gradients")
-    module, state = built(answer, draw, hidden_size, heads, torch.float64)
+    module, state = built(answer, draw, hidden_size, heads, torch.float64, training=training)
     hidden, cotangent = (draw.normal(2, 4, hidden_size, dtype=torch.float64) for _ in range(2))
     names = list(state)
     reply = module.call(Case((hidden,)), cotangents=[cotangent], wrt=[0], by=names)

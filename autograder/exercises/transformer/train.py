@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from autograder.host.draw import Draw
@@ -33,6 +34,7 @@ NEAR_NATS = 0.4  # allowed distance of logged losses from those that the weights
 CLEAR_RISE_NATS = 0.5  # rise of the loss by wrong labels from which on it must be seen
 IGNORED = -100
 LARGEST_SEED = 10**6
+OPERATORS = {nn.Linear: "aten::linear", nn.Embedding: "aten::embedding", nn.LayerNorm: "aten::layer_norm"}
 TINY_RATE = 1e-4  # AdamW moves a weight by about the learning rate in a step
 
 
@@ -188,11 +190,16 @@ def _scalars(answer: ModuleAnswer, draw: Draw) -> None:
 
 
 def _graph(answer: ModuleAnswer, draw: Draw) -> None:
-    nodes = one_run(answer, draw).events.graph_nodes
-    if nodes < 10:
-        raise CheckFailedError(
-            f"The event file holds a graph of {nodes} nodes; add the model's with writer.add_graph(model, one_batch)."
-        )
+    found = one_run(answer, draw).events.graph_operators
+    with torch.random.fork_rng(devices=[]):
+        layers = [type(m) for m in MaskedLanguageModel(TransformerConfig(**SIZES)).modules()]  # type: ignore[arg-type]
+    for layer, operator in OPERATORS.items():
+        if found.get(operator, 0) < layers.count(layer):
+            raise CheckFailedError(
+                f"The event file holds a graph of {sum(found.values())} nodes, in which {operator} is called "
+                f"{found.get(operator, 0)} times; the model calls it {layers.count(layer)} times. Add the model's own "
+                "with writer.add_graph(model, one_batch)."
+            )
 
 
 def _logged_loss(answer: ModuleAnswer, draw: Draw) -> None:

@@ -27,6 +27,8 @@ _ALLOWED = """
     add sub rsub mul div floordiv remainder neg abs sign square pow sqrt rsqrt reciprocal exp log log1p tanh sigmoid
     relu gelu silu erf sin cos clamp minimum maximum max min where eq ne lt le gt ge logical_not logical_and logical_or
     sum mean sum_to_size amax softmax layer_norm dropout matmul mm bmm addmm linear einsum
+    multiply divide true_divide subtract negative addcmul addcdiv lerp cosh sinh masked_fill cumsum prod any all flip
+    mv dot outer new_zeros new_ones unbind unflatten movedim view_as reshape_as chunk split narrow
     view reshape unsqueeze squeeze flatten expand expand_as broadcast_to transpose permute t contiguous clone detach to
     type_as cat stack select slice size dim numel len zeros ones full zeros_like ones_like full_like tensor arange
     add_ sub_ mul_ div_ zero_ copy_ tanh_ append insert pop clear copy extend reverse list __getitem__ __contains__

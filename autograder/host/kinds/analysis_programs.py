@@ -94,20 +94,32 @@ class Router(nn.Module):
         return hidden if float(self.gate(hidden).sum()) > 0 else -hidden
 
 
+class AttentionScale(nn.Module):
+    """A part that can be traced: no layer of torch.nn, without parts of its own, and named like one that cannot."""
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Map any shape to the same shape."""
+        return hidden * 0.5
+
+
 class Block(nn.Module):
     """Attention with what stands around it, as libraries write it: options, early returns, lengths."""
 
-    def __init__(self, width: int, name: str, routed: bool) -> None:
+    def __init__(self, width: int, name: str, shared: bool, routed: bool) -> None:
         super().__init__()
         self.name, self.norm = name, nn.LayerNorm(width)
         self.add_module(name, Attention(width))
         self.router = Router(width) if routed else None
+        self.scale = AttentionScale() if routed else None
+        self.activation = nn.Tanh() if shared else None
 
     def forward(self, hidden: torch.Tensor, output_all: bool = False) -> Any:
         """Map (rows, width) to (rows, width); with `output_all` return the input of the norm, too."""
         mixed = self.get_submodule(self.name)(hidden, clip=True)
         if self.router is not None:
             mixed = self.router(mixed)
+        for part in (self.scale, self.activation):
+            mixed = mixed if part is None else part(mixed)
         result = self.norm(mixed + hidden)
         return (result, mixed) if output_all else result
 
@@ -117,7 +129,7 @@ class Model(nn.Module):
 
     def __init__(self, blocks: int, width: int, name: str, shared: bool, routed: bool) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Block(width, name, routed) for _ in range(blocks))
+        self.layers = nn.ModuleList(Block(width, name, shared, routed) for _ in range(blocks))
         self.shared = shared
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:

@@ -107,6 +107,14 @@ def require_few(nodes: Sequence[ArchiveNode]) -> None:
             raise MalformedAnswerError("The worker sent a graph of another form.")
 
 
+def every_node(nodes: Sequence[ArchiveNode]) -> Iterator[ArchiveNode]:
+    """Yield the nodes of a graph, and those inside of them, at any depth."""
+    for node in nodes:
+        yield node
+        for inner in (*node.blocks, node.subgraph):
+            yield from every_node(inner)
+
+
 def groups(nodes: Sequence[ArchiveNode]) -> list[tuple[str, ...]]:
     """Return the operators of each fusion group, in order and without constants, at any depth."""
     found = []

@@ -50,7 +50,7 @@ class Events:
     """The content of event files, as TensorBoard shows it."""
 
     scalars: Mapping[str, Points]  # of each tag, step and value in the order in which they were written
-    graph_nodes: int  # 0 if there is no graph
+    graph_operators: Mapping[str, int]  # how many nodes of each; none if there is no graph
     histograms: Mapping[str, int]  # how many of each tag
 
 
@@ -153,4 +153,4 @@ def read_events(clean: Session, files: Mapping[str, bytes]) -> Events:
         tag: tuple((step, math.nan if value is None else value) for step, value in points)
         for tag, points in read.scalars.items()
     }
-    return Events(scalars, read.graph_nodes, read.histograms)
+    return Events(scalars, read.graph_operators, read.histograms)

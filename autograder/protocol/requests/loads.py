@@ -121,6 +121,8 @@ class ArchiveNode:
     """The nodes of a fusion group or of a differentiable graph."""
     tensors: bool = True
     """Whether an output is a tensor or holds one; a size, a truth value or a list of numbers is none."""
+    doubles: bool = False
+    """Whether an output is known to be a tensor in double precision."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,8 @@ class EventsRead:
 
     scalars: Mapping[str, tuple[tuple[int, float | None], ...]]
     """Steps and values of each tag in the order of the file; None stands for a value that is not finite."""
-    graph_nodes: int
+    graph_operators: Mapping[str, int]
+    """The number of nodes of each operator in the graph; empty if there is no graph."""
     histograms: Mapping[str, int]
     """The number of histograms of each tag."""
 

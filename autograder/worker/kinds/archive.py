@@ -117,6 +117,7 @@ def _nodes(block: Any) -> tuple[ArchiveNode, ...]:
             tuple(_nodes(inner) for inner in node.blocks()),
             _nodes(node.g("Subgraph")) if "Subgraph" in node.attributeNames() else (),
             any("Tensor" in str(output.type()) for output in node.outputs()),
+            any(str(output.type()).startswith("Double(") for output in node.outputs()),
         )
         for node in block.nodes()
     )

@@ -11,6 +11,7 @@ from typing import Any
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently, CallFunction
 from autograder.worker import source
+from autograder.worker.rewrites_of_torch import refused_ready_parts
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import call_on_tensors
 
@@ -28,7 +29,8 @@ def callable_answer(entry: Callable[..., Any]) -> Handlers:
         return source.function(name) if name else entry
 
     def call(request: CallFunction, tensors: Tensors) -> Result[Called]:
-        return call_on_tensors(function(request.function), request.call, tensors)
+        with refused_ready_parts():
+            return call_on_tensors(function(request.function), request.call, tensors)
 
     def concurrently(request: CallConcurrently, tensors: Tensors) -> Result[CalledConcurrently]:
         return _call_concurrently(function(request.function), request, tensors)

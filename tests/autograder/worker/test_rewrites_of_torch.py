@@ -7,7 +7,12 @@ from torch._decomp import decomposition_table
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
-from autograder.worker.rewrites_of_torch import RewrittenByTorchError, note_rewrites, refused_rewrites
+from autograder.worker.rewrites_of_torch import (
+    RewrittenByTorchError,
+    note_rewrites,
+    refused_ready_parts,
+    refused_rewrites,
+)
 
 
 def doubled(x):
@@ -48,3 +53,21 @@ def test_tracing_formulas_by_dispatch_is_no_rewrite():
         leaf = torch.randn(4, 6, requires_grad=True)
         make_fx(formula)(torch.randn(4, 6))
         torch.autograd.grad(formula(leaf)[0].sum(), leaf)
+
+
+ATTENTIONS = {
+    "scaled_dot_product_attention": lambda x: F.scaled_dot_product_attention(x, x, x),
+    "_scaled_dot_product_attention_math": lambda x: torch.ops.aten._scaled_dot_product_attention_math.default(x, x, x),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention_of_pytorch_is_refused_however_it_is_called(name):
+    with pytest.raises(RewrittenByTorchError, match=f"aten::{name}"), refused_ready_parts():
+        ATTENTIONS[name](torch.randn(1, 2, 3, 4))
+
+
+def test_attention_by_hand_is_not_refused():
+    leaf = torch.randn(1, 2, 3, 4, requires_grad=True)
+    with refused_ready_parts():
+        ((leaf @ leaf.mT).softmax(-1) @ leaf).sum().backward()

@@ -58,7 +58,7 @@ def batches(draw: Draw) -> list[Asked]:
     asked = []
     for rows in (1, draw.integer(3, 6)):
         graph = RandomGraph(draw)
-        b, k, n = draw.integer(2, 4), draw.integer(2, 6), draw.integer(2, 6)
+        b, k, n = draw.sample(range(2, 7), 3)
         x, y = graph.input(b, rows, k), graph.input(b, k, n)
         total = graph.call("softmax", At(graph.call("matmul", At(x), At(y))), dim=-1)
         asked.append(graph.asked(At(total), "a stack of products"))
@@ -197,6 +197,9 @@ HIDDEN = HiddenPart(
             ("return base(node.all_input_nodes[0]) if node.target in VIEWS else node", "return node"),
             (" and node.target not in VIEWS:", ":"),
             ("values[n].nbytes for n in born", "getattr(values[n], 'nbytes', 0) for n in born"),
+        ),
+        ANSWERS.edited(
+            "the second operand's first size", 7.7, ("values[node.args[0]].shape[-1]", "values[node.args[1]].shape[0]")
         ),
         ANSWERS.edited("one FLOP a product", 7.4, ("= 2 * values", "= values")),
     ),

@@ -71,6 +71,12 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(8),
         ANSWERS.edited("inside torch.nn, too", 5.6, (" or super().is_leaf_module(module, path)", "")),
         ANSWERS.edited("by path", 8, ("type(module).__name__ in leaves", "path.endswith('attention')"), below=True),
+        ANSWERS.edited(
+            "whatever has no parts",
+            6.8,
+            ("super().is_leaf_module(module, path)", "not list(module.children())"),
+        ),
+        ANSWERS.edited("part of a name", 6.8, ("in leaves", "in leaves or 'Attention' in type(module).__name__")),
         ANSWERS.edited("whole blocks", 0, ("in leaves", "in ('Block', *leaves)")),
         ANSWERS.edited("the first class only", 8, ("in leaves", "in leaves[:1]"), below=True),
     ),

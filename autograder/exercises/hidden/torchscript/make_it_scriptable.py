@@ -43,6 +43,9 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(10),
         ANSWERS.edited("scripted by the student", 10, (LAST, "return torch.jit.script(Recall(width, depth))")),
         ANSWERS.edited(
+            "filled where masked", 10, ("value = value * mask", "value = value.masked_fill(mask == 0, 0.0)")
+        ),
+        ANSWERS.edited(
             "traced",
             5,
             (LAST, "return torch.jit.trace(Recall(width, depth), (torch.ones(2, width),))"),

@@ -37,7 +37,7 @@ def _residual(answer: ModuleAnswer, draw: Draw) -> None:
 def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
     sizes = (2, 8, 2, 12)
     for norm_first in (False, True):
-        module, state = visible.built(answer, draw, sizes, norm_first=norm_first, dtype=torch.float64)
+        module, state = visible.built(answer, draw, sizes, norm_first=norm_first, dtype=torch.float64, training=True)
         hidden, cotangent = (draw.normal(2, 3, 8, dtype=torch.float64) for _ in range(2))
         names = [n for n in state if not n.endswith("key.bias")]  # its gradient is only rounding
         reply = module.call(Case((hidden,)), cotangents=[cotangent], wrt=[0], by=names)
@@ -79,6 +79,12 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.edited("parameters only", 1.6, ("hidden = layer(hidden, mask)", "pass")),
+        ANSWERS.edited(
+            "dropout in training",
+            10.3,
+            ("self.norm_first = norm_first", "self.norm_first = norm_first; self.drop = nn.Dropout(0.1)"),
+            ("+ self.attention(hidden, mask)", "+ self.drop(self.attention(hidden, mask))"),
+        ),
         ANSWERS.edited("every layer is the first one", 9.8, ("layer(hidden, mask)", "self.layers[0](hidden, mask)")),
     ),
 )

@@ -101,6 +101,7 @@ HIDDEN = HiddenPart(
             ("chance < 0.15", "torch.arange(tokens.numel()).view(tokens.shape) % 7 == 0"),
             below=True,
         ),
+        ANSWERS.edited("one letter too many", 8.9, ("torch.randint(letters,", "torch.randint(letters + 1,")),
         ANSWERS.edited("no function for the loss", 7, ("def masked_loss", "def another_loss")),
     ),
     right_here={"one precision lower": NUMBERS, "without a gradient": NUMBERS, "in double precision, rounded": NUMBERS},

@@ -74,7 +74,7 @@ def _sizes(answer: ModuleAnswer, draw: Draw) -> None:
 
 def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
     for hidden_size, heads in ((7, 1), (15, 3)):
-        visible.gradients_right(answer, draw, hidden_size, heads)
+        visible.gradients_right(answer, draw, hidden_size, heads, training=True)
 
 
 ANSWERS = Answers(__name__)
@@ -89,6 +89,9 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("scores by hand", 12),
+        ANSWERS.edited(
+            "dropout in training", 10.75, ("key, value, mask)", "key, value, mask, 0.1 if self.training else 0.0)")
+        ),
         ANSWERS.edited(
             "parameters only",
             1.6,

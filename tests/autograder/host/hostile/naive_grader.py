@@ -38,6 +38,7 @@ from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found
     inspected,
     loaded,
     pickled,
+    sloped,
     tallied,
     tolerant,
     unpickled,
