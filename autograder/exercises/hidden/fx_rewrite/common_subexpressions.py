@@ -166,7 +166,7 @@ WRITES = [
         "(self.drop(x) - self.drop(x)) * 0 + sin(y) * sin(y), in training",
         _DrawnTwice,
         7,
-        counts={"drop": 2},
+        counts={"torch.nn.Dropout": 2},
         reason=ONE_DRAW,
         training=True,
     ),
