@@ -88,9 +88,17 @@ def question_right(part: str, graphs: Callable[[Draw], list[list[Row]]]) -> Call
 
 def small_graphs(draw: Draw) -> list[list[Row]]:
     """Return small graphs; for each question, at least one graph has a non-empty answer."""
+    return telling(lambda: [random_graph(draw, n, repeats=False) for n in (4, 6, 8, 9)])
+
+
+def telling(drawn: Callable[[], list[list[Row]]]) -> list[list[Row]]:
+    """Draw until each question has an answer, and until each known wrong length differs from the right one."""
     while True:
-        graphs = [random_graph(draw, n, repeats=False) for n in (4, 6, 8, 9)]
-        if all(any(known(rows, part)["right"] for rows in graphs) for part in HINTS):
+        graphs = drawn()
+        asked = all(any(known(rows, part)["right"] for rows in graphs) for part in HINTS)
+        lengths = [known(rows, "longest_path") for rows in graphs]
+        wrong = zip(*([value for value, _ in about["wrong"]] for about in lengths), strict=True)
+        if asked and all(list(values) != [about["right"] for about in lengths] for values in wrong):
             return graphs
 
 

@@ -11,7 +11,7 @@ from autograder.host.kinds.misconceptions import Misconception, wrong_values
 
 
 def _large(draw: Draw) -> list[list[visible.Row]]:
-    return [visible.random_graph(draw, draw.integer(20, 60)) for _ in range(8)]
+    return visible.telling(lambda: [visible.random_graph(draw, draw.integer(20, 60)) for _ in range(8)])
 
 
 def _all_live(draw: Draw) -> list[list[visible.Row]]:
@@ -50,11 +50,15 @@ def _dead(rows: list[visible.Row]) -> list[str]:
 
 def _longest(rows: list[visible.Row]) -> int:
     """Return the number of nodes on the longest chain from an input to the output; 0 if there is no such chain."""
+    return _lengths(rows)["output"]
+
+
+def _lengths(rows: list[visible.Row]) -> dict[str, int]:
     length: dict[str, int] = {}
     for row in rows:
         below = max((length[a] for a in row["args"]), default=0)
         length[row["name"]] = 1 if row["op"] == "placeholder" else below + 1 if below else 0
-    return length["output"]
+    return length
 
 
 MISCONCEPTIONS = {
@@ -78,6 +82,10 @@ MISCONCEPTIONS = {
         Misconception(
             lambda rows: max(_longest(rows) - 1, 0), "Edges were counted; count the nodes, both ends included."
         ),
+        Misconception(
+            lambda rows: max(_lengths(rows).values()),
+            "That chain ends at a dead node; look for the longest that ends at the output.",
+        ),
         Misconception(len, "All nodes were counted; count those on the longest chain from an input to the output."),
     ),
 }
@@ -99,6 +107,11 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(6),
+        ANSWERS.edited(
+            "the longest chain to anywhere",
+            4.65,
+            ("next((depth.get(row['name'], 0) for row in rows if row['op'] == 'output'), 0)", "max(depth.values())"),
+        ),
         Control(
             "strings",
             "def read_graph(rows):\n"
