@@ -101,9 +101,9 @@ def is_repeatable(node: fx.Node) -> bool:
 
 
 def between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
-    """Yield the nodes after `first` and before `last`, in graph order."""
-    node = first.next
-    while node is not last and node.op != "root":
+    """Yield the nodes after `first` and before `last`, in graph order; none if `last` does not follow `first`."""
+    node = first.next if first < last else last
+    while node is not last:
         yield node
         node = node.next
 

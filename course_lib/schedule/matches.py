@@ -7,16 +7,17 @@ arguments. Rules say which of the places where a pattern fits may be replaced.
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 
+import torch
 from torch import fx
 
 from course_lib.errors import ScheduleError
 from course_lib.fusion import Objection, Rejected
 from course_lib.fusion.calls import Call, module_of, read_call
-from course_lib.fusion.effects import effects_of, writes_its_result
+from course_lib.fusion.effects import effects_of, memory_of, writes_its_result
 from course_lib.fusion.guards import (
     arguments_are_those_of_the_pattern,
     intermediate_values_stay_inside,
@@ -28,8 +29,10 @@ from course_lib.fusion.guards import (
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
 from course_lib.fusion.rules import remedy
-from course_lib.fusion.storage import mutating_nodes
+from course_lib.fusion.storage import Writers, mutating_nodes
 from course_lib.graph.hooks import has_hooks
+from course_lib.graph.memory import storage_of
+from course_lib.graph.stand_ins import tensors_held
 
 
 def call_module(regex: str, *inputs: object) -> fx.Proxy:
@@ -216,6 +219,60 @@ def no_operator_writes_in_place(match: Match) -> Objection | None:
     return None
 
 
+def operands_do_not_change_within_reach(match: Match) -> Objection | None:
+    """Refuse an operand that changes in place after the match has first read it.
+
+    The graph of a schedule has no shapes, so what a leaf module writes is not observed. It may change only what it can
+    reach: its operands, what shares memory with them, and the tensors that it holds. A matched leaf module is replaced.
+    """
+    named = {node for node in match.nodes if node.op == "call_module" and effects_of(node).unseen}
+    read = [node for node in match.nodes if node not in named]
+    operands = frozenset().union(*(_reached(operand) for node in match.nodes for operand in node.all_input_nodes))
+    operands -= frozenset(match.nodes)
+    held = frozenset().union(*(effects_of(node).reads for node in read), *map(memory_of, _attributes(operands)))
+
+    def reaches(writer: fx.Node) -> bool:
+        tensors = tensors_held(module_of(writer)) if writer.op == "call_module" else ()
+        own = {storage_of(tensor) for tensor in tensors}.union(*map(memory_of, _attributes(writer.all_input_nodes)))
+        given = frozenset().union(*map(_reached, writer.all_input_nodes))
+        return not operands.isdisjoint(given) or not held.isdisjoint(own)
+
+    writers = (node for node in match.writers if node not in named and (not effects_of(node).unseen or reaches(node)))
+    return operands_do_not_change(replace(match, writers=Writers(writers)))
+
+
+def _reached(value: fx.Node) -> frozenset[fx.Node]:
+    """Return a value, and all values from which it may have its memory."""
+    found: set[fx.Node] = set()
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += [] if _gives_new_memory(node) else node.all_input_nodes
+    return frozenset(found)
+
+
+def _attributes(nodes: Iterable[fx.Node]) -> list[fx.Node]:
+    return [node for node in nodes if node.op == "get_attr"]
+
+
+def _gives_new_memory(node: fx.Node) -> bool:
+    """Return whether the schema of a known operator says that its result is no view; dropout may return its input."""
+    call = read_call(node)
+    packet = None if call is None else getattr(torch.ops.aten, call.operator.name, None)
+    if call is None or packet is None or call.in_place or call.operator.random or not call.exact_module:
+        return False
+    if node.kwargs.get("out") is not None:
+        return False
+    schemas = (getattr(packet, name)._schema for name in packet.overloads())
+    return not any(
+        result.alias_info is not None and not result.alias_info.is_write
+        for schema in schemas
+        for result in schema.returns
+    )
+
+
 _RULES: tuple[Callable[[Match], Objection | None], ...] = (
     arguments_are_those_of_the_pattern,
     modules_are_plain,
@@ -224,5 +281,5 @@ _RULES: tuple[Callable[[Match], Objection | None], ...] = (
     intermediate_values_stay_inside,
     nothing_is_switched_between,
     random_numbers_keep_their_order,
-    operands_do_not_change,
+    operands_do_not_change_within_reach,
 )
