@@ -30,6 +30,12 @@ ENDS = ("each", "row_sum", "column_max", "row_min", "row_product", "share", "pad
 kernel = kept(__name__, "kernel")
 
 
+def kernel_text(code: str) -> str:
+    """Return the body of the first kernel in generated code, without its head."""
+    text = code[code.index("void  kernel(") :]
+    return text[text.index("{\n") : text.index("''')")]
+
+
 def random_text(draw: Draw, ends: tuple[str, ...], parts: int) -> Kernel:
     """Return one kernel for `parts` computations on two or three inputs, each with one of `ends` last."""
     shapes = [(draw.integer(3, 9), draw.integer(10, 30)) for _ in range(draw.integer(2, 3))]

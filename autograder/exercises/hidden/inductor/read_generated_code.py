@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.inductor.read_generated_code import PARTS, Kernel, long, reads_right
+from autograder.exercises.inductor.read_generated_code import PARTS, Kernel, kernel_text, long, reads_right
 from autograder.exercises.questions import Known
 from autograder.host.exercise import Check, Control, HiddenPart
 from autograder.host.kinds.misconceptions import Misconception, wrong_values
@@ -52,12 +52,6 @@ def _generated(parts: tuple[tuple[str, tuple[str, ...], int], ...], shapes: tupl
 
     (code,) = lowered(program, [torch.ones(shape) for shape in shapes], config={"cpp.simdlen": 0}).code
     return kernel_text(code)
-
-
-def kernel_text(code: str) -> str:
-    """Return the body of the first kernel in generated code, without its head."""
-    text = code[code.index("void  kernel(") :]
-    return text[text.index("{\n") : text.index("''')")]
 
 
 def loops_of(text: str) -> list[Mapping[str, Any]]:
