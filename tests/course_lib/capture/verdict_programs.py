@@ -6,8 +6,8 @@ confirmed 6 recorded ones. The seventh, of `verify` on `runs_backward`, is a lim
 `torch.no_grad`, so it refuses a torch.fx graph that PyTorch runs rightly.
 
 One letter a mode, in the order of `MODES`: `c` captured, `r` refused, `p` refuses a probe, `w` silently wrong, `y` ran
-as Python. The ninth letter is that of `verify`, which compares no variables, counters or printed text: `s` the graph is the same,
-`d` it differs, `-` there is no graph.
+as Python. The ninth letter is that of `verify`, which compares no variables, counters or printed text: `s` the graph
+is the same, `d` it differs, `-` there is no graph.
 """
 
 import random
