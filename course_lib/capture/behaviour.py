@@ -33,7 +33,7 @@ class Behaviour:
     layout: tuple["Layout", ...] = ()  # of each tensor of the result
     gradients: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)  # by owner; of inputs and parameters
     backward_raised: Exception | None = None
-    drawn: tuple[Value, ...] = ()  # the random states after the call
+    drawn: tuple[Value, ...] = ()  # the random states after the call, then after the backward pass
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,16 @@ def behaviour_of(run: Callable[..., Any], call: Call) -> Behaviour:
         tensor.grad = None
     before = state_of(call.owners[0] if call.owners else None)
     result, raised, printed = _run(run, inputs, call.seed)
-    drawn = (torch.get_rng_state(), random.getstate())
+    drawn = _random_states()
     layout = _layouts(result, inputs, parameters)
     frozen = freeze(result)  # a backward hook may change it
-    failed = _backward(result, call.seed) if raised is None and torch.is_grad_enabled() else None
+    failed, printed_later = _backward(result, call.seed) if raised is None and torch.is_grad_enabled() else (None, "")
+    drawn += _random_states()
     after = state_of(call.owners[0] if call.owners else None)
     return Behaviour(
         frozen,
         freeze(inputs),
-        printed,
+        printed + printed_later,
         raised,
         {name: value for name, value in after.items() if difference(before.get(name), value)},
         values_of(call.variables),
@@ -148,18 +149,27 @@ def _pointer(tensor: torch.Tensor) -> int | None:
         return None
 
 
-def _backward(result: Any, seed: int) -> Exception | None:
-    """Run the backward pass of all results at once, with weights that depend on the seed and the shapes only."""
+def _random_states() -> tuple[Value, ...]:
+    return torch.get_rng_state(), random.getstate()
+
+
+def _backward(result: Any, seed: int) -> tuple[Exception | None, str]:
+    """Run the backward pass of all results at once, and return what it raised and printed.
+
+    Its weights depend on the seed and the shapes only.
+    """
     roots = [tensor for tensor in _tensors(result) if tensor.requires_grad]
     if not roots:
-        return None
+        return None, ""
     generator = torch.Generator().manual_seed(seed)
     weights = [torch.randn(root.shape, generator=generator, dtype=torch.float64).to(root) for root in roots]
-    try:
-        torch.autograd.backward(roots, weights)
-    except Exception as error:  # hooks and backward functions of the program may raise anything
-        return error
-    return None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            torch.autograd.backward(roots, weights)
+        except Exception as error:  # hooks and backward functions of the program may raise anything
+            return error, printed.getvalue()
+    return None, printed.getvalue()
 
 
 def _gradients(

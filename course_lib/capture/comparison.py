@@ -114,10 +114,10 @@ def compare_modes(
     `concrete_args` is passed to mode "fx", and `dynamic_shapes` to "export", which otherwise fixes all sizes.
 
     A capture is silently wrong if, on any input, it differs from the program: in its results, their strides and the
-    memory that they share; in what it prints, raises, draws or changes (inputs, attributes, variables outside); or in
-    the gradients of parameters and inputs. Each input is tried as it is, and again with gradients asked for, unless
-    the call stands under `torch.no_grad()`. A capture "refuses a probe" if it reports that it cannot run the probe or
-    its backward pass; this is not an error. It "ran as Python" if there is no graph.
+    memory that they share; in what it or its backward pass prints, raises, draws or changes (inputs, attributes,
+    variables outside); or in the gradients of parameters and inputs. Each input is tried as it is, and again with
+    gradients asked for, unless the call stands under `torch.no_grad()`. A capture "refuses a probe" if it reports that
+    it cannot run the probe or its backward pass; this is not an error. It "ran as Python" if there is no graph.
 
     Each mode uses one copy of the program for all calls in order, so that programs with state are compared correctly.
     The program, its inputs, random states, and your own functions that Dynamo has compiled are not changed. Variables

@@ -165,6 +165,45 @@ def test_a_program_that_cannot_be_copied_is_refused():
         compare_modes(model, (torch.ones(2),))
 
 
+class DrawsInBackward(torch.autograd.Function):
+    """Double the input; draw random numbers in the backward pass, and do not use them."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        torch.rand(3)
+        return gradient * 2
+
+
+class PrintsInBackward(torch.autograd.Function):
+    """Double the input; print in the backward pass."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        print("backward")
+        return gradient * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "why"), [(DrawsInBackward, "draws other random numbers"), (PrintsInBackward, "prints ''")]
+)
+def test_a_capture_that_loses_an_effect_of_the_backward_pass_is_wrong(function, why):
+    def doubles(x):
+        return function.apply(x)
+
+    found = compare_modes(doubles, (torch.rand(3, 4),), modes=("trace", "fx", "make_fx", "export", "lazy"))
+    wrong = dict.fromkeys(("fx", "make_fx", "export"), "silently wrong")
+    assert found.verdicts == {"trace": "captured", **wrong, "lazy": "captured"}
+    assert why in found["make_fx"].why
+
+
 ONES = torch.ones(2)
 DIFFERENCES = [
     (ONES, ONES.clone(), ""),

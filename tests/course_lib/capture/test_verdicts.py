@@ -1,4 +1,7 @@
-"""The verdicts of `compare_modes` and `verify` on sixty programs stay; a run tries some programs, WHOLE=1 all."""
+"""The verdicts of `compare_modes` and `verify` on sixty programs stay; a run tries some programs, WHOLE=1 all.
+
+`verdict_programs` tells how the table was made: recorded, then compared with one written without sight of it.
+"""
 
 import inspect
 from typing import Any
