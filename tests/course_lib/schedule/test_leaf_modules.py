@@ -34,30 +34,35 @@ class Model(nn.Module):
         """Run the program."""
         return self.program(self, x)
 
+    def of_leaf(self, x: Tensor) -> Tensor:
+        """Return the result of the leaf."""
+        result: Tensor = self.leaf(x)
+        return result
+
 
 def _in_between(model: Model, x: Tensor) -> Tensor:
     total = torch.exp(x) + model.bias
-    other = model.leaf(x)
+    other = model.of_leaf(x)
     return F.gelu(total) * other
 
 
 def _on_the_operand(model: Model, x: Tensor) -> Tensor:
     y = torch.exp(x)
-    return F.gelu(y + model.bias) * model.leaf(y)
+    return F.gelu(y + model.bias) * model.of_leaf(y)
 
 
 def _on_a_view(model: Model, x: Tensor) -> Tensor:
     y = torch.exp(x)
-    return F.gelu(y + model.bias) * model.leaf(y.transpose(0, 1)).transpose(0, 1)
+    return F.gelu(y + model.bias) * model.of_leaf(y.transpose(0, 1)).transpose(0, 1)
 
 
 def _on_what_dropout_returns(model: Model, x: Tensor) -> Tensor:
     y = torch.exp(x)
-    return F.gelu(y + model.bias) * model.leaf(F.dropout(y, 0.5, False))
+    return F.gelu(y + model.bias) * model.of_leaf(F.dropout(y, 0.5, False))
 
 
 def _on_the_result(model: Model, x: Tensor) -> Tensor:
-    return model.leaf(F.gelu(torch.exp(x) + model.bias))
+    return model.of_leaf(F.gelu(torch.exp(x) + model.bias))
 
 
 PROGRAMS: dict[str, tuple[Callable[[Model, Tensor], Tensor], bool, list[str]]] = {
@@ -80,7 +85,7 @@ def test_a_leaf_blocks_only_what_it_can_reach(case: str) -> None:
 
 
 def test_leaves_that_are_matched_by_name_do_not_block_each_other() -> None:
-    model = Model(lambda one, x: one.leaf(torch.exp(one.leaf(x + one.bias)) + one.bias), False)
+    model = Model(lambda one, x: one.of_leaf(torch.exp(one.of_leaf(x + one.bias)) + one.bias), False)
     matches = create_schedule(model).trace(leaf_modules=(Leaf,)).find(lambda x, bias: call_module("leaf", x + bias))
     assert [refusal.reason for refusal in matches.rejected] == []
     assert len(matches) == 2
