@@ -50,6 +50,7 @@ REPLIES: dict[type[Any], Any] = {
     answers.WrittenGraph: WRITTEN,
     loads.EventsRead: loads.EventsRead({"loss": ((1, 0.5), (2, None))}, 3, {"weights": 1}),
     loads.LoweredCost: loads.LoweredCost(1, 2, 3, 4, 5),
+    loads.Writes: loads.Writes(("add_", "copy_")),
     answers.Described: answers.Described(("weight",), ("scale",), ("log/events",)),
     answers.Value: answers.Value({"a": [1, None, "x", 0.5, True]}),
 }
