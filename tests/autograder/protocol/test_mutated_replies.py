@@ -48,7 +48,7 @@ REPLIES: dict[type[Any], Any] = {
     answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),)),
     answers.PackedValue: PACKED,
     answers.WrittenGraph: WRITTEN,
-    loads.EventsRead: loads.EventsRead({"loss": ((1, 0.5), (2, None))}, 3, {"weights": 1}),
+    loads.EventsRead: loads.EventsRead({"loss": ((1, 0.5), (2, None))}, {"aten::mm": 3}, {"weights": 1}),
     loads.LoweredCost: loads.LoweredCost(1, 2, 3, 4, 5),
     loads.Writes: loads.Writes(("add_", "copy_")),
     answers.Described: answers.Described(("weight",), ("scale",), ("log/events",)),
