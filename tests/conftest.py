@@ -5,6 +5,7 @@ import os
 import sys
 
 import pytest
+import torch
 
 from autograder.host.sandbox.zygote import pool
 from autograder.worker.untimed_guards import leave_guards_untimed
@@ -12,6 +13,9 @@ from tests import seeding, skips
 
 # Inductor would compile and run a program to try the instructions that the processor says it has.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
+# Threads of OpenMP do not survive a fork: a test that forks would wait for them without end.
+os.environ["OMP_NUM_THREADS"] = "1"
+torch.set_num_threads(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
