@@ -275,13 +275,19 @@ def described(nodes):
 
 
 def test_a_description_of_another_form_is_malformed():
-    good = [{"kind": "aten::add", "blocks": [], "subgraph": [], "tensors": True}]
+    rest = {"blocks": [], "subgraph": [], "tensors": True, "doubles": False}
+    good = [{"kind": "aten::add", **rest}]
     assert described(good) == (ArchiveNode("aten::add"),)
-    for bad in (None, [1], [{"kind": 1, "blocks": [], "subgraph": [], "tensors": True}], [{"kind": "x"}]):
+    for bad in (
+        None,
+        [1],
+        [{"kind": 1, **rest}],
+        [{"kind": "x"}],
+    ):
         with pytest.raises(MalformedAnswerError):
             described(bad)
     with pytest.raises(MalformedAnswerError):
-        require_few(described([{"kind": "x", "blocks": [good * 10], "subgraph": good, "tensors": True}] * 500))
+        require_few(described([{"kind": "x", **rest, "blocks": [good * 10], "subgraph": good}] * 500))
 
 
 def test_groups_are_found_inside_blocks_and_differentiable_graphs():

