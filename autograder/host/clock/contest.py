@@ -16,13 +16,14 @@ from autograder.host.artifacts import Artifact
 from autograder.host.clock.memory import DeviceMemory, HostMemory, Memory, Problem
 from autograder.host.clock.side import Side
 from autograder.host.clock.trial import Job, Plan, Trial, run_trial
-from autograder.host.clock.verdict import assess, enough
+from autograder.host.clock.verdict import Assessment, assess, enough
+from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.kinds.callable import as_tuple
 from autograder.host.records import SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
-from autograder.host.speed import Speed
+from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Traced, traced
 from autograder.protocol.requests.loads import LoadGraph
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
@@ -32,7 +33,10 @@ from course_lib.timing.summaries import median_interval
 SHARE_OF_DEVICE = 16  # free memory over memory of one round; both sides, private copies and fp64 need the rest
 SHOWN = Plan(max_pairs=15, budget_s=0.3, window_us=600.0, tries=1)
 """The plan for a CPU, where the ratio is shown and earns no points: a quick interval instead of a verdict."""
-SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing about a GPU."
+GRADED = Plan(budget_s=2.5)
+"""The plan of an attempt, so that three of them take few seconds. More pairs would only settle ratios near a cut, and
+an undecided verdict costs no points."""
+SHOWN_ONLY = "Shown, not graded: the counted cost earns the points, since other programs share this CPU."
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,11 @@ class Contest:
         problem = [torch.zeros(s.shape, dtype=s.dtype) for s in self._inputs]
         return [t.detach() for t in as_tuple(self.program.reference(*problem))]
 
+    @property
+    def thresholds(self) -> Thresholds:
+        """Return the required ratios."""
+        return self.speed.thresholds(self.device, rebuilt=self.artifact is not None)
+
 
 def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer: Any) -> Contest:
     """Return a contest over the exercise's program, with parameters of this grading."""
@@ -124,23 +133,28 @@ def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer:
 
 @contextlib.contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Wait until no other grading of this installation measures; the lock is on this file and ends with its process."""
+    """Wait until no other grading of this installation measures; the lock is on this file and ends with its process.
+
+    Whoever waits releases the compute lock, which the one that measures needs.
+    """
     descriptor = os.open(__file__, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with compute_lock.released():
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
 
 
-def measure(of: Contest) -> tuple[SpeedRecord, float]:
-    """Judge the speed by the rules in `verdict`; return the record, and the share of the points that it earns."""
-    thresholds = of.speed.thresholds
+def measure(of: Contest) -> tuple[SpeedRecord, Assessment]:
+    """Judge the speed by the rules in `verdict`; return the record, and what was proven."""
+    thresholds = of.thresholds
+    plan = dataclasses.replace(GRADED, enough=enough(thresholds))
     with one_at_a_time():
         found = problems(of.device)
-        result = assess(lambda: of.trial(Plan(enough=enough(thresholds))), of.control, thresholds, found)
+        result = assess(lambda: of.trial(plan), of.control, thresholds, found)
     verdict = SpeedVerdict(str(result.verdict))
-    return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result.share
+    return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result
 
 
 def problems(device: str) -> tuple[str, ...]:
@@ -154,7 +168,7 @@ def problems(device: str) -> tuple[str, ...]:
 def show(of: Contest) -> SpeedRecord:
     """Measure a ratio and its interval to show to the student; it earns nothing."""
     trial = of.trial(SHOWN)
-    decision = decide_speedup(trial.pairs, of.speed.thresholds.passing)
+    decision = decide_speedup(trial.pairs, of.thresholds.passing)
     return _record(of, decision, trial, SpeedVerdict.SHOWN, 1, ())
 
 
@@ -173,8 +187,8 @@ def _record(
         attempts=attempts,
         answer_us=trial.answer_us,
         baseline_us=trial.baseline_us,
-        passing=of.speed.thresholds.passing,
-        full=of.speed.thresholds.full,
+        passing=of.thresholds.passing,
+        full=of.thresholds.full,
         ideal=of.speed.ideal_ratio,
         device=of.device,
         flags=flags,

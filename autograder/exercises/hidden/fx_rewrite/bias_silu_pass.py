@@ -206,7 +206,7 @@ HIDDEN = HiddenPart(
         Check("several places in one program", "several places", 0.3, rewrites(SEVERAL, OPERATOR)),
         Check("precisions and odd sizes", "odd sizes", 0.05, rewrites(PRECISIONS, OPERATOR)),
         Check("gradients", "gradients", 0.1, rewrites([SUM, FEED_FORWARD], OPERATOR, gradients=True)),
-        Check("minimum bytes at another size", "counted cost", 0.8, costs(LONG, OPERATOR, launches=1)),
+        Check("minimum bytes at another size", "counted cost", 0.8, costs(LONG, OPERATOR, launches=1), speed=True),
     ),
     controls=(
         ANSWERS.reference(12),

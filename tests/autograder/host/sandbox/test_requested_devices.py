@@ -138,14 +138,16 @@ def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
     monkeypatch.setattr(contests, "environment", lambda: busy)
     monkeypatch.setattr(contests, "_record", lambda *about: "record")
 
+    assessed = SimpleNamespace(verdict="environment", passing=None, trial=None, attempts=1, flags=())
+
     def assess(*about: Any) -> SimpleNamespace:
         said.append(about[3])
-        return SimpleNamespace(verdict="environment", passing=None, trial=None, attempts=1, flags=(), share=0.0)
+        return assessed
 
     monkeypatch.setattr(contests, "assess", assess)
     thresholds = SimpleNamespace(passing=1.2, full=1.5)
     for device in ("cpu", "cuda"):
-        contest = SimpleNamespace(speed=SimpleNamespace(thresholds=thresholds), device=device, control=None)
-        assert contests.measure(contest) == ("record", 0.0)  # type: ignore[arg-type]
+        contest = SimpleNamespace(thresholds=thresholds, device=device, control=None)
+        assert contests.measure(contest) == ("record", assessed)  # type: ignore[arg-type, comparison-overlap]
 
     assert said == [(), "init", busy.problems]
