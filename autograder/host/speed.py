@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from autograder.host.artifacts import Artifact
 from autograder.host.traced import Program, Traced
 from course_lib.errors import TimingError
@@ -72,6 +74,7 @@ class Speed:
     takes the outputs and writes there, and only then can a callable's speed earn points. A returned tensor would have
     to be copied to the grader's memory, and an answer that writes to this memory directly would avoid the copy.
 
+    `drawn` changes the normal values of each fresh input in place, for a program that is inexact on some of them.
     `on_gpu` replaces all of it on a GPU, which needs larger inputs and has other operators.
     """
 
@@ -79,6 +82,7 @@ class Speed:
     ideal_ratio: float
     into: bool = False
     graph_of: Callable[[Any, Traced], Artifact] | None = None
+    drawn: Callable[[torch.Tensor], object] | None = None
     on_gpu: "Speed | None" = None
 
     def __post_init__(self) -> None:

@@ -72,8 +72,12 @@ class Contest:
         program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(self.device))
 
         def draw() -> Problem:
-            empty = (torch.empty(s.shape, dtype=s.dtype, device=self.device) for s in self._inputs)
-            return tuple(t.normal_(generator=generator) for t in empty)
+            inputs = tuple(torch.empty(s.shape, dtype=s.dtype, device=self.device) for s in self._inputs)
+            for each in inputs:
+                each.normal_(generator=generator)
+                if self.speed.drawn is not None:
+                    self.speed.drawn(each)
+            return inputs
 
         def reference(problem: Problem) -> Problem:
             return tuple(t.detach() for t in as_tuple(program.reference(*problem)))

@@ -21,6 +21,7 @@ from autograder.host.session import AnswerFailedError, Session
 from autograder.host.traced import traced
 from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer
+from course_lib.timing import Verdict
 
 SECRET = "measured speed"  # names the draw of inputs
 REVIEW = "The share stays open until a person has looked at the answer."
@@ -82,7 +83,8 @@ def time_answer(
 
 def _measured(of: Contest) -> Timed:
     record, found = measure(of)
-    said = " ".join((_sentence(record.reason), *map(_sentence, record.flags)))
+    missed = found.full if found.verdict is Verdict.PASS else found.passing
+    said = " ".join((_sentence(missed.reason), *map(_sentence, record.flags)))
     if not found.suspicious:
         return Timed(record, found.least, found.most, said)
     if of.artifact is None:

@@ -13,7 +13,6 @@ from autograder.host.clock import speed_check
 from autograder.host.clock.contest import one_at_a_time
 from autograder.host.clock.speed_check import Timed
 from autograder.host.clock.trial import WrongTimedOutputError
-from autograder.host.clock.verdict import Assessment
 from autograder.host.compute_lock import compute_lock
 from autograder.host.exercise import Check
 from autograder.host.grading import graded_parts
@@ -22,6 +21,7 @@ from autograder.host.records import CheckRecord, CheckStatus, EarnedBy, Exercise
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError
 from autograder.host.speed import SPEED_SHARE
+from course_lib.timing import Verdict
 
 EXERCISE = find("05_bias_silu_pass")
 COUNTED = Check("launches", "counted cost", 2.0, lambda *_: None, speed=True)
@@ -73,7 +73,11 @@ def timed(monkeypatch, outcome, *, measures=True, right=True, shown=False, rebui
 
 def assessed(least, most, *, suspicious=False):
     """A measurement that proved that the share lies in between."""
-    return RECORD, SimpleNamespace(least=least, most=most, suspicious=suspicious, spec=Assessment)
+    passing, full = SimpleNamespace(reason=RECORD.reason), SimpleNamespace(reason="1.65 was asked for all.")
+    verdict = Verdict.PASS if least else Verdict.FAIL
+    return RECORD, SimpleNamespace(
+        least=least, most=most, suspicious=suspicious, verdict=verdict, passing=passing, full=full
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,9 @@ def test_the_verdict_decides_as_far_as_it_goes_and_counted_cost_the_rest(monkeyp
 
     assert (found.points, found.max_points, str(found.by)) == (points, 2.0, by)
     assert (found.status is CheckStatus.PASSED) == (points == 2.0)
-    assert ("1.10 times as fast" in found.message) == (by == "measured" and points < 2.0)
+    missing = by == "measured" and points < 2.0
+    assert ("1.10 times as fast" in found.message) == (missing and not bounds[0])
+    assert ("1.65 was asked for all" in found.message) == (missing and bounds[0] > 0)
 
 
 def test_a_check_that_is_not_for_speed_stays_as_it_was(monkeypatch):
