@@ -74,6 +74,7 @@ class Speed:
     takes the outputs and writes there, and only then can a callable's speed earn points. A returned tensor would have
     to be copied to the grader's memory, and an answer that writes to this memory directly would avoid the copy.
 
+    `shown_only` says why the ratio earns nothing on any machine, where counted cost knows more than the clock.
     `drawn` changes the normal values of each fresh input in place, for a program that is inexact on some of them.
     `on_gpu` replaces all of it on a GPU, which needs larger inputs and has other operators.
     """
@@ -83,6 +84,7 @@ class Speed:
     into: bool = False
     graph_of: Callable[[Any, Traced], Artifact] | None = None
     drawn: Callable[[torch.Tensor], object] | None = None
+    shown_only: str = ""
     on_gpu: "Speed | None" = None
 
     def __post_init__(self) -> None:

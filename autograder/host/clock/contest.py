@@ -183,7 +183,7 @@ def _record(
     shown = verdict is SpeedVerdict.SHOWN
     return SpeedRecord(
         verdict=verdict,
-        reason=SHOWN_ONLY if shown else decision.reason,
+        reason=(of.speed.shown_only or SHOWN_ONLY) if shown else decision.reason,
         ratio=trial.ratio if shown else decision.ratio,
         ratio_low=low if shown else decision.ratio_low,
         ratio_high=high if shown else decision.ratio_high,

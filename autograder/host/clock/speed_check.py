@@ -62,8 +62,10 @@ def time_answer(
     student's process that the checks used is ended before the timing. Unrequested bytes from it raise
     `AnswerFailedError`.
     """
-    graded = sandbox.measures
-    if exercise.speed is None or not right or not (graded or shown):
+    if exercise.speed is None or not right:
+        return Timed()
+    graded = sandbox.measures and not exercise.speed.shown_only
+    if not graded and not shown:
         return Timed()
     try:
         of = _contest(exercise, answer, load, sandbox, Draw(seed, exercise.id, SECRET))

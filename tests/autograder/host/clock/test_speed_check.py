@@ -137,6 +137,14 @@ def test_a_machine_that_cannot_time_the_baseline_either_costs_nothing(monkeypatc
     assert timed(monkeypatch, slow, baseline=False) == Timed()
 
 
+def test_counted_cost_decides_on_every_machine_where_it_knows_more_than_the_clock(monkeypatch):
+    inductor = dataclasses.replace(EXERCISE, speed=find("09_reach_byte_minimum").speed)
+    monkeypatch.setattr("tests.autograder.host.clock.test_speed_check.EXERCISE", inductor)
+
+    assert timed(monkeypatch, RECORD, shown=True) == Timed(RECORD)
+    assert timed(monkeypatch, AssertionError("measured")) == Timed()
+
+
 def test_wrong_results_are_not_timed(monkeypatch):
     assert timed(monkeypatch, AssertionError("measured"), right=False) == Timed()
 
