@@ -22,10 +22,6 @@ from demo.class_file import NOTEBOOKS
 
 CLASS = Path(__file__).parents[1] / "submissions"
 RIGHT_BUT_ODD = {"split_cell", "untidy", "fused"}  # mistaken in the notebook, or handed in for the speed
-    "split_cell",
-    "untidy",
-    "fused",
-}  # mistaken in what they did to the notebook, or handed in for its speed
 MISTAKE = re.compile(r"^# %% mistake (\w+) = ([\d.]+): (.+)$", re.MULTILINE)
 TEXT = '''"""What it does.
 
