@@ -34,7 +34,9 @@ class Thresholds:
     (1.3, 1.65, 1.85)
     """
 
-    ideal_ratio: float  # bytes moved by the baseline over the fused minimum: the speedup of a perfect kernel
+    ideal_ratio: float
+    """On a GPU, bytes moved by the baseline over the fused minimum: the speedup of a perfect kernel. On a CPU, whose
+    cache and arithmetic matter as much, the ratio of a good answer."""
     margin: float = field(default=ROOFLINE_MARGIN, repr=False)
     """Largest multiple of the ideal ratio that is believed. It is infinite where the baseline has other costs than
     bytes: on a CPU, the memory of each intermediate result is new to the process."""

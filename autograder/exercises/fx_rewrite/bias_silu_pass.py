@@ -99,7 +99,7 @@ EXERCISE = Exercise(
         "Safe means: `len(total.users) == 1`, both `tensor_meta` there, the bias of one dimension that is the last "
         "one of x. Try both orders of the operands, and accept the function, the method and `nn.SiLU`.",
     ),
-    speed=Speed(large(4096, 768), ideal_ratio=2.0, on_gpu=Speed(large(32768, 1024), ideal_ratio=2.0)),
+    speed=Speed(large(4096, 768), ideal_ratio=1.5, on_gpu=Speed(large(32768, 1024), ideal_ratio=2.0)),
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 0.6, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
         Check("`torch.add`, and a sum in the middle of a program", "spellings", 0.35, rewrites(SPELLINGS, OPERATOR)),

@@ -85,6 +85,7 @@ EXERCISE = Exercise(
         IDEAL_RATIO,
         batch=256,
         sequence=8,
+        shown_only="Shown, not graded: on a CPU, a layer's matrix products take most of the time, not its fused ends.",
         on_gpu=scheduled_speed(fused("of one wide layer", **WIDE), IDEAL_RATIO, batch=4096, sequence=8),
     ),
     hints=(

@@ -64,7 +64,7 @@ def time_answer(
     """
     if exercise.speed is None or not right:
         return Timed()
-    graded = sandbox.measures and not exercise.speed.shown_only
+    graded = sandbox.measures and not exercise.speed.on(_device(sandbox)).shown_only
     if not graded and not shown:
         return Timed()
     try:
@@ -116,7 +116,7 @@ def _baseline_runs(of: Contest) -> bool:
 def _contest(exercise: Exercise, answer: Any, load: LoadAnswer, sandbox: Sandbox, draw: Draw) -> Contest:
     """Return the speed comparison of a graph that the host rebuilt, or of the student's function in new processes."""
     assert exercise.speed is not None, "the caller has asked"
-    device = "cuda" if sandbox.has_cuda else "cpu"
+    device = _device(sandbox)
     speed = exercise.speed.on(device)
     program = traced(speed.program, draw)
     if isinstance(answer, GraphAnswer):
@@ -130,6 +130,10 @@ def _contest(exercise: Exercise, answer: Any, load: LoadAnswer, sandbox: Sandbox
         return Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
 
     return Contest(speed, program, sandbox, exercise.wall_s, draw, student=student, device=device)
+
+
+def _device(sandbox: Sandbox) -> str:
+    return "cuda" if sandbox.has_cuda else "cpu"
 
 
 def _sentence(text: str) -> str:

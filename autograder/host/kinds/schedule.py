@@ -116,7 +116,13 @@ def schedules(*models: Scheduled, gradients: bool = False, together: bool = Fals
 
 
 def scheduled_speed(
-    model: Scheduled, ideal_ratio: float, *, batch: int, sequence: int, on_gpu: Speed | None = None
+    model: Scheduled,
+    ideal_ratio: float,
+    *,
+    batch: int,
+    sequence: int,
+    shown_only: str = "",
+    on_gpu: Speed | None = None,
 ) -> Speed:
     """Return the line that times the scheduled model against the model itself, with inputs of this size."""
     width = model.arguments.get("width", WIDTH)
@@ -130,7 +136,7 @@ def scheduled_speed(
         return answer.scheduled(model, source.module.state_dict())
 
     program = Program(model.name, lambda: schedule_models.Encoder(**model.arguments), inputs, 0)
-    return Speed(program, ideal_ratio, graph_of=graph_of, on_gpu=on_gpu)
+    return Speed(program, ideal_ratio, graph_of=graph_of, shown_only=shown_only, on_gpu=on_gpu)
 
 
 def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, gradients: bool = False) -> Artifact:

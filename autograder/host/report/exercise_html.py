@@ -143,7 +143,7 @@ def _speed(speed: SpeedRecord) -> Html:
     at = speed_places(speed)
     marks = [
         _mark(at["same"], _GREY, "1: as fast as the baseline"),
-        _mark(at["ideal"], _GREY, f"{speed.ideal:.3g}: what the fewest bytes allow"),
+        _mark(at["ideal"], _GREY, f"{speed.ideal:.3g}: ideal"),
         _mark(at["ratio"], _BLUE, f"{speed.ratio:.2f}: yours", width=4),
     ]
     if speed.verdict is not SpeedVerdict.SHOWN:

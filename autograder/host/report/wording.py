@@ -183,7 +183,8 @@ def speed_details(speed: SpeedRecord) -> str:
 
 def speed_asked(speed: SpeedRecord) -> str:
     """Return the ratios that earn points, and the largest possible ratio."""
-    possible = f"{speed.ideal:.3g} is what the fewest bytes allow"
+    about = "about what a good answer reaches on a CPU" if speed.device == "cpu" else "what the fewest bytes allow"
+    possible = f"{speed.ideal:.3g} is {about}"
     if speed.verdict is SpeedVerdict.SHOWN:
         return possible
     return f"{speed.passing:.3g} passes, {speed.full:.3g} earns all, {possible}"

@@ -67,7 +67,7 @@ def timed(monkeypatch, outcome, *, measures=True, right=True, shown=False, rebui
     monkeypatch.setattr(speed_check, "_contest", lambda *args: of)
     monkeypatch.setattr(speed_check, "measure", act)
     monkeypatch.setattr(speed_check, "show", act)
-    sandbox = SimpleNamespace(measures=measures)
+    sandbox = SimpleNamespace(measures=measures, has_cuda=False)
     return speed_check.time_answer(EXERCISE, None, {}, sandbox=sandbox, seed=1, shown=shown, right=right)
 
 
