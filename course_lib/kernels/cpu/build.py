@@ -20,8 +20,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import torch
-
 from course_lib.errors import KernelError
 from course_lib.kernels.cpu import library
 
@@ -64,7 +62,12 @@ def _compile(compiler: str, instruction_set: str, folder: Path) -> Path:
     made = folder / "bodies.so"
     program = [sys.executable, "-c", _BUILDER, str(library.SOURCES / "bodies.cpp"), str(folder)]
     macros = [f"-DCPU_CAPABILITY={instruction_set}", f"-DCPU_CAPABILITY_{instruction_set}"]
-    environment = os.environ | {"CC": compiler, "CXX": compiler, "LDSHARED": f"{compiler} -shared", "TMPDIR": str(folder)}
+    environment = os.environ | {
+        "CC": compiler,
+        "CXX": compiler,
+        "LDSHARED": f"{compiler} -shared",
+        "TMPDIR": str(folder),
+    }
     answer = subprocess.run(
         [*program, *library.COMMON_OPTIONS, *macros, *library.OPTIONS[instruction_set]],
         env=environment,
