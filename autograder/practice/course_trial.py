@@ -33,6 +33,7 @@ CONFIG = "nbgrader_config.py"
 SILENT_S = 30.0  # a server gives a sign every few seconds; files of a network may be seen later
 WAIT_S = 300.0
 POLL_S = 0.5
+TOLD_S = 5.0  # before the student is told what the cell waits for
 
 
 class NoTrialError(Exception):
@@ -81,10 +82,14 @@ class CourseTrial:
 
     def _awaited(self, places: Places, replies: int) -> TrialReply:
         started = seen = time.monotonic()
+        told = False
         while time.monotonic() - started < WAIT_S:
             reply = self._reply(replies)
             if reply is not None:
                 return reply
+            if not told and time.monotonic() - started > TOLD_S:
+                print(f"Waiting for the course's machine, {WAIT_S:.0f} seconds at most.", flush=True)
+                told = True
             sign = _time_of(places.serving)
             if sign != self._sign:
                 self._sign, seen = sign, time.monotonic()

@@ -27,6 +27,7 @@ from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, new_seed
 from autograder.host.records import ExerciseRecord
 from autograder.host.sandbox import Sandbox
+from autograder.host.sandbox.levels import Level
 from autograder.host.spool import Places, doubts, opened_folder
 from autograder.host.spool.places import FOLDER_MODES
 
@@ -66,6 +67,8 @@ def _run(options: argparse.Namespace) -> int:
     else:
         places.board.unlink(missing_ok=True)
     sandbox = open_chosen(options)
+    if sandbox.level == Level.NONE:
+        raise UsageError("nobody has read what students send to trials, so they need a sandbox; there is none here.")
     with _opened(places, options.device) as (inbound, taken, replies, sign):
         server = TrialServer(
             Inbox(inbound, options.every),

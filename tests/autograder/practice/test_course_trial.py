@@ -149,7 +149,9 @@ def test_nbgrader_sends_nothing_when_it_validates(places: Places, here: Any, mon
     assert check(EXERCISE, here, on="course") == 0.5
 
 
-def test_a_busy_server_is_waited_for_until_the_time_is_up(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_server_is_waited_for_until_the_time_is_up(
+    places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(course_trial, "WAIT_S", 0.4)
     alive, stopped = places.serving, threading.Event()
 
@@ -161,11 +163,13 @@ def test_a_busy_server_is_waited_for_until_the_time_is_up(places: Places, monkey
 
     thread = threading.Thread(target=sign)
     thread.start()
+    monkeypatch.setattr(course_trial, "TOLD_S", 0.2)
     said = asked()
     stopped.set()
     thread.join()
 
     assert said == "The course's machine is busy: no result within 0 seconds; try again later."
+    assert capsys.readouterr().out == "Waiting for the course's machine, 0 seconds at most.\n"
 
 
 def test_an_interrupted_check_takes_its_request_back(places: Places) -> None:

@@ -155,10 +155,13 @@ def test_a_letter_that_is_another_users_by_now_is_refused(places: Places, start:
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(
-    places: Places, start: Start, judge: Judge, monkeypatch: pytest.MonkeyPatch
+    places: Places,
+    start: Start,
+    judge: Judge,
+    reply_to: Callable[[str], TrialReply],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    put(places, b"x" * 5_000_000)
-    told = os.fstat
+    name, told = put(places, b"x" * 5_000_000), os.fstat
     at_work = start()
     monkeypatch.setattr("autograder.classroom.trials.inbox.MAX_REQUEST_BYTES", 1 << 40)
 
@@ -172,6 +175,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(
         at_work.turn()
 
     assert judge.judged == []
+    assert "it has more than 4,194,304 bytes" in reply_to(name).sentence
 
 
 def test_a_lease_on_a_letter_does_not_keep_the_server_waiting(places: Places, start: Start, judge: Judge) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.classroom import cli
-from autograder.classroom.status import CommandError
+from autograder.classroom.status import WRONG_USAGE, CommandError
 from autograder.classroom.trials import serve_command
 from autograder.classroom.trials.server import TrialServer
 from autograder.host.records import ExerciseStatus
@@ -44,6 +44,14 @@ def test_the_command_judges_as_the_check_in_a_notebook_does_and_writes_a_board_o
     assert places.board.is_file()
     assert cli.main(["serve-trials", "--until-empty"]) == 0
     assert not places.board.exists()
+
+
+def test_trials_are_not_served_without_a_sandbox(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COURSE_WORK", str(tmp_path))
+
+    assert cli.main(["serve-trials", "--until-empty", "--sandbox", "5", "--i-trust-this-code"]) == WRONG_USAGE
 
 
 def test_a_device_of_a_machine_has_one_server(places: Places) -> None:
