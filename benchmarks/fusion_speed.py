@@ -66,8 +66,7 @@ class Layer(nn.Module):
         x = self.first(self.drop(self.output(context.view(x.size(0), x.size(1), WIDTH))) + x)
         h = self.inner(x)
         h = h * 0.5 * (1.0 + torch.erf(h / math.sqrt(2.0)))
-        x = self.second(self.drop(self.outer(h)) + x)
-        return x
+        return self.second(self.drop(self.outer(h)) + x)  # type: ignore[no-any-return]  # torch types calls as Any
 
 
 class Encoder(nn.Module):
@@ -139,13 +138,19 @@ def main() -> int:
         profile.runcall(measure, options.layers[0], 1)
         pstats.Stats(profile).sort_stats("tottime").print_stats(45)
         return 0
-    print(f"{'layers':>8}{'nodes':>8}{'fused':>8}{'graph, s':>10}{'model, s':>10}{'fixed, s':>10}{'graph/fixed':>13}", end="")
+    print(
+        f"{'layers':>8}{'nodes':>8}{'fused':>8}{'graph, s':>10}{'model, s':>10}{'fixed, s':>10}{'graph/fixed':>13}",
+        end="",
+    )
     print(f"{'ms a node':>11}")
     found = []
     for layers in (2, 4) if options.quick else options.layers:
         one = measure(layers, 1 if options.quick else options.runs)
         found.append(one)
-        print(f"{layers:>8}{one.nodes:>8}{one.fused:>8}{one.graph_s:>10.2f}{one.model_s:>10.2f}{one.fixed_s:>10.3f}", end="")
+        print(
+            f"{layers:>8}{one.nodes:>8}{one.fused:>8}{one.graph_s:>10.2f}{one.model_s:>10.2f}{one.fixed_s:>10.3f}",
+            end="",
+        )
         print(f"{one.graph_s / one.fixed_s:>13.1f}{1000 * one.graph_s / one.nodes:>11.2f}", flush=True)
     costs = [one.graph_s / one.fixed_s / one.nodes for one in found]
     print(f"\na node of the largest graph takes {costs[-1] / costs[0]:.2f} times that of the smallest")

@@ -7,8 +7,8 @@ it, fused by the default passes, and compiled by Inductor with PyTorch's own ran
 row with different inputs. Outputs, inputs and state after each call, the random state, printed text, notes of helpers,
 and the gradients of inputs and parameters have to be the same by the error rule of `course_lib.verify`.
 
-A result is exact, wrong, or wrong although a warning or the result's `lost` said so; a program may also be refused by an
-error of the library, or crash. Exit status: 0 if `fuse` was silently wrong nowhere and crashed nowhere, 1 otherwise.
+A result is exact, wrong, or wrong with a warning (`lost` of the result). A program may also be refused by an error of
+the library, or crash. Exit status: 0 if `fuse` was silently wrong nowhere and crashed nowhere, 1 otherwise.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from course_lib.fusion import fuse
 from course_lib.isolation import seed_everything
 from course_lib.verify.error_rule import deviation
 
+SEED = 1
 VERDICTS = ("exact", "said wrong", "refused", "wrong", "crashed")
 Entry = torch.Tensor | str | None
 
@@ -52,7 +53,7 @@ def run(module: nn.Module, program: AdversarialProgram, state: nn.Module, *, gra
     With `wide`, all computes at fp64.
     """
     found = Outcome()
-    seed_everything(1)
+    seed_everything(SEED)
     NOTED.clear()
     try:
         for call in (0, 1):
@@ -84,7 +85,9 @@ def _call(module: nn.Module, program: AdversarialProgram, call: int, gradients: 
     found["printed"] = printed.getvalue()
     roots = [one for one in tensors if one.requires_grad]
     if gradients and roots:
-        weights = [torch.linspace(0.5, 1.5, max(1, one.numel()))[: one.numel()].view(one.shape).to(one) for one in roots]
+        weights = [
+            torch.linspace(0.5, 1.5, max(1, one.numel()))[: one.numel()].view(one.shape).to(one) for one in roots
+        ]
         torch.autograd.backward(roots, weights)
     after = [one for one in tree_leaves(inputs) if isinstance(one, torch.Tensor)]
     found |= {f"input {number}": _kept(one) for number, one in enumerate(after)}
@@ -104,9 +107,8 @@ def _writable(inputs: tuple[Any, ...], leaves: Sequence[torch.Tensor]) -> tuple[
             return one
         key = one.untyped_storage().data_ptr()
         if key not in bases:
-            whole = next(other for other in leaves if other.untyped_storage().data_ptr() == key and other.is_contiguous()
-                         and other.numel() * other.element_size() == other.untyped_storage().nbytes())  # fmt: skip
-            bases[key] = whole.clone()
+            sharing = (other for other in leaves if other.untyped_storage().data_ptr() == key and other.is_contiguous())
+            bases[key] = next(other for other in sharing if other.nbytes == other.untyped_storage().nbytes()).clone()
         base = bases[key]
         return base if one.shape == base.shape and one.stride() == base.stride() else base.as_strided(one.shape,
                                                                                     one.stride())  # fmt: skip
@@ -124,12 +126,16 @@ def difference(expected: Outcome, truth: Outcome, found: Outcome) -> str:
         return "" if bool(found.raised) == bool(expected.raised) else f"raised: {found.raised or 'nothing'}"
     sizes = [float(one.abs().nan_to_num(0, 0, 0).max()) for name, one in expected.entries.items()
              if "gradient" in name and isinstance(one, torch.Tensor) and one.numel()]  # fmt: skip
+    drew = expected.entries["random state"]
+    drew = isinstance(drew, torch.Tensor) and not torch.equal(drew, torch.Generator().manual_seed(SEED).get_state())
     for name, value in expected.entries.items():
         other = found.entries.get(name)
         if isinstance(value, torch.Tensor) and isinstance(other, torch.Tensor):
             magnitude = max(sizes, default=0.0) if "gradient" in name else 0.0
-            said = _tensor_difference(value, truth.entries.get(name), other, magnitude)
-        elif "gradient" in name and not any(isinstance(one, torch.Tensor) and bool(one.any()) for one in (value, other)):
+            said = _tensor_difference(value, None if drew else truth.entries.get(name), other, magnitude)
+        elif "gradient" in name and not any(
+            isinstance(one, torch.Tensor) and bool(one.any()) for one in (value, other)
+        ):
             said = ""  # a gradient of zeros is the same as none
         else:
             said = "" if type(value) is type(other) and value == other else f"{other!r} in place of {value!r}"
@@ -141,15 +147,10 @@ def difference(expected: Outcome, truth: Outcome, found: Outcome) -> str:
 def _tensor_difference(expected: torch.Tensor, truth: Entry, found: torch.Tensor, magnitude: float) -> str:
     if (expected.shape, expected.dtype) != (found.shape, found.dtype):
         return f"{found.dtype} {tuple(found.shape)} in place of {expected.dtype} {tuple(expected.shape)}"
-    if not isinstance(truth, torch.Tensor) or truth.shape != expected.shape or not _is_near(expected, truth):
-        truth = expected.double()  # the run at fp64 drew other numbers, or could not be made
+    if not isinstance(truth, torch.Tensor) or truth.shape != expected.shape:
+        truth = expected.double()  # a run at fp64 draws other numbers, and some programs refuse it
     measured = deviation(found, truth.double(), expected, magnitude=magnitude)
     return "" if measured.within_bound else str(measured)
-
-
-def _is_near(expected: torch.Tensor, truth: torch.Tensor) -> bool:
-    finite = torch.isfinite(expected) & torch.isfinite(truth)
-    return torch.allclose(expected.double()[finite], truth.double()[finite], rtol=0.1, atol=0.1)
 
 
 def try_all(program: AdversarialProgram, *, with_inductor: bool) -> dict[str, tuple[str, str]]:
@@ -160,7 +161,7 @@ def try_all(program: AdversarialProgram, *, with_inductor: bool) -> dict[str, tu
         expected = run(model, program, model, gradients=gradients, wide=False)
         if not expected.raised:
             break
-    if not expected.raised and not any("raised" in name for name in expected.entries):
+    if not expected.raised:
         model = copy.deepcopy(program.module).double()
         truth = run(model, program, model, gradients=gradients, wide=True)
     judge = lambda made: difference(expected, truth, made)  # noqa: E731  # one expression, used twice

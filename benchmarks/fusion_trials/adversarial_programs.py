@@ -7,7 +7,7 @@ of two tables.
 """
 
 import itertools
-import math  # noqa: F401  # the programs call it
+import math  # the programs call it
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
