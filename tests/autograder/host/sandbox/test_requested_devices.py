@@ -24,7 +24,7 @@ from autograder.host.sandbox.sandbox import WORKER, WORKER_WITH_GPU
 from tests import skips
 from tests.autograder.host.sandbox.conftest import opened
 
-GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl"))
+GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl"), visible="GPU-b1")
 NO_GPU_HERE = pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason=skips.NO_GPU)
 
 
@@ -64,7 +64,7 @@ def test_the_host_sees_the_gpu_of_its_workers_and_no_other(monkeypatch: pytest.M
 
     set_visible_device(GPU_1)
 
-    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
+    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUDA_DEVICE_ORDER"]) == ("GPU-b1", "PCI_BUS_ID")
 
 
 def test_level_5_has_the_device_too() -> None:
