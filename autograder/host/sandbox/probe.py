@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from autograder.host.sandbox.compute_device import Device
+from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.interpreter import INSIDE, environment
 from autograder.host.sandbox.levels import Level, SandboxError
@@ -79,7 +79,7 @@ def _finding(name: str, gained: str) -> Finding:
 
 
 @contextmanager
-def _targets(device: Device) -> Iterator[Mapping[str, Any]]:
+def _targets(device: Device = CPU) -> Iterator[Mapping[str, Any]]:
     """Yield the targets of the attacks: a secret file, servers, and this process."""
     with (
         tempfile.TemporaryDirectory(prefix="autograder-probe-") as directory,
