@@ -134,8 +134,8 @@ def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
 ) -> None:
     said: list[Any] = []
     busy = SimpleNamespace(problems=("2 other processes compute on it",))
-    monkeypatch.setattr(torch.cuda, "init", lambda: said.append("init"))
-    monkeypatch.setattr(contests, "environment", lambda: busy)
+    monkeypatch.setattr(contests, "lasting_problems", lambda stay_busy: (said.append("asked"), busy.problems)[1])
+    gpu = SimpleNamespace(stay_busy=None, synchronize=lambda: said.append("idle again"))
     monkeypatch.setattr(contests, "_record", lambda *about: "record")
 
     def assess(*about: Any) -> SimpleNamespace:
@@ -145,7 +145,7 @@ def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
     monkeypatch.setattr(contests, "assess", assess)
     thresholds = SimpleNamespace(passing=1.2, full=1.5)
     for device in ("cpu", "cuda"):
-        contest = SimpleNamespace(speed=SimpleNamespace(thresholds=thresholds), device=device, control=None)
+        contest = SimpleNamespace(speed=SimpleNamespace(thresholds=thresholds), device=device, control=None, gpu=gpu)
         assert contests.measure(contest) == ("record", 0.0)  # type: ignore[arg-type]
 
-    assert said == [(), "init", busy.problems]
+    assert said == [(), "asked", "idle again", busy.problems]
