@@ -167,7 +167,7 @@ def _multiply(device: str) -> None:
 def run(around: Run) -> None:
     """Note the result of each part at once."""
     around.note("dry", around.dry)
-    sandbox = open_sandbox("auto" if around.dry else 5, trust=True)
+    sandbox = open_sandbox("auto" if around.dry else 5, trust=True, device=around.device)
     around.note("agreement", [agreement(around, sandbox, count) for count in CALLS[: 1 if around.dry else None]])
     around.note("attacks", {name: attacked(around, sandbox, name) for name in ATTACKS})
     times = 1 if around.dry else 5
@@ -211,4 +211,4 @@ def as_markdown(notes: Notes) -> str:
     return "\n".join(lines)
 
 
-SECTION = Section("The judge's clock", order=45, budget_s=100, run=run, as_markdown=as_markdown, failures=failures)
+SECTION = Section("The judge's clock", order=40, budget_s=100, run=run, as_markdown=as_markdown, failures=failures)
