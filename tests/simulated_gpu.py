@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch.autograd.profiler_util import EventList, FunctionEvent
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from autograder.host.records import ExerciseStatus
@@ -28,6 +29,7 @@ from autograder.worker.clean_worker import load_graph
 from autograder.worker.rounds import Rounds
 from course_lib.timing.environment import Environment, environment, parse_gpu
 
+CPU, CUDA = torch.autograd.DeviceType.CPU, torch.autograd.DeviceType.CUDA
 IDLE_MHZ, FULL_MHZ = 345.0, 1980.0
 WAKING_US = 200_000.0  # of work, until the clock is high
 LAUNCH_US, MESSAGE_US, LISTING_US = 2.0, 20.0, 100_000.0
@@ -58,7 +60,7 @@ class SimulatedGpu:
 
     tensors = "cpu"
 
-    def __init__(self, kernel_us: float = 200.0, *, awake: bool = True, in_container: bool = False) -> None:
+    def __init__(self, kernel_us: float = 600.0, *, awake: bool = True, in_container: bool = False) -> None:
         self.kernel_us, self.now_us = kernel_us, 0.0
         self.in_container = in_container
         self.blocks: list[Block] = []
@@ -260,3 +262,33 @@ def lying_events(gpu: SimulatedGpu, context: Context, factor: float) -> Any:
         get_device_name=lambda device: "Simulated",
         _sleep=lambda cycles: context._launch(cycles / FULL_MHZ, lambda: None),
     )
+
+
+class SimulatedDriver:
+    """The CUDA driver, as forks see it: if a process was asked for GPUs, its forks are told that there are none."""
+
+    def __init__(self) -> None:
+        self.asked_in: list[int] = []
+
+    def count(self) -> int:
+        """Return the number of GPUs, which initialises the driver in this process."""
+        self.asked_in.append(os.getpid())
+        return int(self.asked_in[0] == os.getpid())
+
+
+KERNEL_US = 100.0
+
+
+def profiled_on_cuda() -> EventList:
+    """Return what torch's profiler lists of an operator, its kernel, and a range around both, each in its own row."""
+
+    def row(name: str, device: Any, **more: Any) -> FunctionEvent:
+        end_us = 2 * KERNEL_US if device is CPU else KERNEL_US
+        return FunctionEvent(1, name, 1, 0, end_us, device_type=device, use_device="cuda", stack=(), **more)
+
+    operator = row("aten::tanh", CPU)
+    operator.append_kernel("tanh_kernel", 0, KERNEL_US)
+    ranges = [row("part", device, is_user_annotation=True) for device in (CPU, CUDA)]
+    events = EventList([operator, row("tanh_kernel", CUDA), *ranges], use_device="cuda")
+    events._build_tree()
+    return events

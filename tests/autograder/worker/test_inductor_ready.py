@@ -14,20 +14,9 @@ from torch._subclasses import FakeTensorMode
 
 from autograder.host.sandbox.compute_device import Device
 from autograder.host.sandbox.interpreter import environment, zygote_environment
+from tests.simulated_gpu import SimulatedDriver
 
 DEVICE = Device("cuda", ("/dev/nvidia0",), visible="0")
-
-
-class Driver:
-    """Stands for the CUDA driver: a process that was asked for GPUs forks children that see none."""
-
-    def __init__(self) -> None:
-        self.asked_in: list[int] = []
-
-    def count(self) -> int:
-        """Return the number of GPUs, which initialises the driver in this process."""
-        self.asked_in.append(os.getpid())
-        return int(self.asked_in[0] == os.getpid())
 
 
 def in_a_fork(work: Callable[[], Any], folder: Path) -> Any:
@@ -47,7 +36,7 @@ def asked(variables: Mapping[str, str], prepare: Callable[[], object], folder: P
     """Prepare as a zygote with these variables does, with a torch for CUDA; then ask for a GPU in a worker."""
     os.environ.clear()
     os.environ.update(variables)
-    driver = Driver()
+    driver = SimulatedDriver()
     torch._C._cuda_getDeviceCount = driver.count
     prepare()
 

@@ -4,19 +4,17 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 import torch
-from torch.autograd.profiler_util import EventList, FunctionEvent
 
 from course_lib.errors import ProfilingError
 from course_lib.profiling import profile_operators
 from course_lib.profiling.operator_profile import MemoryUse, OperatorProfile, _uses, memory_from_events
 from course_lib.show import format_bytes
 from tests.architecture.source_tree import ROOT
+from tests.simulated_gpu import KERNEL_US, profiled_on_cuda
 
-DeviceType = torch.autograd.DeviceType
 MIB = 1 << 20
 
 
@@ -129,29 +127,8 @@ def test_bytes_are_shown_in_the_unit_in_which_they_read_best(size, text):
     assert format_bytes(size) == text
 
 
-KERNEL_US = 100
-
-
-def recorded_on_cuda() -> EventList:
-    """Return what the profiler lists of an operator, its kernel and a range around both, each in its own row."""
-
-    def row(name: str, device: DeviceType, **more: Any) -> FunctionEvent:
-        times = {"start_us": 0, "end_us": 200 if device is DeviceType.CPU else KERNEL_US}
-        use = None if device is DeviceType.CPU else "cuda"
-        return FunctionEvent(1, name, 1, **times, device_type=device, use_device=use, stack=(), **more)
-
-    operator = row("aten::tanh", DeviceType.CPU)
-    operator.use_device = "cuda"
-    operator.append_kernel("tanh_kernel", 0, KERNEL_US)
-    kernel = row("tanh_kernel", DeviceType.CUDA)
-    ranges = [row("part", device, is_user_annotation=True) for device in (DeviceType.CPU, DeviceType.CUDA)]
-    events = EventList([operator, kernel, *ranges], use_device="cuda")
-    events._build_tree()
-    return events
-
-
 def test_the_time_of_a_kernel_counts_once_and_a_range_is_listed_once():
-    averages = recorded_on_cuda().key_averages()
+    averages = profiled_on_cuda().key_averages()
     assert sum(event.self_device_time_total for event in averages if event.key.startswith(("aten", "tanh"))) == 200
 
     operators, kernels = _uses(averages, 1)

@@ -23,6 +23,7 @@ from autograder.worker.rounds import Rounds
 from course_lib.kernels import bias_silu
 from course_lib.timing.cuda_clocks import CudaEventClock
 from course_lib.timing.environment import lasting_problems, parse_gpu
+from course_lib.timing.measurement import open_clock
 from tests import simulated_gpu
 from tests.simulated_gpu import Context, SimulatedGpu, SimulatedSession, lying_events
 
@@ -176,6 +177,32 @@ def test_events_that_lie_change_no_verdict(factor, monkeypatch):
     for answer in (honest, measured_by_events):
         trial = contest_on(gpu, monkeypatch, answer=answer).trial(QUICK)
         assert trial.ratio == pytest.approx(2.0, rel=0.15)  # its own measuring costs an answer time
+
+
+def test_the_forms_of_outputs_are_found_without_memory_or_work(monkeypatch):
+    rows = 1 << 22  # 64 TiB
+    huge = Program("huge", lambda: lambda x, bias: F.silu(x + bias), (TensorSpec((rows, rows)), TensorSpec((rows,))), 0)
+    of = contest(Speed(huge, ideal_ratio=2.0), Draw(3, "huge"), None, 60.0, device="cuda", gpu=SimulatedGpu())
+
+    assert [(form.shape, form.dtype) for form in of._forms] == [((rows, rows), torch.float32)]
+
+
+def test_a_program_on_the_cpu_would_be_free_by_events_and_is_timed_by_the_wall_clock(monkeypatch):
+    gpu = SimulatedGpu()
+    context = Context(gpu)
+    events = CudaEventClock(torch.device("cuda"), cold=False, cuda=lying_events(gpu, context, 1.0))
+    events._now_ns = lambda: round(gpu.now_us * 1e3)
+    x = torch.ones(3)
+
+    def on_the_cpu() -> None:
+        gpu.advance(500.0)  # of the processor
+        x.add(1)
+
+    assert events.read(on_the_cpu, 10).time_us < 50.0
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    clock = open_clock(None, "auto", "auto", (on_the_cpu,))
+    clock._now_ns = lambda: round(gpu.now_us * 1e3)
+    assert clock.read(on_the_cpu, 10).time_us == pytest.approx(5_000.0)
 
 
 def test_a_worker_that_dies_with_its_context_costs_its_own_contest_alone(monkeypatch):
