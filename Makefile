@@ -122,10 +122,12 @@ look: system-packages $(READY) $(BODIES)  ## released notebooks in JupyterLab in
 	@$(PYTHON) -m tests.browser.look "$(LOOK)"
 
 .PHONY: gpu-check
-gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json
+gpu-check:  ## on a CUDA machine: check everything there and write benchmarks/results/DEVICE-DATE.json; --dry-run on any
 	@# a bare GPU machine has torch and no network; any other gets its environment
-	@if python3 -c 'import torch' 2>/dev/null; then python3 benchmarks/gpu_check.py; \
-	else $(MAKE) $(READY) && $(PYTHON) benchmarks/gpu_check.py; fi
+	@# with + this also runs under `make gpu-check --dry-run`, which then tries everything on the CPU
+	+@dry="$(if $(findstring n,$(firstword -$(MAKEFLAGS))),--dry-run)"; \
+	if python3 -c 'import torch' 2>/dev/null; then python3 benchmarks/gpu_check.py $$dry; \
+	else $(MAKE) MAKEFLAGS= $(READY) && $(PYTHON) benchmarks/gpu_check.py $$dry; fi
 
 .PHONY: image
 image:  ## build both Docker images: fusion-course:student and fusion-course:instructor
