@@ -9,6 +9,7 @@ import math
 import torch
 
 from autograder.host.exercise import CheckFailedError
+from autograder.host.value_relations import imprecise, relation
 from course_lib.verify.error_rule import ROUNDINGS, deviation
 
 NO_ROUNDING = 0.05  # share of the largest value; no lower precision is off by more, so the message gives the values
@@ -44,11 +45,13 @@ def require_close(
     magnitude = found.rounding / torch.finfo(actual.dtype).eps if actual.is_floating_point() else 1.0
     if found.error > NO_ROUNDING * magnitude:
         raise CheckFailedError(
-            f"{what} is off by {found.error:.2g}{where}: {_worst(actual, truth)}. That is no rounding."
+            f"{what} is off by {found.error:.2g}{where}: {_worst(actual, truth)}. That is no rounding. "
+            f"{relation(actual, truth)}".rstrip()
         )
     raise CheckFailedError(
         f"{what} is off by {found.error:.2g}{where}: {found.error / found.rounding:,.0f} units of rounding, "
-        f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}."
+        f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}. "
+        f"{imprecise(found.error, magnitude, actual.dtype)}".rstrip()
     )
 
 
