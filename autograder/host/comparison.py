@@ -44,15 +44,17 @@ def require_close(
         raise CheckFailedError(f"{what} contains NaN{where}, where the reference is finite.")
     magnitude = found.rounding / torch.finfo(actual.dtype).eps if actual.is_floating_point() else 1.0
     if found.error > NO_ROUNDING * magnitude:
-        raise CheckFailedError(
-            f"{what} is off by {found.error:.2g}{where}: {_worst(actual, truth)}. That is no rounding. "
-            f"{relation(actual, truth)}".rstrip()
-        )
+        raise CheckFailedError(_wrong(actual, truth, found.error, what, where))
     raise CheckFailedError(
         f"{what} is off by {found.error:.2g}{where}: {found.error / found.rounding:,.0f} units of rounding, "
         f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}. "
         f"{imprecise(found.error, magnitude, actual.dtype)}".rstrip()
     )
+
+
+def _wrong(actual: torch.Tensor, truth: torch.Tensor, error: float, what: str, where: str) -> str:
+    told = f"{what} is off by {error:.2g}{where}: {_worst(actual, truth)}. That is no rounding."
+    return f"{told} {relation(actual, truth)}".rstrip()
 
 
 def _worst(actual: torch.Tensor, truth: torch.Tensor) -> str:
@@ -76,7 +78,9 @@ def require_rounded(
     error = float((actual.double() - truth).abs().max()) if truth.numel() else 0.0
     allowed = ROUNDINGS[dtype]
     if not error <= allowed * rounding:  # also where either is NaN
+        if error > NO_ROUNDING * scale:
+            raise CheckFailedError(_wrong(actual, truth, error, what, where))
         raise CheckFailedError(
             f"{what} is off by {error:.2g}{where}: {error / rounding:,.0f} units of rounding, where {allowed:,.0f} "
-            f"are allowed at {str(dtype).removeprefix('torch.')}."
+            f"are allowed at {str(dtype).removeprefix('torch.')}. {imprecise(error, scale, dtype)}".rstrip()
         )

@@ -9,6 +9,16 @@ ADVICE: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("'NoneType' object",),
         "Something is None here: look whether each function returns its result.",
     ),
+    (
+        "TypeError",
+        ("'Proxy'",),
+        "A traced value is no number: the part that asks for one has to stay one node, a leaf.",
+    ),
+    (
+        "TraceError",
+        ("control flow",),
+        "A part that branches on a value cannot be traced: it has to stay one node, a leaf.",
+    ),
     ("TypeError", ("positional argument", "were given"), "Compare the parameters with those in the task."),
     ("TypeError", ("unexpected keyword argument",), "Compare the parameters with those in the task."),
     ("RuntimeError", ("shapes cannot be multiplied",), "Print the shapes of both operands before this line."),
