@@ -78,7 +78,7 @@ def require_rounded(
     error = float((actual.double() - truth).abs().max()) if truth.numel() else 0.0
     allowed = ROUNDINGS[dtype]
     if not error <= allowed * rounding:  # also where either is NaN
-        if error > NO_ROUNDING * scale:
+        if error > NO_ROUNDING * max(scale, float(truth.abs().max())):
             raise CheckFailedError(_wrong(actual, truth, error, what, where))
         raise CheckFailedError(
             f"{what} is off by {error:.2g}{where}: {error / rounding:,.0f} units of rounding, where {allowed:,.0f} "

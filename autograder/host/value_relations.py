@@ -26,6 +26,8 @@ def relation(actual: torch.Tensor, truth: torch.Tensor) -> str:
         return "The result is zero everywhere."
     near = NEAR * float(right.abs().max())
     wrong = (found - right).abs() > near
+    if not wrong.any():
+        return ""
     changes = (says for changed, says in _changes(found, right) if _within(found - changed, near))
     return _one_line(wrong) or next(changes, "") or _few(wrong)
 

@@ -40,7 +40,7 @@ OPENED_BELIEF = Belief(
 
 
 NOT_NAMED = (
-    "a part became one node whose class is not among the given ones. Compare the whole name of the class: what the name "
+    "a part became one node whose class is not among the given ones. Compare the whole name of the class: what it "
     "contains, and whether the part has parts of its own, makes no difference."
 )
 
