@@ -39,6 +39,11 @@ OPENED_BELIEF = Belief(
 )
 
 
+NOT_NAMED = (
+    "a part became one node whose class is not among the given ones. Compare the whole name of the class: what it "
+    "contains, and whether the part has parts of its own, makes no difference."
+)
+
 BELIEFS = (
     OPENED_BELIEF,
     Belief(
@@ -48,6 +53,16 @@ BELIEFS = (
     Belief(
         lambda root, leaves: _traced(root, lambda part: part is not root),
         "every part became one node; only the classes that are named should.",
+    ),
+    Belief(
+        lambda root, leaves: _traced(
+            root, lambda part: type(part).__name__ in leaves or not list(part.children()), asks_super=False
+        ),
+        NOT_NAMED,
+    ),
+    Belief(
+        lambda root, leaves: _traced(root, lambda part: any(leaf in type(part).__name__ for leaf in leaves)),
+        NOT_NAMED,
     ),
 )
 
