@@ -14,7 +14,7 @@ from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 def _padding(answer: CallableAnswer, draw: Draw) -> None:
     """Check that padding is never selected, and that no random replacement is padding or the mask token."""
-    for tokens in (visible.text(draw, 200, 40), torch.full((20, 30), visible.PADDING)):
+    for tokens in (visible.text(draw, 600, 100), torch.full((20, 30), visible.PADDING)):
         if bool((tokens == visible.PADDING).all()):
             tokens[:, 0] = draw.integer(0, visible.LETTERS - 1)
         batch = visible.hide(answer, tokens, draw.integer(0, 10**6))
