@@ -68,14 +68,15 @@ def mended(flaws: Sequence[Flaw], *, sizes: tuple[int, ...] = (1, 1, 1)) -> Call
     """Return a check that the answer takes these flaws out of two scripts.
 
     `sizes` says how many programs the windows have. Another flaw in the answer's script is counted by its own check. So
-    is one of several `flaws` that the answer leaves in when it stands alone.
+    is one of several `flaws` that the answer leaves in when it stands alone, in windows of one program.
     """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for _ in range(2):
             windows = [draw.sample(PROGRAMS, size) for size in sizes]
             on = device(draw)
-            left = [f for f in flaws if len(flaws) > 1 and not _mends(answer, f, windows, on)]
+            alone = [[name] for name in draw.sample(PROGRAMS, len(sizes))]  # as in the check that counts one flaw
+            left = [f for f in flaws if len(flaws) > 1 and not _mends(answer, f, alone, on)]
             counted = set(flaws) - set(left if len(left) == 1 else ())
             broken = script(windows, frozenset(flaws))
             require_sound(answer.ask(broken), broken, windows, on, counted)

@@ -82,6 +82,9 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(12),
+        ANSWERS.edited("logs the learning rate", 12, ("length.item()", "optimizer.param_groups[0]['lr']")),
+        ANSWERS.edited("a second scalar that is 1", 10, ("length.item()", "1.0")),
+        ANSWERS.edited("a second scalar that counts", 10, ("length.item()", "float(step)")),
         ANSWERS.edited("without a step of the optimiser", 5.2, ("optimizer.step()", "pass")),
         ANSWERS.edited(
             "seeded too late",
