@@ -38,16 +38,22 @@ $(READY_TO_TEST): pyproject.toml constraints.txt
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target work/slapo slapo==0.0.3
 	@touch "$@"
 
+# The fused operators' C++ bodies for this processor. Without a compiler they run as separate PyTorch operators.
+BODIES := $(VENV)/.bodies
+$(BODIES): $(READY) $(wildcard course_lib/kernels/cpu/*.cpp course_lib/kernels/cpu/*.h course_lib/kernels/cpu/*.py) | system-packages
+	@echo "==> Compiling the fused operators for this processor (half a minute, once)"
+	@$(PYTHON) -m course_lib.kernels.cpu.build && touch "$@" || echo "Going on without them."
+
 .PHONY: system-packages
 system-packages:
 	@scripts/system_packages.sh dot=graphviz g++=g++ bwrap=bubblewrap
 
 .PHONY: demo
-demo: system-packages $(READY)  ## an instructor's whole grading cycle on a small class: release, grade, feedback, report
+demo: system-packages $(READY) $(BODIES)  ## an instructor's whole grading cycle on a small class: release, grade, feedback, report
 	@$(PYTHON) -m demo
 
 .PHONY: test
-test: lint  ## lint, types and all tests (those for a GPU excepted)
+test: lint $(BODIES)  ## lint, types and all tests (those for a GPU excepted)
 	@echo "==> Tests"
 	@# worksteal: neighbours stay together, so that what a file sets up once is set up once
 	@# without bytecode, each of hundreds of processes would compile the same modules
@@ -58,17 +64,17 @@ lab: release  ## open the released notebooks in JupyterLab, as a student sees th
 	@PORT="$(PORT)" scripts/lab.sh
 
 .PHONY: release
-release: system-packages $(READY)  ## build the students' notebooks, without solutions, into work/release
+release: system-packages $(READY) $(BODIES)  ## build the students' notebooks, without solutions, into work/release
 	@echo "==> Releasing notebooks/ to work/release"
 	@$(PYTHON) -m autograder release
 
 .PHONY: grade
-grade: system-packages $(READY)  ## grade every collected submission in work/submitted
+grade: system-packages $(READY) $(BODIES)  ## grade every collected submission in work/submitted
 	@echo "==> Grading work/submitted"
 	@$(PYTHON) -m autograder batch
 
 .PHONY: bench
-bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: passes, captures, verdicts, isolation, a class
+bench: $(READY) $(BODIES)  ## long measurements on the CPU, kept in benchmarks/results: passes, captures, verdicts, isolation, a class
 	@echo "==> What each pass saves, and what the passes take"
 	@$(PYTHON) -m benchmarks.record fusion_passes
 	@echo "==> Passes on generated programs"
@@ -79,6 +85,8 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record capture_comparison
 	@echo "==> What a backend for the toy machine saves"
 	@$(PYTHON) -m benchmarks.record backend_launches
+	@echo "==> Fused operators on this CPU, beside eager and torch.compile"
+	@$(PYTHON) -m benchmarks.record cpu_kernels
 	@echo "==> Verdicts on speed where the true ratio is known"
 	@$(PYTHON) -m benchmarks.record timing_decisions
 	@echo "==> The judge's verdicts on speed, with real workers"
@@ -109,15 +117,17 @@ bench: $(READY)  ## long measurements on the CPU, kept in benchmarks/results: pa
 	@$(PYTHON) -m benchmarks.record page_times
 
 .PHONY: look
-look: system-packages $(READY)  ## released notebooks in JupyterLab in Chromium: run, answered, checked, with pictures in $LOOK
+look: system-packages $(READY) $(BODIES)  ## released notebooks in JupyterLab in Chromium: run, answered, checked, with pictures in $LOOK
 	@echo "==> Looking at the released notebooks; pictures go to $(LOOK)"
 	@$(PYTHON) -m tests.browser.look "$(LOOK)"
 
 .PHONY: gpu-check
-gpu-check:  ## on a CUDA machine: run tests/gpu and write benchmarks/results/DEVICE-DATE.json
+gpu-check:  ## on a CUDA machine: check everything there and write benchmarks/results/DEVICE-DATE.json; --dry-run on any
 	@# a bare GPU machine has torch and no network; any other gets its environment
-	@if python3 -c 'import torch' 2>/dev/null; then python3 benchmarks/gpu_check.py; \
-	else $(MAKE) $(READY) && $(PYTHON) benchmarks/gpu_check.py; fi
+	@# with + this also runs under `make gpu-check --dry-run`, which then tries everything on the CPU
+	+@dry="$(if $(findstring n,$(firstword -$(MAKEFLAGS))),--dry-run)"; \
+	if python3 -c 'import torch' 2>/dev/null; then python3 benchmarks/gpu_check.py $$dry; \
+	else $(MAKE) MAKEFLAGS= $(READY) && $(PYTHON) benchmarks/gpu_check.py $$dry; fi
 
 .PHONY: image
 image:  ## build both Docker images: fusion-course:student and fusion-course:instructor

@@ -15,7 +15,8 @@ BROWSER = "needs a browser"
 KERNEL = "needs a kernel that allows it"
 ROOT = "needs root"
 PLACE = "needs files that other users may read"
-REASONS = (GPU, NO_GPU, BROWSER, KERNEL, ROOT, PLACE)
+INTERPRETER = "needs another interpreter of Triton"
+REASONS = (GPU, NO_GPU, BROWSER, KERNEL, ROOT, PLACE, INTERPRETER)
 
 # Why a machine may lack a level of isolation; bubblewrap and libseccomp can be installed, so they are not among these.
 OF_LEVELS = {

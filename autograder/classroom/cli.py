@@ -21,6 +21,7 @@ from autograder.classroom.new_exercise import MISTAKES, write_exercise
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DIFFERENT, DONE, OUR_FAILURE, UsageError, run_command
 from autograder.classroom.submission import SubmissionError, read_bytes, read_submission
+from autograder.classroom.trials import add_serve_trials
 from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.survey import failing, quality_json, quality_text, survey
 from autograder.host.grading import grade_exercise, new_seed
@@ -44,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("submission", type=Path, metavar="SUBMISSION.ipynb")
     grade.set_defaults(run=_grade)
     add_batch(commands)
+    add_serve_trials(commands)
     release = commands.add_parser("release", help="build the students' notebooks, without solutions")
     release.add_argument("assignment", nargs="*", metavar="NAME", help="by default all of them")
     release.set_defaults(run=_release)

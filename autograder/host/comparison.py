@@ -9,6 +9,7 @@ import math
 import torch
 
 from autograder.host.exercise import CheckFailedError
+from autograder.host.value_relations import imprecise, relation
 from course_lib.verify.error_rule import ROUNDINGS, deviation
 
 NO_ROUNDING = 0.05  # share of the largest value; no lower precision is off by more, so the message gives the values
@@ -43,13 +44,17 @@ def require_close(
         raise CheckFailedError(f"{what} contains NaN{where}, where the reference is finite.")
     magnitude = found.rounding / torch.finfo(actual.dtype).eps if actual.is_floating_point() else 1.0
     if found.error > NO_ROUNDING * magnitude:
-        raise CheckFailedError(
-            f"{what} is off by {found.error:.2g}{where}: {_worst(actual, truth)}. That is no rounding."
-        )
+        raise CheckFailedError(_wrong(actual, truth, found.error, what, where))
     raise CheckFailedError(
         f"{what} is off by {found.error:.2g}{where}: {found.error / found.rounding:,.0f} units of rounding, "
-        f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}."
+        f"where {found.bound / found.rounding:,.1f} are allowed at {str(actual.dtype).removeprefix('torch.')}. "
+        f"{imprecise(found.error, magnitude, actual.dtype)}".rstrip()
     )
+
+
+def _wrong(actual: torch.Tensor, truth: torch.Tensor, error: float, what: str, where: str) -> str:
+    told = f"{what} is off by {error:.2g}{where}: {_worst(actual, truth)}. That is no rounding."
+    return f"{told} {relation(actual, truth)}".rstrip()
 
 
 def _worst(actual: torch.Tensor, truth: torch.Tensor) -> str:
@@ -73,7 +78,9 @@ def require_rounded(
     error = float((actual.double() - truth).abs().max()) if truth.numel() else 0.0
     allowed = ROUNDINGS[dtype]
     if not error <= allowed * rounding:  # also where either is NaN
+        if error > NO_ROUNDING * max(scale, float(truth.abs().max())):
+            raise CheckFailedError(_wrong(actual, truth, error, what, where))
         raise CheckFailedError(
             f"{what} is off by {error:.2g}{where}: {error / rounding:,.0f} units of rounding, where {allowed:,.0f} "
-            f"are allowed at {str(dtype).removeprefix('torch.')}."
+            f"are allowed at {str(dtype).removeprefix('torch.')}. {imprecise(error, scale, dtype)}".rstrip()
         )

@@ -16,6 +16,7 @@ import torch
 from autograder.host import shared_inputs
 from autograder.host.channel import AnswerRaisedError, Channel, MalformedAnswerError, WorkerGoneError
 from autograder.host.compute_lock import compute_lock
+from autograder.host.exception_advice import advice
 from autograder.host.records import ExerciseStatus
 from autograder.host.sandbox import Ending, Limits, Sandbox, WorkerProcess
 from autograder.protocol import FrameKind, Message, ProtocolError, RawTensor, Ready, Request, Result, serialise
@@ -236,7 +237,7 @@ def _raised(error: AnswerRaisedError, absent: Mapping[str, str]) -> AnswerFailed
         message = "The answer asked for more memory than allowed."
         return AnswerFailedError(ExerciseStatus.OUT_OF_MEMORY, message, fatal=False)
     where = f" in line {error.line} of {error.part.strip('<>')} (`{error.text}`)" if error.line else ""
-    hint = ""
+    hint = f" {advice(error.type, error.message)}".rstrip() if error.line else ""
     if error.type == "NameError":
         hint = _missing_name(error.message, absent)
     elif error.type == "OSError" and error.message.startswith(DISK_FULL):

@@ -27,3 +27,7 @@ class WrongSettingsError(PracticeError):
 
 class NotForGradingError(PracticeError):
     """nbgrader called `check` while it executed the notebook, and would use the result as marks."""
+
+
+class UnknownPlaceError(PracticeError):
+    """`check` was asked to run on a machine that it does not know."""

@@ -10,7 +10,7 @@ import inspect
 import linecache
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any, Self
 
@@ -25,12 +25,20 @@ from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
 from autograder.host.settings import SettingsError, find_settings
 from autograder.host.source_text import UnreadableSourceError, parsed
 from autograder.practice.answer_cell import current_shell, inputs_of, stale_notes, watch
+<<<<<<< HEAD
+=======
+from autograder.practice.course_trial import CourseTrial, NoTrialError
+>>>>>>> integ
 from autograder.practice.errors import (
     NoSourceError,
     NotForGradingError,
     NotGradableError,
     UnknownExerciseError,
+<<<<<<< HEAD
     WrongSettingsError,
+=======
+    UnknownPlaceError,
+>>>>>>> integ
 )
 from autograder.practice.history import remember
 
@@ -38,6 +46,7 @@ NO_SANDBOX_LEVEL = 5
 NOT_A_TRY = (ExerciseStatus.NOT_FOUND, ExerciseStatus.GRADER_ERROR)
 MAGIC = "get_ipython"  # IPython turns the commands % and ! into calls of this function
 PRACTICE = {"check", "hint", "progress"}
+HERE, COURSE = "here", "course"
 
 
 class Score(float):
@@ -84,16 +93,22 @@ class Score(float):
         return float, (float(self),)
 
 
-def check(exercise_id: str, answer: object) -> Score:
+def check(exercise_id: str, answer: object, *, on: str = HERE) -> Score:
     """Run the visible checks of one exercise on the cell that defines `answer`, and show what passed and what failed.
 
         >>> check("01_scaled_dot_product", scaled_dot_product)
+        >>> check("05_bias_silu_pass", bias_silu_pass, on="course")
 
     Inputs are random in each call. The result counts nowhere: marks come from the grader, which adds hidden checks.
+    With `on="course"` the course's machine, which may have a GPU, runs the same checks and measures the speed. If it
+    does not answer, the result is that of this machine, and a sentence says why.
 
     Errors: `UnknownExerciseError` for an unknown id, `NoSourceError` if `answer` is not a function you wrote,
-    `NotGradableError` if its cell needs the notebook, `NotForGradingError` inside `nbgrader autograde`.
+    `NotGradableError` if its cell needs the notebook, `NotForGradingError` inside `nbgrader autograde`,
+    `UnknownPlaceError` for another `on`.
     """
+    if on not in (HERE, COURSE):
+        raise UnknownPlaceError(f'check knows on="{HERE}" and on="{COURSE}"; it was given on={on!r}.')
     if os.environ.get("NBGRADER_EXECUTION") == "autograde":
         raise NotForGradingError(
             "check shows practice results and gives no marks; grade with the settings in nbgrader_config.py."
@@ -110,12 +125,32 @@ def check(exercise_id: str, answer: object) -> Score:
     if nothing is not None:  # without opening a sandbox, which takes a second or two
         notes = (*_hint_note(exercise, nothing), *_hidden_note(exercise))
         return Score(nothing, notes, warnings=warnings, points=exercise.points)
+    if on == COURSE and "NBGRADER_EXECUTION" not in os.environ:
+        return _checked_on_course(exercise, answers, warnings)
+    return _checked_here(exercise, answers, warnings)
+
+
+def _checked_here(exercise: Exercise, answers: Mapping[str, str], warnings: Sequence[str]) -> Score:
     sandbox = _sandbox()
     record = grade_exercise(exercise, answers, sandbox=sandbox, seed=practice_seed(exercise.id), show_speed=True)
     if record.status not in NOT_A_TRY:
         remember(record)
     notes = (*_hint_note(exercise, record), *_hidden_note(exercise), *_sandbox_note(sandbox))
     return Score(record, notes, warnings=warnings, points=exercise.points)
+
+
+def _checked_on_course(exercise: Exercise, answers: Mapping[str, str], warnings: Sequence[str]) -> Score:
+    """Check here while the course's machine works, and return its result, or the one from here with the reason."""
+    with CourseTrial(exercise.id, answers) as trial:
+        here = _checked_here(exercise, answers, warnings)
+        try:
+            reply = trial.wait()
+        except NoTrialError as error:
+            told = f"{error} This is the check on your machine."
+            return Score(here.record, here.notes, warnings=(*warnings, told), points=exercise.points)
+    assert reply.record is not None, "wait raises if there is none"
+    notes = (reply.sentence, *_hint_note(exercise, reply.record), *_hidden_note(exercise))
+    return Score(reply.record, notes, warnings=warnings, points=exercise.points)
 
 
 @functools.cache

@@ -5,6 +5,7 @@ The type hints of a dataclass define the accepted values:
     None, bool, int, float, str     exactly this type; a bool is no int, an int is no float
     bytes                           a string in base64
     Literal["a", "b"]               one of these values
+    a StrEnum                       the string of one of its members
     tuple[T, ...], tuple[A, B]      a list
     Mapping[str, T], dict[str, T]   an object with any keys
     a dataclass                     an object with a key for each field, and no other key
@@ -21,6 +22,7 @@ import functools
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from autograder.protocol.frames import ProtocolError
@@ -72,6 +74,8 @@ def _decoded(data: Any, kind: Any) -> Any:
         raise ProtocolError(f"a value that is none of {', '.join(map(repr, arguments))}")
     if is_dataclass(kind):
         return _record(data, kind)
+    if _is_str_enum(kind):
+        return _member(data, kind)
     if kind is bytes:
         return _bytes(data)
     if origin is tuple:
@@ -97,7 +101,7 @@ def _forms(kind: Any) -> Mapping[type, Any]:
         return dict.fromkeys(_forms(arguments[0]), kind)
     if origin is Literal:
         return {type(value): kind for value in arguments}
-    if kind is bytes:
+    if kind is bytes or _is_str_enum(kind):
         return {str: kind}
     if origin is tuple:
         return {list: kind}
@@ -106,6 +110,17 @@ def _forms(kind: Any) -> Mapping[type, Any]:
     if kind in SCALARS:
         return {kind: kind}
     raise TypeError(f"no message may hold {kind}")
+
+
+def _is_str_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, StrEnum)
+
+
+def _member(text: str, kind: type[StrEnum]) -> StrEnum:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ProtocolError(f"a value that is none of {', '.join(kind)}") from None
 
 
 def _limited(value: Any, limits: Within) -> Any:

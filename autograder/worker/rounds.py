@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -26,6 +26,30 @@ from autograder.worker.tensors import NotATensorError, to_torch
 KEEP_FREED_MEMORY = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
 
 
+class Gpu(Protocol):
+    """A GPU as a worker sees it; tests put a simulated one in its place."""
+
+    def mapped(self, descriptor: int, size_bytes: int) -> torch.Tensor:
+        """Return the tensor of the bytes of the host's block, mapped until this process ends."""
+
+    def synchronize(self) -> None:
+        """Wait until all work of this process is done, on all streams."""
+
+
+class Cuda:
+    """The current CUDA device. Not yet run on CUDA."""
+
+    def mapped(self, descriptor: int, size_bytes: int) -> torch.Tensor:
+        """Map the block on the current device."""
+        torch.zeros(1, device="cuda")  # makes the context that mapping needs
+        block = SharedBlock.of_descriptor(descriptor, size_bytes, device=torch.cuda.current_device())
+        return torch.as_tensor(block, device="cuda")
+
+    def synchronize(self) -> None:
+        """Wait for the current device."""
+        torch.cuda.synchronize()
+
+
 @dataclass
 class Rounds:
     """A function under the host's clock, memory for its outputs, and the data kept between requests."""
@@ -35,6 +59,8 @@ class Rounds:
     stand_ins: list[Any] = field(default_factory=list)
     inputs: list[torch.Tensor] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
+    gpu: Gpu = field(default_factory=Cuda)
+    on_gpu: bool = False
 
     def handlers(self) -> Handlers:
         """Return the request handlers for timed rounds of the function."""
@@ -44,11 +70,12 @@ class Rounds:
         """Keep the host's memory for outputs, in portions of one problem."""
         _keep_freed_memory()
         if request.block is not None:
-            outputs, self.inputs = device_tensors(request.block, shared_memory.of_device.pop())
+            outputs, self.inputs = device_tensors(request.block, shared_memory.of_device.pop(), self.gpu)
             if isinstance(self.function, torch.nn.Module):
                 self.function.to(outputs[0].device)
         else:
             outputs = [to_torch(raw) for raw in tensors]
+        self.on_gpu = request.block is not None
         self.outputs = _portions(outputs, request.each)
         self.stand_ins = [[torch.zeros_like(out) for out in outs] for outs in self.outputs]
         return Result(Done())
@@ -72,14 +99,18 @@ class Rounds:
             self.results = [self.function(*problem) for problem in problems]
         if request.deliver:
             self._deliver()
-        if any(t.is_cuda for t in self.inputs):
-            torch.cuda.synchronize()
+        self._wait()
         return Result(Done())
 
     def fetch(self, _: FetchOutputs, __: Tensors) -> Result[Done]:
         """Copy the results of the last round to the host's memory."""
         self._deliver()
+        self._wait()  # the host reads them in a context of its own, which waits for nothing here
         return Result(Done())
+
+    def _wait(self) -> None:
+        if self.on_gpu:
+            self.gpu.synchronize()
 
     def _deliver(self) -> None:
         results, self.results = self.results, []
@@ -114,18 +145,9 @@ def _fill(outs: Sequence[torch.Tensor], results: Sequence[Any]) -> None:
         out.copy_(result.detach())
 
 
-def cuda_bytes(descriptor: int, size_bytes: int) -> torch.Tensor:
-    """Return a CUDA tensor of the block that the host made, mapped until the process ends. Not yet run on CUDA."""
-    torch.zeros(1, device="cuda")  # makes the context that mapping needs
-    block = SharedBlock.of_descriptor(descriptor, size_bytes, device=torch.cuda.current_device())
-    return torch.as_tensor(block, device="cuda")
-
-
-def device_tensors(
-    block: Block, descriptor: int, *, bytes_of: Callable[[int, int], torch.Tensor] = cuda_bytes
-) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+def device_tensors(block: Block, descriptor: int, gpu: Gpu) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Return the outputs and inputs that lie in the block of `descriptor`."""
-    memory = bytes_of(descriptor, block.size_bytes)
+    memory = gpu.mapped(descriptor, block.size_bytes)
     os.close(descriptor)
     return _views(memory, block.outputs), _views(memory, block.inputs)
 

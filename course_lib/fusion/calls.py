@@ -17,6 +17,7 @@ from course_lib.fusion.operators import Operator, Spelling, function_spellings, 
 # Parameters that never change what is computed.
 _MEANINGLESS = frozenset({"_stacklevel", "cudnn_enable", "cudnn_enabled"})
 _PERMUTE = (torch.permute, torch.ops.aten.permute.default)
+_EINSUM = (torch.einsum, torch.ops.aten.einsum.default)
 
 # Class of module -> operator, and parameter of the operator -> attribute of the module.
 MODULES: Mapping[type[nn.Module], tuple[str, str]] = {
@@ -134,6 +135,8 @@ def swapped_dimensions(node: fx.Node) -> tuple[int, int] | None:
     """
     if node.op == "call_function" and node.target is getattr:
         return (-2, -1) if node.args[1:] == ("mT",) else None
+    if node.op == "call_function" and node.target is torch.ops.aten.mT.default:
+        return (-2, -1)
     if (node.op, node.target) != ("call_method", "permute") and node.target not in _PERMUTE:
         return None
     given = node.args[1:] or tuple(value for name, value in node.kwargs.items() if name == "dims")
@@ -154,9 +157,14 @@ def _spelling(node: fx.Node) -> Spelling | None:
 
 def _bind(signature: Signature, node: fx.Node) -> dict[str, object] | None:
     keywords = {name if name in signature.parameters else schema_name(name): v for name, v in node.kwargs.items()}
+    args = node.args
+    if node.target in _EINSUM and len(args) == 2 and isinstance(args[1], (tuple, list)):
+        args = (args[0], *args[1])  # the operands may come in a list
     try:
-        bound = signature.bind(*node.args, **keywords)
+        bound = signature.bind(*args, **keywords)
     except TypeError:
+        return None
+    if bound.arguments.get("half_to_float"):  # then softmax gives another dtype
         return None
     return {name: value for name, value in bound.arguments.items() if name not in _MEANINGLESS}
 

@@ -8,17 +8,21 @@ random numbers that do not depend on an input.
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.capture.behaviour import Behaviour, Call, behaviour_of, deviations
-from course_lib.capture.outside_state import Variable, restore_outside, variables_of
+from course_lib.capture.outside_state import Variable, restore_outside, tensors_of, variables_of
+from course_lib.graph.memory import storage_of
+from course_lib.graph.recorder import written_and_drawn
+from course_lib.graph.stand_ins import tensors_held
 from course_lib.isolation import Restore, restore_of
 
 CHECK_SEED = 2
@@ -26,12 +30,15 @@ SHOWN = 8  # texts of one check; a lost `torch.no_grad` gives one for each param
 Program = nn.Module | Callable[..., object]
 
 
-def losses(program: Program, gm: fx.GraphModule, example_inputs: Sequence[object]) -> tuple[str, ...]:
+def losses(
+    program: Program, gm: fx.GraphModule, example_inputs: Sequence[object], traced: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Return a short text on each thing that the program does on the example inputs and its graph does not.
 
     Each runs forward and backward once, with gradients for the inputs, and once more in the other training mode if
     code of the user's reads `training`. The program, its inputs, variables outside and random states are restored.
-    Programs without data, on fake or meta tensors, are not run.
+    Programs without data, on fake or meta tensors, are not run. `traced` are texts on what was lost while tracing; they
+    are returned if nothing else shows it, as for a factor on a buffer that is still zero.
     """
     held = [*program.parameters(), *program.buffers()] if isinstance(program, nn.Module) else []
     tensors = [one for one in (*held, *tree_leaves(list(example_inputs))) if isinstance(one, torch.Tensor)]
@@ -46,18 +53,49 @@ def losses(program: Program, gm: fx.GraphModule, example_inputs: Sequence[object
         if other_mode and not found:
             name = "evaluation" if gm.training else "training"
             found = [f"in {name} mode, {text}" for text in check.texts(not gm.training)]
+    found = found or list(dict.fromkeys(traced))
     more = len(found) - SHOWN
     return (*found[:SHOWN], *([f"and {more} more of this kind"] if more > 0 else []))
 
 
 @contextlib.contextmanager
-def outside_kept(program: object) -> Iterator[None]:
-    """Restore the variables outside of a program, which runs once while torch.fx traces it."""
-    restore = restore_outside(variables_of(program)[0])
+def outside_kept(program: object) -> Iterator[list[str]]:
+    """Restore the variables outside of a program, which runs once while torch.fx traces it.
+
+    Gives a list of texts on what this run wrote or drew, since operators on real tensors do not become nodes.
+    """
+    variables = variables_of(program)[0]
+    restore = restore_outside(variables)
+    held = [(one, name) for name, one in tensors_of(variables).items()]
+    if isinstance(program, nn.Module):
+        held += [(one, "a tensor that the program holds") for one in tensors_held(program)]
+        held += [(one, name) for name, one in (*program.named_parameters(), *program.named_buffers())]
+    watch = _Watch({storage_of(tensor): name for tensor, name in held})
     try:
-        yield
+        with watch:
+            yield watch.seen
     finally:
         restore()
+
+
+class _Watch(TorchDispatchMode):
+    """Note operators that write to known memory or draw random numbers, and run them."""
+
+    def __init__(self, known: Mapping[int, str]) -> None:
+        super().__init__()
+        self._known = known
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if isinstance(func, torch._ops.OpOverload):
+            written, draws = written_and_drawn(func, args, kwargs)
+            said = [f"{func} writes to {self._known[one]}" for one in written if one in self._known]
+            said += [f"{func} draws random numbers"] if draws else []
+            self.seen += [f"{text} while the program is traced, not when the graph runs" for text in said]
+        return func(*args, **kwargs)
 
 
 class _Check:

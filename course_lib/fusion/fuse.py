@@ -25,7 +25,7 @@ from course_lib.fusion.surgery import (
 )
 from course_lib.graph import Cost, cost, propagate_shapes
 from course_lib.graph.hooks import HOOK_TABLES
-from course_lib.graph.shapes import on_fakes
+from course_lib.graph.shapes import run_on_fakes
 
 Program = nn.Module | Callable[..., object] | Captured | torch.export.ExportedProgram
 MAX_ROUNDS = 8  # of one pass: its fusions may make further ones possible
@@ -73,10 +73,10 @@ def fuse(
 def _fused(
     program: Program, example_inputs: Sequence[object], passes: Iterable[GraphPass], *, checked: bool
 ) -> FusionResult:
-    with outside_kept(program):
+    with outside_kept(program) as traced:
         captured = _graph_of(program, example_inputs)
     is_graph = isinstance(program, (Captured, torch.export.ExportedProgram, fx.GraphModule))
-    lost = losses(program, captured, example_inputs) if checked and not is_graph else ()
+    lost = losses(program, captured, example_inputs, traced) if checked and not is_graph else ()
     gm = copy_of(captured)
     remember_symbols(gm.graph)
     forget_constants(gm.graph, _state_of(program))
@@ -109,10 +109,13 @@ def _ordinary_tensors(program: object, example_inputs: Sequence[object]) -> Iter
 
 def cost_of_one_run(gm: fx.GraphModule, example_inputs: Sequence[object]) -> Cost:
     """Return the cost of one forward run of a graph; it uses fake tensors, so nothing is computed or changed."""
-    stand_ins, module, inputs = on_fakes(gm, example_inputs)
-    module.requires_grad_(False)  # nothing is recorded, and a parameter may be written in place
-    with stand_ins.mode, torch.no_grad():
+
+    def measured(_: object, module: nn.Module, inputs: Sequence[object]) -> Cost:
+        if not torch.is_grad_enabled():
+            module.requires_grad_(False)  # a parameter may be written in place
         return cost(lambda *given: type(gm).forward(module, *given), inputs)
+
+    return run_on_fakes(gm, example_inputs, measured)
 
 
 def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphModule:

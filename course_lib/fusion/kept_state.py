@@ -1,16 +1,57 @@
 """Let the state dict of a graph be that of the program: names, buffers that are not saved, and extra state.
 
 torch.fx copies only the tensors that a graph names, saves every buffer, and knows nothing of `get_extra_state`. When
-torch.fx unpickles a graph, the last two are lost again.
+torch.fx unpickles or copies a graph, some are lost again, so a `KeptGraph` keeps them beside its code.
 """
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor, fx, nn
 
 _EXTRA = "_extra_state"  # how torch.nn.Module names the result of `get_extra_state` in a state dict
 _HELD = "extra state of the program"  # key in the metadata of a graph module
+
+
+class KeptGraph(fx.GraphModule):
+    """A graph module whose state dict survives pickling and copying."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "KeptGraph":
+        """Return a copy as torch.fx makes it, with the state that it would lose."""
+        copied: KeptGraph = super().__deepcopy__(memo)
+        keep_state(copied, copy.deepcopy(_tensors_alone(self), memo))
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how torch.fx builds this graph again, and the state that it would lose."""
+        build, arguments = super().__reduce__()
+        return _built_again, (build, arguments, _tensors_alone(self), self.meta.get(_HELD, {}))
+
+
+def _built_again(
+    build: Callable[..., fx.GraphModule], arguments: Any, tensors: nn.Module, held: Mapping[str, nn.Module]
+) -> KeptGraph:
+    built = build(*arguments)
+    gm = KeptGraph(built, built.graph, class_name=type(built).__name__)
+    gm.train(built.training)
+    keep_state(gm, tensors)
+    _hook_extra_state(gm, dict(held))
+    return gm
+
+
+def _tensors_alone(gm: fx.GraphModule) -> nn.Module:
+    """Return modules without code that hold the parameters and buffers of a graph under their paths."""
+    root = nn.Module()
+    for path, module in gm.named_modules(remove_duplicate=False):
+        holder = root
+        for part in path.split(".") if path else ():
+            if part not in holder._modules:
+                holder.add_module(part, nn.Module())
+            holder = holder.get_submodule(part)
+        holder._parameters, holder._buffers = dict(module._parameters), dict(module._buffers)
+        holder._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
+    return root
 
 
 def keep_state(gm: fx.GraphModule, program: nn.Module) -> None:
@@ -59,6 +100,10 @@ def _keep_extra_state(gm: fx.GraphModule, program: nn.Module) -> None:
         own = ours.get(path)
         if _has_extra_state(module) and own is not module:
             held[path] = module
+    _hook_extra_state(gm, held)
+
+
+def _hook_extra_state(gm: fx.GraphModule, held: dict[str, nn.Module]) -> None:
     if held and not any(isinstance(hook, _Saving) for hook in gm._state_dict_hooks.values()):
         gm.register_state_dict_post_hook(_Saving(held))
         gm.register_load_state_dict_pre_hook(_Loading(held))

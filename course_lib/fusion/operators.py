@@ -118,7 +118,7 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
      "aten.masked_fill_.Tensor!"),
     ("where", "", "condition input other *out=None", "torch.where torch.where aten.where.self aten.where.ScalarSelf "
      "aten.where.ScalarOther"),
-    ("einsum", "", "equation first second", "torch.einsum torch.einsum"),
+    ("einsum", "", "equation first second", "torch.einsum torch.einsum aten.einsum.default"),
     ("unsqueeze", "", "input dim", "torch.unsqueeze torch.unsqueeze Tensor.unsqueeze aten.unsqueeze.default"),
     ("detach", "", "input", "torch.detach torch.detach Tensor.detach aten.detach.default"),
     ("getitem", "", "input index", "operator.getitem operator.getitem"),
@@ -128,7 +128,8 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
      "aten.dropout_.default(input,p,training)!"),
     ("softmax", "", "input dim *dtype=None", "torch.softmax torch.softmax(input,dim,dtype=None) "
      "F.softmax(input,dim=None,_stacklevel=3,dtype=None) Tensor.softmax(input,dim,dtype=None) "
-     "special.softmax(input,dim,dtype=None) aten.softmax.int(input,dim,dtype=None)"),
+     "special.softmax(input,dim,dtype=None) aten.softmax.int(input,dim,dtype=None) "
+     "aten._softmax.default(input,dim,half_to_float)"),
     ("layer_norm", "", "input normalized_shape weight=None bias=None eps=1e-5", "F.layer_norm F.layer_norm "
      "torch.layer_norm(input,normalized_shape,weight=None,bias=None,eps=1e-5,cudnn_enable=True) "
      "aten.layer_norm.default(input,normalized_shape,weight=None,bias=None,eps=1e-5,cudnn_enable=True)"),

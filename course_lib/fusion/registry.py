@@ -59,7 +59,8 @@ def chosen(passes: Iterable[str | GraphPass] | None, level: str) -> list[GraphPa
     if isinstance(passes, (str, GraphPass)):
         raise FusionError(f"fuse got passes={passes!r}; it expects several, such as passes=({passes!r},).")
     if passes is None:
-        return [cls() for cls in PASSES.values() if cls.by_default]
+        by_default = [cls() for cls in PASSES.values() if cls.by_default]
+        return [DeadCode(), *by_default]  # a value that is read for nothing could not be fused away
     found = [_pass(one) for one in passes]
     for one in found:
         if one.level == "lossy" and level != "lossy":

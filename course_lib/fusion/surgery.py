@@ -15,7 +15,7 @@ from course_lib.errors import FusionError
 from course_lib.fusion.calls import Call, ModuleAttribute, Operand
 from course_lib.fusion.effects import between, describe_attribute, forget
 from course_lib.fusion.inserted_modules import Constant
-from course_lib.fusion.kept_state import keep_state
+from course_lib.fusion.kept_state import KeptGraph, keep_state
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import SYMBOLIC
 from course_lib.fusion.storage import mutations_of, run_node
@@ -28,7 +28,7 @@ def copy_of(gm: fx.GraphModule) -> fx.GraphModule:
     """Return a graph module with a copy of the graph; it shares parameters and modules with `gm`."""
     if not isinstance(gm, fx.GraphModule):
         raise FusionError(f"A pass got a {type(gm).__name__}; it expects a torch.fx.GraphModule, see capture().")
-    copied = fx.GraphModule(gm, copy.deepcopy(gm.graph), class_name=type(gm).__name__)
+    copied = KeptGraph(gm, copy.deepcopy(gm.graph), class_name=type(gm).__name__)
     copied.meta = dict(gm.meta)
     keep_state(copied, gm)
     return picklable(copied)

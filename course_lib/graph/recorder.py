@@ -105,7 +105,7 @@ class Recorder(TorchDispatchMode):
         known = self._stand_ins.storages.union(storage for storage, *_ in before)
         altered = {
             int(old[0]) for operand, old in zip(operands, before, strict=True) if _metadata(operand) != old
-        }  # by `requires_grad_` or `set_`
+        }  # by `requires_grad_`, `retain_grad` or `set_`
         gives = storages_in(result)
         effects = Effects(
             reads=frozenset(self._reads & known),
@@ -140,6 +140,8 @@ class Recorder(TorchDispatchMode):
         if func is _DEVICE:
             return func(*args, **kwargs)
         self._calls += 1
+        if torch._C._current_graph_task_id() != -1:
+            self._unseen = "it runs a backward pass, which depends on which tensor is which"
         if not isinstance(func, torch._ops.OpOverload):
             self._unseen = f"{func} calls other graphs"
             return func(*args, **kwargs)
@@ -161,18 +163,27 @@ class Recorder(TorchDispatchMode):
         tensors = _tensors(args) + (_tensors(kwargs.values()) if kwargs else [])
         self._alive += tensors
         self._reads.update(map(storage_of, tensors))
-        for position, name in facts.writes:
-            given = args[position] if position < len(args) else kwargs.get(name)
-            self._wrote(_tensors((given,)))
-        if facts.updates and any(value is True for value in (*args, *kwargs.values())):
-            self._wrote(_tensors(args[3:5]))
-        if facts.draws and kwargs.get("dropout_p", True) != 0.0:
-            self._draws = True
+        written, draws = _written_and_drawn(facts, args, kwargs)
+        if written:
+            self._writes |= written
+            self._blank -= written
+        self._draws |= draws
 
-    def _wrote(self, tensors: Iterable[torch.Tensor]) -> None:
-        written = set(map(storage_of, tensors))
-        self._writes |= written
-        self._blank -= written
+
+def written_and_drawn(
+    operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[set[int], bool]:
+    """Return the storages that a call of an operator writes, and whether it draws random numbers."""
+    return _written_and_drawn(_facts(operator), args, kwargs)
+
+
+def _written_and_drawn(facts: _Facts, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[set[int], bool]:
+    written: list[torch.Tensor] = []
+    for position, name in facts.writes:
+        written += _tensors((args[position] if position < len(args) else kwargs.get(name),))
+    if facts.updates and any(value is True for value in (*args, *kwargs.values())):
+        written += _tensors(args[3:5])
+    return set(map(storage_of, written)), facts.draws and kwargs.get("dropout_p", True) != 0.0
 
 
 def storages_in(value: object) -> frozenset[int]:
@@ -213,8 +224,8 @@ def _tensors(values: Iterable[Any]) -> list[torch.Tensor]:
     return found
 
 
-def _metadata(tensor: torch.Tensor) -> tuple[int, torch.Size, bool]:
-    return storage_of(tensor), tensor.shape, tensor.requires_grad
+def _metadata(tensor: torch.Tensor) -> tuple[int, torch.Size, bool, bool]:
+    return storage_of(tensor), tensor.shape, tensor.requires_grad, tensor.retains_grad
 
 
 @functools.cache

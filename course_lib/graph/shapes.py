@@ -1,8 +1,8 @@
 """Find the shape and dtype of every node on fake tensors, without computing anything."""
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -13,6 +13,8 @@ from course_lib.graph.node_effects import run_node
 from course_lib.graph.recorder import EFFECTS, Recorder
 from course_lib.graph.stand_ins import StandIns, tensors_held
 from course_lib.isolation import preserving
+
+Result = TypeVar("Result")
 
 
 class _Annotator(torch.fx.Interpreter):
@@ -57,14 +59,46 @@ def propagate_shapes(gm: torch.fx.GraphModule, example_inputs: Sequence[object])
         raise GraphError(
             f"The graph has {len(inputs)} inputs ({names}), and {len(example_inputs)} example inputs came."
         )
-    stand_ins, module, fakes = on_fakes(gm, example_inputs)
+
+    def annotate(stand_ins: StandIns, module: torch.nn.Module, fakes: Sequence[Any]) -> None:
+        _Annotator(module, gm.graph, stand_ins).run(*fakes)
+
     try:
-        with preserving(None), stand_ins.mode, torch.no_grad():
-            _Annotator(module, gm.graph, stand_ins).run(*fakes)
+        with preserving(None):
+            run_on_fakes(gm, example_inputs, annotate)
+    except GraphError:
+        raise
     except Exception as error:  # an operator may raise anything about its operands
         said = " ".join(str(error).split())[:300]
         raise GraphError(f"The graph cannot run on these example inputs ({type(error).__name__}: {said})") from error
     return gm
+
+
+def run_on_fakes(
+    gm: torch.fx.GraphModule,
+    example_inputs: Sequence[object],
+    run: Callable[[StandIns, torch.nn.Module, Sequence[Any]], Result],
+) -> Result:
+    """Call `run` with stand-ins, the modules of a graph and its inputs, and return its result.
+
+    It runs without gradients, which is faster and lets it write to parameters. If it fails so, it runs once more with
+    gradients for all that requires them, because the graph may run a backward pass itself.
+    """
+    stand_ins, module, fakes = on_fakes(gm, example_inputs)
+    try:
+        with stand_ins.mode, torch.no_grad():
+            return run(stand_ins, module, fakes)
+    except Exception as first:  # whatever an operator says about its operands
+        stand_ins, module, fakes = on_fakes(gm, example_inputs)
+        leaves = (torch.utils._pytree.tree_leaves(inputs) for inputs in (list(example_inputs), fakes))
+        for given, fake in zip(*leaves, strict=True):
+            if isinstance(given, torch.Tensor) and given.requires_grad:
+                fake.requires_grad_()
+        try:
+            with stand_ins.mode, torch.enable_grad():
+                return run(stand_ins, module, fakes)
+        except Exception:  # the same, or what gradients forbid
+            raise first from None
 
 
 def on_fakes(gm: torch.fx.GraphModule, example_inputs: Sequence[object]) -> tuple[StandIns, torch.nn.Module, list[Any]]:

@@ -10,6 +10,7 @@ and read them again: it reads 2N elements and writes N, instead of reading 6N, w
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import runs_as_kernel, sum_to_bias
 from course_lib.kernels.dropout import DropoutOperator, add_dropped
 from course_lib.kernels.residual_layer_norm import layer_norm_gradients
@@ -63,6 +64,8 @@ def bias_dropout_residual_layer_norm_seeded(
         from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
 
         return normalise(ResidualNorm(x, bias, residual, weight, layer_norm_bias, seed, p, eps))
+    if bodies := cpu_bodies(x):
+        return bodies.normalise(x, bias, residual, weight, layer_norm_bias, seed, p, eps, False)
     return formula(x, bias, residual, weight, layer_norm_bias, seed, p, eps)
 
 
@@ -83,6 +86,8 @@ def bias_dropout_residual_layer_norm_backward(
         from course_lib.kernels.triton.residual_norm import ResidualNorm, norm_gradients
 
         return norm_gradients(grad, ResidualNorm(x, bias, residual, weight, layer_norm_bias, seed, p, eps))
+    if bodies := cpu_bodies(x, grad):
+        return bodies.norm_gradients(grad, x, bias, residual, weight, layer_norm_bias, seed, p, eps, False)
     grad_x, *others = gradients(grad, x, bias, residual, weight, layer_norm_bias, seed, p, eps)
     return (grad_x if seed is not None else x.new_empty(0)), others[0], others[1], others[2], others[3]
 

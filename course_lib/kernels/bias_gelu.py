@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.errors import KernelError
+from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import check_bias, runs_as_kernel, sum_to_bias
 from course_lib.kernels.transforms import register_bias_operator
 
@@ -32,6 +33,8 @@ def bias_gelu(x: torch.Tensor, bias: torch.Tensor, approximate: str = "none") ->
         from course_lib.kernels.triton.bias_activation import activate
 
         return activate(x, bias, _FORMULAS[approximate])
+    if bodies := cpu_bodies(x):
+        return bodies.activate(x, bias, _FORMULAS[approximate])
     return formula(x, bias, approximate)
 
 
@@ -44,6 +47,8 @@ def bias_gelu_backward(
         from course_lib.kernels.triton.bias_activation import activation_gradients
 
         return activation_gradients(grad, x, bias, _FORMULAS[approximate])
+    if bodies := cpu_bodies(x, grad):
+        return bodies.activation_gradients(grad, x, bias, _FORMULAS[approximate])
     grad_x, grad_bias = gradients(grad, x, bias, approximate)
     return grad_x.contiguous(), grad_bias
 

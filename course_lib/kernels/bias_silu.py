@@ -10,6 +10,7 @@ import functools
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import check_bias, runs_as_kernel, sum_to_bias
 from course_lib.kernels.transforms import register_bias_operator
 
@@ -30,6 +31,8 @@ def bias_silu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         from course_lib.kernels.triton.bias_activation import activate
 
         return activate(x, bias, "silu")
+    if bodies := cpu_bodies(x):
+        return bodies.activate(x, bias, "silu")
     return formula(x, bias)
 
 
@@ -40,6 +43,8 @@ def bias_silu_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) 
         from course_lib.kernels.triton.bias_activation import activation_gradients
 
         return activation_gradients(grad, x, bias, "silu")
+    if bodies := cpu_bodies(x, grad):
+        return bodies.activation_gradients(grad, x, bias, "silu")
     grad_x = torch.ops.aten.silu_backward(grad, x + bias)
     return grad_x.contiguous(), sum_to_bias(grad_x)
 

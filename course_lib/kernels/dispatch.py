@@ -24,7 +24,7 @@ def runs_as_kernel(operator: str, x: torch.Tensor) -> bool:
     With TRITON_INTERPRET=1 in the environment, tensors on the CPU use the kernel too, in Triton's interpreter.
     """
     if not x.is_cuda:
-        return x.device.type == "cpu" and interpreting() and _obstacle(x) is None
+        return x.is_cpu and interpreting() and _obstacle(x) is None
     obstacle = _obstacle(x)
     if obstacle is not None:
         _say_once(f"{operator} runs as separate PyTorch operators, right but no faster: {obstacle}.")
@@ -100,23 +100,29 @@ def check_rows(operator: str, rows: Mapping[str, torch.Tensor], columns: Mapping
     way to broadcast, and one floating-point dtype for all. Its sums use float32 or higher precision, whatever the
     dtype.
     """
-    tensors = {**rows, **columns}
-    shape = next(iter(rows.values())).shape
-    given = " and ".join(f"{name} of shape {tuple(tensor.shape)}" for name, tensor in tensors.items())
+    first = next(iter(rows.values()))
+    shape, length, dtype = first.shape, first.shape[-1:], first.dtype
     fits = len(shape) > 0 and all(tensor.shape == shape for tensor in rows.values())
-    if not fits or any(tensor.ndim != 1 or tensor.shape[0] != shape[-1] for tensor in columns.values()):
-        raise KernelError(
-            f"{operator} got {given}; it expects {', '.join(rows)} of one shape (..., N) and {', '.join(columns)} of "
-            "shape (N,). Expand or reshape them first."
+    fits = fits and all(tensor.shape == length for tensor in columns.values())
+    one_dtype = all(tensor.dtype == dtype for tensor in (*rows.values(), *columns.values()))
+    if not (fits and shape[-1] > 0 and one_dtype and dtype.is_floating_point):
+        raise KernelError(f"{operator} got {_what_is_wrong(rows, columns, fits=fits, is_empty=shape[-1:] == (0,))}")
+
+
+def _what_is_wrong(
+    rows: Mapping[str, torch.Tensor], columns: Mapping[str, torch.Tensor], *, fits: bool, is_empty: bool
+) -> str:
+    tensors = {**rows, **columns}
+    given = " and ".join(f"{name} of shape {tuple(tensor.shape)}" for name, tensor in tensors.items())
+    if not fits:
+        return (
+            f"{given}; it expects {', '.join(rows)} of one shape (..., N) and {', '.join(columns)} of shape (N,). "
+            "Expand or reshape them first."
         )
-    if shape[-1] == 0:
-        raise KernelError(f"{operator} got {given}; it expects rows of at least one element, since it normalises them.")
-    dtypes = {tensor.dtype for tensor in tensors.values()}
-    if len(dtypes) > 1 or not next(iter(dtypes)).is_floating_point:
-        given = " and ".join(f"{name} of {tensor.dtype}" for name, tensor in tensors.items())
-        raise KernelError(
-            f"{operator} got {given}; it expects one floating-point dtype for all. Convert with `.to(...)` first."
-        )
+    if is_empty:
+        return f"{given}; it expects rows of at least one element, since it normalises them."
+    given = " and ".join(f"{name} of {tensor.dtype}" for name, tensor in tensors.items())
+    return f"{given}; it expects one floating-point dtype for all. Convert with `.to(...)` first."
 
 
 def check_probability(operator: str, p: float) -> None:

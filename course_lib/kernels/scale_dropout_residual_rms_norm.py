@@ -9,6 +9,7 @@ no value except the random choice. A GPU kernel does not write the intermediates
 import torch
 import torch.nn.functional as F
 
+from course_lib.kernels.cpu.library import cpu_bodies
 from course_lib.kernels.dispatch import runs_as_kernel, sum_to_bias
 from course_lib.kernels.dropout import DropoutOperator, add_dropped
 
@@ -52,6 +53,8 @@ def scale_dropout_residual_rms_norm_seeded(
         from course_lib.kernels.triton.residual_norm import ResidualNorm, normalise
 
         return normalise(ResidualNorm(x, scale, residual, weight, None, seed, p, eps, multiplies=True))
+    if bodies := cpu_bodies(x):
+        return bodies.normalise(x, scale, residual, weight, None, seed, p, eps, True)
     return formula(x, scale, residual, weight, seed, p, eps)
 
 
@@ -72,6 +75,8 @@ def scale_dropout_residual_rms_norm_backward(
 
         call = ResidualNorm(x, scale, residual, weight, None, seed, p, eps, multiplies=True)
         return norm_gradients(grad, call)[:4]
+    if bodies := cpu_bodies(x, grad):
+        return bodies.norm_gradients(grad, x, scale, residual, weight, None, seed, p, eps, True)[:4]
     grad_x, grad_scale, grad_residual, grad_weight = gradients(grad, x, scale, residual, weight, seed, p, eps)
     return grad_x.contiguous(), grad_scale, grad_residual.contiguous(), grad_weight
 

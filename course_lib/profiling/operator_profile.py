@@ -82,6 +82,12 @@ class OperatorProfile:
     memory: MemoryUse
     runs: int
     trace: str = field(repr=False)  # the timeline, as JSON for chrome://tracing and ui.perfetto.dev
+    kernels: tuple[OperatorUse, ...] = ()  # of the device, by name; the time of each is also that of its operator
+
+    @property
+    def kernels_us(self) -> float:
+        """Return the time of all kernels in one run."""
+        return sum(kernel.self_device_us for kernel in self.kernels)
 
     def table(self, *, order: str = "self_cpu_us", limit: int = 20) -> str:
         """Return the operators as a table of text, the largest first.
@@ -147,10 +153,12 @@ def profile_operators(
         if on_cuda:
             torch.cuda.synchronize()
     trace = _trace(profiler)
-    uses = sorted(_uses(profiler.key_averages(), runs), key=lambda use: -use.self_cpu_us)
-    return OperatorProfile(
-        tuple(uses), memory_from_events(_memory_events(trace), runs=runs, on_cuda=on_cuda), runs, trace
-    )
+    operators, kernels = _uses(profiler.key_averages(), runs)
+    changes = _memory_events(trace)
+    # A process may use CUDA while this program does not.
+    used_cuda = any(event["Device Type"] == CUDA for event in changes)
+    memory = memory_from_events(changes, runs=runs, on_cuda=used_cuda)
+    return OperatorProfile(operators, memory, runs, trace, kernels)
 
 
 @contextmanager
@@ -169,19 +177,29 @@ def _without_start_messages(on_cuda: bool) -> Iterator[None]:
         del os.environ[LOG_LEVEL]
 
 
-def _uses(averages: Iterable[Any], runs: int) -> list[OperatorUse]:
-    return [
-        OperatorUse(
-            name=event.key,
-            calls=event.count / runs,
-            self_cpu_us=event.self_cpu_time_total / runs,
-            total_cpu_us=event.cpu_time_total / runs,
-            self_device_us=event.self_device_time_total / runs,
-            self_memory_bytes=(event.self_cpu_memory_usage + event.self_device_memory_usage) / runs,
-            is_range=bool(event.is_user_annotation),
-        )
-        for event in averages
-    ]
+def _uses(averages: Iterable[Any], runs: int) -> tuple[tuple[OperatorUse, ...], tuple[OperatorUse, ...]]:
+    """Return operators and ranges, and apart from them kernels.
+
+    The profiler lists the time of a kernel twice, for the kernel and for the operator that launched it, and each range
+    once more for the device.
+    """
+    of_host = [event for event in averages if event.device_type.name == "CPU"]
+    of_device = [event for event in averages if event.device_type.name != "CPU"]
+    operators = sorted((_use(event, runs) for event in of_host), key=lambda use: -use.self_cpu_us)
+    kernels = (_use(event, runs) for event in of_device if not event.is_user_annotation)
+    return tuple(operators), tuple(sorted(kernels, key=lambda use: -use.self_device_us))
+
+
+def _use(event: Any, runs: int) -> OperatorUse:
+    return OperatorUse(
+        name=event.key,
+        calls=event.count / runs,
+        self_cpu_us=event.self_cpu_time_total / runs,
+        total_cpu_us=event.cpu_time_total / runs,
+        self_device_us=event.self_device_time_total / runs,
+        self_memory_bytes=(event.self_cpu_memory_usage + event.self_device_memory_usage) / runs,
+        is_range=bool(event.is_user_annotation),
+    )
 
 
 def _trace(profiler: torch.profiler.profile) -> str:

@@ -1,14 +1,15 @@
 """Define the clocks for CUDA. Not yet run on CUDA: tested with substitutes that record the calls to the device.
 
-A sample by events has these steps: overwrite the L2 cache, launch a kernel that only waits (the blocker), record an
-event, run the calls, and record a second event. Behind the blocker, the host queues everything before the first call
-begins. Each sample is also taken by wall clock, without blocker, from an idle device to an idle device. This is the
-time that a caller waits, including launches.
+A sample by events has these steps: replace what the L2 cache holds, launch a kernel that only waits (the blocker),
+record an event, run the calls, and record a second event. Behind the blocker, the host queues everything before the
+first call begins. Each sample is also taken by wall clock, without blocker, from an idle device to an idle device.
+This is the time that a caller waits, including launches.
 
 This module alone uses `torch.cuda._sleep`, which is private: a kernel that spins for a number of clock cycles.
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,22 @@ from course_lib.timing.clocks import Cache, Call, Clock, ClockName, Reading
 BLOCKER_SHARE, BLOCKER_LEAST_US, BLOCKER_MOST_US = 1.5, 100.0, 20_000.0
 CYCLES_PER_US = 2_000
 SMALLEST_FLUSH_BYTES = 64 << 20
+MOST_GRAPHS = 2  # of the two sides of a comparison
 DEVICE_COUNTS_MS = 1e3  # events count milliseconds, we count microseconds
+
+
+def read_all(buffer: Any) -> None:
+    """Read a buffer, so that the L2 cache holds nothing else, and nothing that has yet to be written back.
+
+    After a write, the cache is full of changed lines. They are written back while the next kernel runs, which costs a
+    kernel that moves 200 MB about a fifth of its speed.
+    """
+    buffer.sum()
+
+
+def write_all(buffer: Any) -> None:
+    """Write a buffer; `benchmarks/gpu` shows how much slower a copy is after it."""
+    buffer.zero_()
 
 
 class CudaWallClock:
@@ -31,8 +47,17 @@ class CudaWallClock:
 
     name = ClockName.WALL
 
-    def __init__(self, device: torch.device, *, cold: bool, cuda: Any = torch.cuda, empty: Any = torch.empty) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        *,
+        cold: bool,
+        cuda: Any = torch.cuda,
+        empty: Any = torch.empty,
+        flush: Callable[[Any], object] = read_all,
+    ) -> None:
         self._cuda = cuda
+        self._flush_by = flush
         self._device = device
         self._now_ns: Callable[[], int] = time.perf_counter_ns
         self._queuing_us = 0.0  # what the host took to queue the calls of the last sample
@@ -61,7 +86,7 @@ class CudaWallClock:
 
     def _flush(self) -> None:
         if self._flush_buffer is not None:
-            self._flush_buffer.zero_()
+            self._flush_by(self._flush_buffer)
 
 
 class CudaEventClock(CudaWallClock):
@@ -105,13 +130,16 @@ class CudaGraphClock(CudaEventClock):
 
     def _between_events(self, call: Call, calls: int) -> float:
         if (call, calls) not in self._graphs:
+            while len(self._graphs) >= MOST_GRAPHS:  # each keeps memory of its own
+                del self._graphs[next(iter(self._graphs))]
             self._graphs[call, calls] = self._captured(call, calls)
         return super()._between_events(self._graphs[call, calls].replay, 1)
 
     def _captured(self, call: Call, calls: int) -> Any:
         graph = self._cuda.CUDAGraph()
         self._cuda.synchronize(self._device)
-        with self._cuda.graph(graph):
+        with warnings.catch_warnings(), self._cuda.graph(graph):
+            warnings.filterwarnings("ignore", "The CUDA Graph is empty")  # an empty call is measured on purpose
             for _ in range(calls):
                 call()
         return graph
@@ -127,7 +155,7 @@ def blocker_cycles(queuing_us: float) -> int:
 
 
 def flush_bytes(cuda: Any, device: torch.device) -> int:
-    """Return how many bytes to write so that nothing remains in the L2 cache."""
+    """Return how many bytes to read so that nothing else remains in the L2 cache."""
     return max(2 * int(cuda.get_device_properties(device).L2_cache_size), SMALLEST_FLUSH_BYTES)
 
 

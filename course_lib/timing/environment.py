@@ -6,6 +6,8 @@ import os
 import platform
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +24,8 @@ SMI_FIELDS = {
     "power_w": "power.draw",
 }
 SMI_TIMEOUT_S = 10.0
+PATIENCE_S = 5.0  # until a problem counts as lasting
+FIRST_NAMESPACE = 0xEFFFFFFC  # of process ids, from the kernel's PROC_PID_INIT_INO
 
 
 @dataclass(frozen=True)
@@ -107,21 +111,44 @@ def environment() -> Environment:
         python=platform.python_version(),
         torch=version_of("torch"),
         cuda=torch.version.cuda if torch else None,
-        gpu=_gpu(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
-        if torch and uses_cuda
-        else None,
+        gpu=_gpu_of(torch) if torch and uses_cuda else None,
     )
 
 
-def parse_gpu(fields: str, processes: str, own_process: int) -> Gpu:
+def lasting_problems(
+    stay_busy: Callable[[], object],
+    *,
+    read: Callable[[], Environment] = environment,
+    patience_s: float = PATIENCE_S,
+    now_s: Callable[[], float] = time.monotonic,
+) -> tuple[str, ...]:
+    """Return the problems that a GPU still has while it works; not yet run on CUDA.
+
+    An idle GPU shows a low clock, and a process that has just ended is listed for a while. So `stay_busy` queues work
+    for the GPU without waiting, before each reading, until a reading has no problem or the time is over.
+    """
+    end_s = now_s() + patience_s
+    while True:
+        stay_busy()
+        problems = read().problems
+        if not problems or now_s() >= end_s:
+            return problems
+
+
+def parse_gpu(fields: str, processes: str, own_process: int, *, in_container: bool = False) -> Gpu:
     """Read what `nvidia-smi` printed: one line of SMI_FIELDS, and one process id a line.
 
     >>> parse_gpu("NVIDIA T4, 535.1, 585, 1590, 40, [N/A]", "12\\n77\\n", own_process=12)
     Gpu(name='NVIDIA T4', driver='535.1', clock_mhz=585.0, max_clock_mhz=1590.0, temperature_c=40.0, power_w=None, \
 other_processes=(77,))
+
+    In a container the ids may be those of the host, where this process has another. Then one of them is ours.
     """
     values = dict(zip(SMI_FIELDS, (part.strip() for part in fields.strip().split(",")), strict=False))
     ids = [int(line) for line in processes.split() if line.isdigit()]
+    others = [number for number in ids if number != own_process]
+    if len(others) == len(ids) and in_container:
+        others = others[1:]
     return Gpu(
         name=values["name"],
         driver=values.get("driver"),
@@ -129,14 +156,29 @@ other_processes=(77,))
         max_clock_mhz=_number(values.get("max_clock_mhz")),
         temperature_c=_number(values.get("temperature_c")),
         power_w=_number(values.get("power_w")),
-        other_processes=tuple(number for number in ids if number != own_process),
+        other_processes=tuple(others),
     )
 
 
-def _gpu(uuid: str) -> Gpu | None:
+def _gpu_of(torch: Any) -> Gpu | None:
+    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+    return _gpu(uuid, has_context=torch.cuda.memory_reserved() > 0)
+
+
+def _gpu(uuid: str, *, has_context: bool) -> Gpu | None:
     identifier = uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"
     fields = _nvidia_smi(f"--query-gpu={','.join(SMI_FIELDS.values())}", identifier)
-    return parse_gpu(fields, _nvidia_smi("--query-compute-apps=pid", identifier), os.getpid()) if fields else None
+    if not fields:
+        return None
+    processes = _nvidia_smi("--query-compute-apps=pid", identifier)
+    return parse_gpu(fields, processes, os.getpid(), in_container=has_context and _in_container())
+
+
+def _in_container() -> bool:
+    """Tell whether process ids here differ from those that the driver knows."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/self/ns/pid").stat().st_ino != FIRST_NAMESPACE
+    return False
 
 
 def _nvidia_smi(query: str, identifier: str) -> str:

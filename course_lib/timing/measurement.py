@@ -9,6 +9,7 @@ from functools import partial
 from course_lib.errors import TimingError
 from course_lib.show import format_us
 from course_lib.timing.clocks import Cache, Call, Clock, ClockName, Reading, Timing, WallClock
+from course_lib.timing.reach import device_reached
 
 EMPTY_SAMPLES = 51
 # The fastest of these samples estimates the time of a call. The first ones may still be slow, so short calls get
@@ -64,7 +65,11 @@ class Sampler:
 
 def empty_call_us(clock: Clock) -> float:
     """Return the median time of an empty call, which is the overhead of each sample."""
-    return statistics.median(clock.read(lambda: None, 1).time_us for _ in range(EMPTY_SAMPLES))
+    return statistics.median(clock.read(_nothing, 1).time_us for _ in range(EMPTY_SAMPLES))
+
+
+def _nothing() -> None:
+    pass
 
 
 def _calls_per_sample(clock: Clock, call: Call, min_sample_us: float) -> int:
@@ -112,10 +117,15 @@ def _notes(clock: Clock, readings: Sequence[Reading], calls: int, overhead_us: f
 def open_clock(device: str | None, clock: str, cache: str, arguments: Iterable[object] = ()) -> Clock:
     """Return the requested clock; "auto" is events and a cold cache on CUDA, and the wall clock on the CPU.
 
-    Without a device, it is the device of the tensors among `arguments`, and otherwise CUDA if this process uses it.
-    Raises `TimingError` for unknown names and impossible combinations.
+    Without a device, it is the device of the tensors that `arguments` reach: those given, and those that functions
+    among them use. If no tensor is found in a process that uses CUDA, "auto" is the wall clock from an idle device to
+    an idle device, which is right for both. Raises `TimingError` for unknown names and impossible combinations.
     """
-    where = device or _device_of(arguments)
+    where = device or device_reached(arguments)
+    if where is None:
+        where = default_device()
+        clock = ClockName.WALL if clock == "auto" else clock
+        cache = Cache.WARM if cache == "auto" else cache
     names = ["auto", *ClockName] if where.startswith("cuda") else ["auto", ClockName.WALL]
     caches = ["auto", *Cache] if where.startswith("cuda") and clock != ClockName.CUDA_GRAPH else ["auto", Cache.WARM]
     if where.partition(":")[0] not in ("cpu", "cuda"):
@@ -139,14 +149,10 @@ def _check(what: str, given: str, known: list[str], where: str) -> None:
         raise TimingError(f"The timer got {what}={given!r}; on {where} it knows {listed}.")
 
 
-def _device_of(arguments: Iterable[object]) -> str:
+def default_device() -> str:
+    """Return "cuda" if this process uses it, else "cpu"."""
     torch = sys.modules.get("torch")  # a program that uses tensors has loaded it
-    if torch is None:
-        return "cpu"
-    for argument in arguments:
-        if isinstance(argument, torch.Tensor):
-            return str(argument.device)
-    return "cuda" if torch.cuda.is_initialized() else "cpu"
+    return "cuda" if torch is not None and torch.cuda.is_initialized() else "cpu"
 
 
 LEAST_SAMPLES = 5
@@ -173,15 +179,15 @@ def time_callable(
     and up to `max_samples` samples within `budget_s` (at least five). A sample is one call, or as many calls as last
     `min_sample_us`. All times are for one call, in microseconds.
 
-    `device` is "cpu" or "cuda", by default where the tensors among `args` lie. `clock` is "wall", "cuda_event" or
-    "cuda_graph", `cache` "cold" or "warm"; on CUDA "auto" is events and cold, with the wall clock beside. Not yet run
-    on CUDA. On a CPU with few cores call `torch.set_num_threads(1)` first: a thread that waits for another makes
-    times jump. To decide which of two is faster, use `compare`.
+    `device` is "cpu" or "cuda", by default where the tensors lie that `fn` gets or uses. `clock` is "wall",
+    "cuda_event" or "cuda_graph", `cache` "cold" or "warm"; on CUDA "auto" is events and cold, with the wall clock
+    beside. Not yet run on CUDA. On a CPU with few cores call `torch.set_num_threads(1)` first: a thread that waits for
+    another makes times jump. To decide which of two is faster, use `compare`.
 
     Raises `TimingError` for unknown or unavailable options. Exceptions of `fn` propagate.
     """
     call = checked_call("time_callable", fn, args, max_samples, min_sample_us, warmup_s, budget_s)
-    opened = open_clock(device, clock, cache, args)
+    opened = open_clock(device, clock, cache, (fn, *args))
     sampler = Sampler(opened, call, min_sample_us=min_sample_us)
     take_samples(opened, sampler, max_samples=max_samples, warmup_s=warmup_s, budget_s=budget_s)
     return sampler.timing()

@@ -104,7 +104,7 @@ def compare(
         checked_call("compare", fn, args, max_pairs, min_sample_us, warmup_s, budget_s) for fn in (candidate, baseline)
     ]
     test = None if threshold is None else SignTest(cut=threshold * (1 - GUARD), alpha=ALPHA)
-    opened = open_clock(device, clock, cache, args)
+    opened = open_clock(device, clock, cache, (candidate, baseline, *args))
     start_us = opened.now_us()
     sides = tuple(Sampler(opened, call, min_sample_us=min_sample_us) for call in calls)
     warm_up_in_turn(opened, sides, warmup_s)

@@ -15,6 +15,10 @@ from autograder.host.kinds.misconceptions import Misconception
 
 ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean amax"
 FORM = "unsqueeze squeeze expand view reshape to _to_copy clone contiguous alias detach"
+CANCELLED = (
+    "These numbers lie far from zero. If nearer ones come out right, two large squares were subtracted that are almost "
+    "equal: take the mean away first, and square what is left."
+)
 PRIMITIVES = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
 
 
@@ -119,6 +123,7 @@ def wanted(
             member=name,
             how="dispatch",
             misconceptions=original.misconceptions,
+            reason=CANCELLED if shift and name == "layer_norm" else "",
         )
         for rows, width in sizes
     ]

@@ -23,6 +23,12 @@ MISTAKES = {
     "flops": (
         Mistake({"product": 1}, "a product takes k multiplications and k additions: 2 · k operations.", "FLOPs"),
         Mistake({"views": 1}, "a view computes nothing.", "views"),
+        Mistake(
+            {"first_of_second": True},
+            "k is the last size of the first operand; in a stack of matrices the second operand's first size is no "
+            "size of a matrix.",
+            "odd sizes",
+        ),
     ),
     "bytes": (
         Mistake({"each_use": True}, "an operand that is read twice by one node counts once.", "bytes"),

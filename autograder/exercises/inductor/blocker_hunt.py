@@ -187,6 +187,12 @@ BLOCKED = {
 }
 
 
+CANCELLED = (
+    "These numbers lie far from zero. If nearer ones come out right, the mean of squares less the square of the mean "
+    "was taken, two numbers that are almost equal: take the mean away first."
+)
+
+
 def sized(
     name: str, *sizes: tuple[int, int], dtype: torch.dtype = torch.float32, shift: float = 0.0
 ) -> Iterator[Captured]:
@@ -207,6 +213,7 @@ def sized(
             blocked.outputs,
             member=name,
             misconceptions=blocked.misconceptions,
+            reason=CANCELLED if shift else "",
         )
 
 

@@ -63,6 +63,11 @@ class Wasteful:
     advice: Sequence[Advice] = ()
 
 
+JOINED = (
+    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "column_stack", "row_stack"),
+    *("pad", "constant_pad_nd", "slice_scatter"),
+)
+
 FUNCTIONS = {
     "soften": Wasteful(
         soften,
@@ -80,6 +85,12 @@ FUNCTIONS = {
             Misconception(
                 lambda x, t: torch.tanh(x * torch.sigmoid(x / t.clamp(min=COLDEST))),
                 "The temperature went into the sigmoid; all of h is divided by it.",
+            ),
+        ),
+        (
+            Advice(
+                (),
+                "Something as large as x is written and read again: all steps can be one chain from x to the result.",
             ),
         ),
     ),
@@ -103,8 +114,12 @@ FUNCTIONS = {
         ),
         (
             Advice(
-                ("cat", "concat", "stack", "pad", "constant_pad_nd", "slice_scatter"),
+                JOINED,
                 "The two inputs are still written side by side. A product with a joined matrix is a sum of products.",
+            ),
+            Advice(
+                (),
+                "Something is written before a product, which reads it from memory: multiply the inputs as they are.",
             ),
         ),
     ),
@@ -131,6 +146,7 @@ FUNCTIONS = {
                 ("sum", "mean"),
                 "x is read for the total, and again for the columns. What is left of x once its columns are summed?",
             ),
+            Advice((), "x is read twice, or something as large as x is written."),
         ),
     ),
     "scores": Wasteful(
@@ -156,6 +172,9 @@ FUNCTIONS = {
             Advice(
                 ("mul", "div"),
                 "Something large is scaled before the product and written for it; where is the tensor small?",
+            ),
+            Advice(
+                (), "Something as large as q is written beside the scores: hand q and k to the product as they are."
             ),
         ),
     ),

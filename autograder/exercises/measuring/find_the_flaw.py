@@ -68,14 +68,15 @@ def mended(flaws: Sequence[Flaw], *, sizes: tuple[int, ...] = (1, 1, 1)) -> Call
     """Return a check that the answer takes these flaws out of two scripts.
 
     `sizes` says how many programs the windows have. Another flaw in the answer's script is counted by its own check. So
-    is one of several `flaws` that the answer leaves in when it stands alone.
+    is one of several `flaws` that the answer leaves in when it stands alone, in windows of one program.
     """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
         for _ in range(2):
             windows = [draw.sample(PROGRAMS, size) for size in sizes]
             on = device(draw)
-            left = [f for f in flaws if len(flaws) > 1 and not _mends(answer, f, windows, on)]
+            alone = [[name] for name in draw.sample(PROGRAMS, len(sizes))]  # as in the check that counts one flaw
+            left = [f for f in flaws if len(flaws) > 1 and not _mends(answer, f, alone, on)]
             counted = set(flaws) - set(left if len(left) == 1 else ())
             broken = script(windows, frozenset(flaws))
             require_sound(answer.ask(broken), broken, windows, on, counted)
@@ -107,7 +108,7 @@ def require_sound(
     if [list(window.programs) for window in measured] != [list(window) for window in windows]:
         raise CheckFailedError(
             f"Mended, {_shown(broken)} measures {[list(w.programs) for w in measured]}; it is meant to measure "
-            f"{[list(w) for w in windows]}, window by window, in this order."
+            f"{[list(w) for w in windows]}. {_other_windows(measured, windows)}"
         )
     wrong = next((w for w in measured if _is_off(w) and w.flaws & set(counted)), None)
     if wrong is not None:
@@ -116,6 +117,23 @@ def require_sound(
             f"{' and '.join(wrong.programs)} takes {wrong.true_us:.0f} µs, and your script measures "
             f"{wrong.measured_us:.0f} µs. {says}"
         )
+
+
+def _other_windows(measured: Sequence[Window], windows: Sequence[Sequence[str]]) -> str:
+    """Return a sentence about what became of the windows."""
+    found, expected = [list(window.programs) for window in measured], list(map(list, windows))
+    flat, wanted = [name for w in found for name in w], [name for w in expected for name in w]
+    if flat == wanted and len(found) > len(expected):
+        return "A window was split: all programs between two clocks are measured together, by one pair of clocks."
+    if flat == wanted:
+        return "Windows were joined, or cut in other places: each pair of clocks measures its own programs."
+    if sorted(found) == sorted(expected):
+        return "The windows stand in another order; keep that of the script."
+    if sorted(flat) == sorted(wanted):
+        return "The programs are launched in another order; keep that of the script, window by window."
+    if missing := [name for name in wanted if flat.count(name) < wanted.count(name)]:
+        return f"A launch is missing between the clocks, that of {missing[0]}: measure each program as often as before."
+    return "There are more launches between the clocks than before: launch for the first time before the first clock."
 
 
 def _is_off(window: Window) -> bool:

@@ -19,6 +19,8 @@ Trace = Mapping[str, Any]
 KERNELS = ("gemm", "gelu", "softmax", "layer_norm", "copy", "add_bias", "reduce")
 RANGES = ("embed", "attention", "feed_forward", "head", "loss", "norms")
 PARTS = ("top_kernel", "longest_gap_us", "launch_bound")
+BOUND, FILLED = (110, 150), (55, 90)
+"""Percent of a kernel's time that no kernel runs after it, in ranges that are launch-bound and in others."""
 
 
 known = kept(__name__, "known")
@@ -27,8 +29,9 @@ known = kept(__name__, "known")
 def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> Trace:
     """Return a trace with `ranges` ranges on the device; every second one, from a random start, is launch-bound.
 
-    Only one kernel name has the largest total time. With two `streams`, kernels overlap. With `noise`, there are events
-    other than kernels: instant events, counters, thread names, and memory copies.
+    Kernels cover a little more or a little less than half of a range. Only one kernel name has the largest total time.
+    With two `streams`, kernels overlap, and some end before an earlier one does. With `noise`, there are events other
+    than kernels: instant events, counters, thread names, and memory copies.
     """
     events: list[Event] = []
     totals: dict[str, int] = {}
@@ -37,14 +40,13 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
     for i, name in enumerate(draw.sample(RANGES, ranges)):
         began, bound = now, i % 2 == odd
         for _ in range(draw.integer(3, 6)):
-            duration = draw.integer(60, 140) if bound else draw.integer(150, 500)
-            gap = duration * draw.integer(16, 22) // 10 if bound else draw.integer(2, 9)
-            for stream in range(streams):  # the second starts after a quarter of the first
-                start = now + stream * (duration // 4)
+            busy = draw.integer(60, 500)
+            gap = busy * draw.integer(*(BOUND if bound else FILLED)) // 100
+            for stream, (start, duration) in enumerate(_overlapping(draw, now, busy, streams)):
                 kernel = f"{draw.choice(KERNELS)}_kernel"
                 totals[kernel] = totals.get(kernel, 0) + duration
                 events.append(_event(kernel, "kernel", start, duration, 7 + stream))
-            now = start + duration + gap
+            now += busy + gap
         events.append(_event(name, "gpu_user_annotation", began, now - began, 7))
         events.append(_event(name, "user_annotation", began - 700, 300, 1))  # the same range, on the host
         now += draw.integer(5, 15)
@@ -55,6 +57,19 @@ def trace(draw: Draw, ranges: int, *, streams: int = 1, noise: bool = False) -> 
     if list(totals.values()).count(max(totals.values())) > 1:
         return trace(draw, ranges, streams=streams, noise=noise)
     return made
+
+
+def _overlapping(draw: Draw, start: int, busy: int, streams: int) -> list[tuple[int, int]]:
+    """Return start and duration of a kernel in each stream; together they are busy for that long without a gap.
+
+    The second of two streams begins later, and either of them ends last.
+    """
+    if streams == 1:
+        return [(start, busy)]
+    first = busy if draw.chance(0.5) else busy * draw.integer(50, 70) // 100
+    late = busy * draw.integer(10, 45) // 100
+    ends = busy if first < busy else busy * draw.integer(60, 90) // 100
+    return [(start, first), (start + late, ends - late)]
 
 
 def _event(name: str, category: str, start: int, duration: int, thread: int) -> Event:
@@ -80,14 +95,20 @@ SAYS = {
     "launch_bound": "Sorted names of the ranges on the device of which kernels fill less than half.",
 }
 
+LIMIT = "The limit is half of the range"
+"""How the sentences about other limits begin."""
+
 Traces = Callable[[Draw], list[Trace]]
 
 
-def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer's entry `part` is right for new random traces."""
+def reads(part: str, traces: Traces, *seen: str) -> Callable[[ValueAnswer, Draw], None]:
+    """Return a check that the answer's entry `part` is right for new random traces.
+
+    The traces show each known mistake whose sentence begins with one of `seen`: it gives another answer to one of them.
+    """
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        for rows in _varied(part, traces, draw):
+        for rows in _varied(part, traces, draw, seen):
             found, about = answer.ask(rows, part), known(rows, part)
             expected = about["right"]
             if not isinstance(found, dict) or part not in found:
@@ -102,13 +123,25 @@ def reads(part: str, traces: Traces) -> Callable[[ValueAnswer, Draw], None]:
     return run
 
 
-def _varied(part: str, traces: Traces, draw: Draw) -> list[Trace]:
-    """Return traces whose right answers all differ."""
+def _varied(part: str, traces: Traces, draw: Draw, seen: tuple[str, ...]) -> list[Trace]:
+    """Return traces whose right answers all differ, and which show each mistake in `seen`."""
     while True:
         drawn = traces(draw)
-        answers = [known(rows, part)["right"] for rows in drawn]
-        if all(answers.count(answer) == 1 for answer in answers):
+        about = [known(rows, part) for rows in drawn]
+        answers = [each["right"] for each in about]
+        if all(answers.count(answer) == 1 for answer in answers) and all(map(_showing(about), seen)):
             return drawn
+
+
+def _showing(about: list[Any]) -> Callable[[str], bool]:
+    """Return a function that tells whether every mistake whose sentence begins so gives a wrong answer somewhere."""
+
+    def shows(says: str) -> bool:
+        wrong = [[value for value, told in each["wrong"] if told.startswith(says)] for each in about]
+        rights = [each["right"] for each in about]
+        return all(list(values) != rights for values in zip(*wrong, strict=True))
+
+    return shows
 
 
 def plain(draw: Draw) -> list[Trace]:
@@ -131,8 +164,10 @@ EXERCISE = Exercise(
         "Where streams overlap, begin at the latest end so far if that is larger still.",
     ),
     checks=(
-        Check("the kernel with the most time", "top kernel", 1.4, reads("top_kernel", plain)),
-        Check("the longest gap between kernels", "gaps", 1.4, reads("longest_gap_us", plain)),
-        Check("the launch-bound ranges", "launch-bound ranges", 1.6, reads("launch_bound", plain)),
+        Check("the kernel with the most time", "top kernel", 1.4, reads("top_kernel", plain, "That is")),
+        Check("the longest gap between kernels", "gaps", 1.4, reads("longest_gap_us", plain, "That is")),
+        Check(
+            "the launch-bound ranges", "launch-bound ranges", 1.6, reads("launch_bound", plain, "Those", "It is", LIMIT)
+        ),
     ),
 )

@@ -8,13 +8,22 @@ from autograder.host.kinds.schedule import Scheduled, schedules
 OPERATOR = "torch.ops.course_lib.bias_gelu"
 LEAVES = ("FastGelu", "FastRelu")
 BY_NAME_TOO = "The activation is a module of a class of its own, called gelu: find it with call_module(regex, ...)."
+OTHER_ACTIVATIONS = {
+    "tanh module": "nn.GELU(approximate='tanh') computes something else than F.gelu, whatever it is called: a name "
+    "says nothing about a module of torch.nn, so leave it to the pattern.",
+    "relu": "F.relu is not GELU: the pattern or the name has to fit GELU only.",
+    "relu module": "nn.ReLU is not GELU: the pattern or the name has to fit GELU only.",
+    "own relu": "FastRelu is not GELU: the name of the module tells which activation it is.",
+}
+"""Messages if the fused operator takes the place of another activation."""
 
 
 def found(name: str, fused: int, **arguments: Any) -> Scheduled:
     """Return a model in which the fused operator must occur `fused` times after the schedule."""
     counts = {OPERATOR: fused}
-    own = arguments.get("activation") == "own gelu"
-    says = {OPERATOR: {0: BY_NAME_TOO}} if own else {}
+    activation = arguments.get("activation", "")
+    own = activation == "own gelu"
+    says = {OPERATOR: {0: BY_NAME_TOO} if own else {} if fused else {1: OTHER_ACTIVATIONS.get(activation, "")}}
     return Scheduled(name, arguments, counts, leaves=LEAVES, operator="bias_gelu", says=says)
 
 

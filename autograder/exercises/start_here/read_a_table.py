@@ -13,8 +13,19 @@ from autograder.host.kinds.value import ValueAnswer
 Row = Mapping[str, Any]
 """One line of the table: {"node": str, "op": str, "calls": str, "arguments": str, "users": int}."""
 
-FUNCTIONS = ("relu", "tanh", "neg", "exp")
-MODULES = ("dense", "norm", "gate")
+NAMES = {
+    "function": ("relu", "tanh", "norm", "gate", "neg"),
+    "method": ("view", "contiguous", "relu", "norm"),
+    "module": ("dense", "norm", "gate", "relu", "view"),
+}
+"""Names by kind of node: what a node calls cannot be told from its name alone."""
+CLASSES = {
+    "dense": ("Linear", "Bilinear"),
+    "norm": ("LayerNorm", "RMSNorm"),
+    "gate": ("GLU", "Sigmoid"),
+    "relu": ("ReLU", "ReLU6"),
+    "view": ("Flatten", "Unflatten"),
+}
 PARTS = ("leaf_module", "two_users", "dead")
 
 
@@ -33,21 +44,21 @@ def small_table(draw: Draw, extra: int = 0) -> list[Row]:
     reads = {name: [chain[i]] for i, name in enumerate(chain[1:])}  # each reads the one before
     twice = chain[draw.integer(0, dead - 1)]
     reads[names[dead]] = [twice]
-    return [_row(name, ["placeholder", *kinds, "output"][i], reads) for i, name in enumerate(names)]
+    return [_row(draw, name, ["placeholder", *kinds, "output"][i], reads) for i, name in enumerate(names)]
 
 
 def _name(draw: Draw, kind: str, number: int) -> str:
-    return f"{draw.choice({'module': MODULES, 'method': ('view', 'contiguous'), 'function': FUNCTIONS}[kind])}_{number}"
+    return f"{draw.choice(NAMES[kind])}_{number}"
 
 
-def _row(name: str, kind: str, reads: dict[str, list[str]]) -> Row:
+def _row(draw: Draw, name: str, kind: str, reads: dict[str, list[str]]) -> Row:
     op = kind if kind in ("placeholder", "output") else f"call_{kind}"
     called = name.rsplit("_", 1)[0]
     users = sum(name in read for read in reads.values())
     return {
         "node": name,
         "op": op,
-        "calls": f"Linear ({called})" if kind == "module" else called,
+        "calls": f"{draw.choice(CLASSES[called])} ({called})" if kind == "module" else called,
         "arguments": ", ".join(reads.get(name, [])),
         "users": users,
     }

@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,11 @@ LIMITS = {
 _SEEN: list[int] = []
 
 
+def count_call() -> None:
+    """Count a call of a program, as Python's code does besides; a capture does not repeat it."""
+    _SEEN.append(1)
+
+
 @dataclass(frozen=True)
 class Snippet:
     """A program, how it is captured, and the limit that it reaches."""
@@ -43,13 +48,13 @@ class Snippet:
 
 def branch_on_sum(x: torch.Tensor) -> torch.Tensor:
     """Ask for the sign of the sum."""
-    _SEEN.append(1)
+    count_call()
     return x * 2 if x.sum() > 0 else x - 1
 
 
 def branch_on_largest(x: torch.Tensor) -> torch.Tensor:
     """Ask whether the largest number is the first."""
-    _SEEN.append(1)
+    count_call()
     if x[0, 0] == x.max():
         return -x
     return x
@@ -57,13 +62,13 @@ def branch_on_largest(x: torch.Tensor) -> torch.Tensor:
 
 def item_out(x: torch.Tensor) -> torch.Tensor:
     """Take a number out of a tensor."""
-    _SEEN.append(1)
+    count_call()
     return x * float(x.sum())
 
 
 def int_out(x: torch.Tensor) -> torch.Tensor:
     """Take a whole number out of a tensor."""
-    _SEEN.append(1)
+    count_call()
     return x + int(x.abs().max() * 10)
 
 
@@ -76,7 +81,7 @@ class Noisy(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Scale in training only."""
-        _SEEN.append(1)
+        count_call()
         return x * self.factor if self.training else x
 
 
@@ -96,7 +101,7 @@ class Compiled(nn.Module):
 
 def counts(x: torch.Tensor) -> torch.Tensor:
     """Arithmetic, and something besides."""
-    _SEEN.append(1)
+    count_call()
     return torch.tanh(x) + 1
 
 
@@ -174,9 +179,8 @@ SNIPPETS: Mapping[str, tuple[Snippet, ...]] = {
 
 
 @functools.cache
-def evidence(group: str, number: int) -> Evidence:
-    """Capture one of the snippets, and return the observations."""
-    snippet = SNIPPETS[group][number]
+def evidence(snippet: Snippet) -> Evidence:
+    """Capture a snippet, and return the observations."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         program = snippet.program()
@@ -217,15 +221,14 @@ def _without_places(text: str) -> str:
     return " ".join(" ".join(lines).split())[:2000]
 
 
-def told_apart(*groups: str) -> Callable[[ValueAnswer, Draw], None]:
-    """Return a check that the answer names the limit of each snippet in these groups, in random order."""
+def told_apart(snippets: Sequence[Snippet]) -> Callable[[ValueAnswer, Draw], None]:
+    """Return a check that the answer names the limit of each snippet, in random order."""
 
     def run(answer: ValueAnswer, draw: Draw) -> None:
-        every = [(group, number) for group in groups for number in range(len(SNIPPETS[group]))]
-        for group, number in draw.sample(every, len(every)):
-            seen, expected = evidence(group, number), SNIPPETS[group][number].limit
+        for snippet in draw.sample(snippets, len(snippets)):
+            seen = evidence(snippet)
             found = answer.ask(seen)
-            if found != expected:
+            if found != snippet.limit:
                 raise CheckFailedError(f"{_short(seen)} was called {repr(found)[:60]}. {_why(found, seen)}")
 
     return run
@@ -272,8 +275,8 @@ EXERCISE = Exercise(
     points=4,
     wall_s=20,
     checks=(
-        Check("traces that warn, and one without fault", "traces", 1.2, told_apart("traces")),
-        Check("scripts", "scripts", 1.2, told_apart("scripts")),
+        Check("traces that warn, and one without fault", "traces", 1.2, told_apart(SNIPPETS["traces"])),
+        Check("scripts", "scripts", 1.2, told_apart(SNIPPETS["scripts"])),
     ),
     hints=(
         "Sort by what is there: an error, a warning, a difference, or nothing of all that.",

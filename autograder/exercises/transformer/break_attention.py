@@ -87,6 +87,14 @@ def _explain(inputs: Values) -> str:
     return ""
 
 
+def _fails(inputs: Values) -> str:
+    hidden, heads, _ = inputs.arguments
+    return (
+        f"Without the permute the last axis of the scores counts the {heads} heads, and your mask hides some of "
+        f"{hidden.shape[1]} tokens."
+    )
+
+
 def trial(heads: int, text: str, name: str) -> Trial:
     """Return a question about one wrong version with `heads` heads."""
     return Trial(
@@ -95,6 +103,7 @@ def trial(heads: int, text: str, name: str) -> Trial:
         question=heads,
         accepts=accepts(heads),
         explain=_explain,
+        fails=_fails,
         max_elements=1 << 14,
         wrong="attention with a discarded permute",
         right="the right attention",

@@ -191,6 +191,15 @@ def _mask_hides(answer: ModuleAnswer, draw: Draw) -> None:
         raise CheckFailedError("A token that the mask shows changes nothing in the results of others.")
 
 
+def require_same_in_training(found: torch.Tensor, truth: torch.Tensor) -> None:
+    """Raise `CheckFailedError` unless a module without dropout gives the formula's result in training mode, too."""
+    scale = 16 * (1.0 + float(truth.abs().max()))
+    try:
+        comparison.require_rounded(found, truth, dtype=truth.dtype, scale=scale, what="the output in training mode")
+    except CheckFailedError as error:
+        raise CheckFailedError(f"{error} No dropout is asked for, so the mode makes no difference.") from None
+
+
 def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: int, *, training: bool = False) -> None:
     """Check that the gradients of the input and of every parameter equal those of the formula."""
     options = formula_options(answer, draw, "gradients")
@@ -201,6 +210,8 @@ def gradients_right(answer: ModuleAnswer, draw: Draw, hidden_size: int, heads: i
     only(reply, hidden)
     leaves = [hidden.clone().requires_grad_(), *(state[name].clone().requires_grad_() for name in names)]
     output = attention(dict(zip(names, leaves[1:], strict=True)), heads, **options)(leaves[0])
+    if training:
+        require_same_in_training(reply.outputs[0], output.detach())
     truths = torch.autograd.grad(output, leaves, cotangent, allow_unused=True, materialize_grads=True)
     for name, found, truth in zip(("the input", *names), reply.gradients, truths, strict=True):
         if found is None and not bool(truth.any()):

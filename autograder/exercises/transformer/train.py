@@ -30,10 +30,12 @@ SIZES = {
 }
 LEAST_STEPS = 50
 CLEARLY_NATS = 0.1  # required difference between loss and baseline, too large for chance
-NEAR_NATS = 0.4  # allowed distance of logged losses from those that the weights give
+NEAR_NATS = 0.4  # allowed distance of the last losses from that of the returned weights
+ROUNDED_NATS = 0.005  # allowed distance of a logged loss from that of the weights before its step
 CLEAR_RISE_NATS = 0.5  # rise of the loss by wrong labels from which on it must be seen
 IGNORED = -100
 LARGEST_SEED = 10**6
+TRIES = 3  # one right training in some 150 has not begun to learn after these steps
 OPERATORS = {nn.Linear: "aten::linear", nn.Embedding: "aten::embedding", nn.LayerNorm: "aten::layer_norm"}
 TINY_RATE = 1e-4  # AdamW moves a weight by about the learning rate in a step
 
@@ -153,7 +155,13 @@ def one_run(answer: ModuleAnswer, draw: Draw) -> Run:
 
 
 def _first_run(answer: ModuleAnswer, draw: Draw) -> Run:
-    return run_on(answer, Text.drawn(draw), draw.integer(0, LARGEST_SEED))
+    """Return the first of some runs in which the model learned, or the first of all if it never did."""
+    text, runs = Text.drawn(draw), []
+    for _ in range(TRIES):
+        runs.append(run_on(answer, text, draw.integer(0, LARGEST_SEED)))
+        if learned(runs[-1].state, text):
+            return runs[-1]
+    return runs[0]
 
 
 def run_on(answer: ModuleAnswer, text: Text, seed: int) -> Run:
@@ -182,11 +190,35 @@ def _scalars(answer: ModuleAnswer, draw: Draw) -> None:
             )
         if any(later <= earlier for earlier, later in pairwise(steps)):
             raise CheckFailedError(f"The steps of `{tag}` do not rise from point to point.")
-    full = [tag for tag, points in scalars.items() if len(points) >= LEAST_STEPS]
+    full = {tag: [value for _, value in points] for tag, points in scalars.items() if len(points) >= LEAST_STEPS}
     if len(full) < 2:
         raise CheckFailedError(
             f"{len(full)} scalars have {LEAST_STEPS} points or more; two are asked for, written after every step."
         )
+    told = {tuple(values) for values in full.values() if not _is_known_before(answer, draw, values)}
+    if len(told) < 2:
+        raise CheckFailedError(
+            f"Of the scalars {', '.join(full)} only {len(told)} tell of this training. The others count the steps, "
+            "repeat a scalar, or are one number that is not the learning rate; write, say, the length of the gradient."
+        )
+
+
+def _is_known_before(answer: ModuleAnswer, draw: Draw, values: list[float]) -> bool:
+    """Tell whether a scalar says nothing of the training: it counts steps, or is a constant but the learning rate."""
+    changes = {later - earlier for earlier, later in pairwise(values)}
+    return changes == {1.0} or (changes == {0.0} and not _is_learning_rate(answer, draw, values[0]))
+
+
+def _is_learning_rate(answer: ModuleAnswer, draw: Draw, number: float) -> bool:
+    """Tell whether AdamW moves a weight by about this number in the first step; true if it cannot be told."""
+    run = one_run(answer, draw)
+    try:
+        moved = largest_move(trained(answer, run.text.until(1), run.seed).parameters)
+    except AnswerFailedError as error:
+        if error.fatal:
+            raise
+        return True
+    return abs(moved - number) < 0.25 * moved  # weight decay moves it a little further
 
 
 def _graph(answer: ModuleAnswer, draw: Draw) -> None:
@@ -244,8 +276,9 @@ def _complaint(answer: ModuleAnswer, run: Run, others: Run, tag: str, place: int
     offset = len(before) - STEPS  # a point more at the beginning, or fewer
     first = next((i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), len(before))
     if abs(first - offset - place) <= 1:
-        if not _is_near_the_weights(answer, run, tag, place):
-            return f"{told}: around batch {place + 1} it is far from what the model of that time loses on the batch."
+        # one step changes the loss most at the beginning, and batches differ most later
+        if complaint := _before_its_step(answer, run, tag, 1) or _before_its_step(answer, run, tag, place):
+            return f"{told}: {complaint}"
     elif _is_reproducible(answer, run):
         return (
             f"{told}: with other labels in batch {place + 1}, its numbers should be the same before this batch, and "
@@ -262,26 +295,29 @@ def _complaint(answer: ModuleAnswer, run: Run, others: Run, tag: str, place: int
     return ""
 
 
-def _is_near_the_weights(answer: ModuleAnswer, run: Run, tag: str, place: int) -> bool:
-    """Return whether the loss around a batch is that of the weights which the batches before it give.
+def _before_its_step(answer: ModuleAnswer, run: Run, tag: str, place: int) -> str:
+    """Return what is wrong with the loss logged for a batch, if the weights before its step lose something else on it.
 
-    The weights are unknown if the answer does not run on fewer batches, for the task names their number, and if its
-    steps depend on how many will come. In these cases the result is true.
+    These weights are unknown if the answer does not run on fewer batches, for the task names their number, and if its
+    steps depend on how many will come. In these cases nothing is said.
     """
     try:
         short = run_on(answer, run.text.until(place), run.seed)
     except AnswerFailedError as error:
         if error.fatal:
             raise
-        return True
+        return ""
     values, shorter = ([value for _, value in each.events.scalars.get(tag, ())] for each in (run, short))
-    offset = len(values) - STEPS
-    if shorter != values[: place + offset]:
-        return True
-    around = slice(place - 2, place + 3)
-    hidden, labels = (each[around].flatten(0, 1) for each in (run.text.hidden, run.text.labels))
-    logged = values[place + offset - 2 : place + offset + 3]
-    return abs(sum(logged) / len(logged) - model_loss(short.state, hidden, labels)) < NEAR_NATS
+    at = place + len(values) - STEPS
+    if shorter != values[:at]:
+        return ""
+    expected = model_loss(short.state, run.text.hidden[place], run.text.labels[place])
+    if abs(values[at] - expected) < ROUNDED_NATS:
+        return ""
+    return (
+        f"on batch {place + 1} the model loses {expected:.2f} before its step, and {values[at]:.2f} was logged. "
+        "Log the loss from which the step is computed: of this batch alone, and before optimizer.step()."
+    )
 
 
 def _is_reproducible(answer: ModuleAnswer, run: Run) -> bool:

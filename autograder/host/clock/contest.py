@@ -4,15 +4,18 @@ import contextlib
 import copy
 import dataclasses
 import fcntl
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensorMode
 
 from autograder.host import shared_inputs
 from autograder.host.artifacts import Artifact
+from autograder.host.clock.gpu import CUDA, Gpu
 from autograder.host.clock.memory import DeviceMemory, HostMemory, Memory, Problem
 from autograder.host.clock.side import Side
 from autograder.host.clock.trial import Job, Plan, Trial, run_trial
@@ -27,7 +30,7 @@ from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Traced, traced
 from autograder.protocol.requests.loads import LoadGraph
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
-from course_lib.timing.environment import environment
+from course_lib.timing.environment import lasting_problems
 from course_lib.timing.summaries import median_interval
 
 SHARE_OF_DEVICE = 16  # free memory over memory of one round; both sides, private copies and fp64 need the rest
@@ -55,6 +58,7 @@ class Contest:
     artifact: Artifact | None = None
     student: Callable[[], Session] | None = None
     device: str = "cpu"
+    gpu: Gpu = CUDA
 
     def trial(self, plan: Plan) -> Trial:
         """Run one trial in new processes."""
@@ -68,11 +72,12 @@ class Contest:
 
     def job(self) -> Job:
         """Return the work of both sides: inputs from a secret seed, and the program itself as the reference."""
-        generator = torch.Generator(self.device).manual_seed(self.draw.integer(0, 2**63 - 1))
-        program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(self.device))
+        device = "cpu" if self.device == "cpu" else self.gpu.tensors
+        generator = torch.Generator(device).manual_seed(self.draw.integer(0, 2**63 - 1))
+        program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(device))
 
         def draw() -> Problem:
-            inputs = tuple(torch.empty(s.shape, dtype=s.dtype, device=self.device) for s in self._inputs)
+            inputs = tuple(torch.empty(s.shape, dtype=s.dtype, device=device) for s in self._inputs)
             for each in inputs:
                 each.normal_(generator=generator)
                 if self.speed.drawn is not None:
@@ -84,7 +89,7 @@ class Contest:
 
         if self.device == "cpu":
             return Job(draw, reference)
-        return Job(draw, reference, most_bytes=torch.cuda.mem_get_info()[0] // SHARE_OF_DEVICE)
+        return Job(draw, reference, most_bytes=self.gpu.free_bytes() // SHARE_OF_DEVICE)
 
     @property
     def _inputs(self) -> Any:
@@ -106,23 +111,31 @@ class Contest:
             return self._of_graph(self.artifact)
         assert self.student is not None, "either a graph or a student's function"
         session, into = self.student(), self.speed.into
-        return Side(session, self._forms(), into=into, is_strict=True, is_clean=False, memory=self._memory)
+        return Side(session, self._forms, into=into, is_strict=True, is_clean=False, memory=self._memory)
 
     def _of_graph(self, artifact: Artifact) -> Side:
         load = LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
-        return Side(session, self._forms(), is_strict=self.student is not None, memory=self._memory)
+        return Side(session, self._forms, is_strict=self.student is not None, memory=self._memory)
 
     def _memory(self, forms: Sequence[torch.Tensor]) -> Memory:
         if self.device == "cpu":
             return HostMemory(forms)
-        problems = len(forms) // len(self._forms())
-        return DeviceMemory(forms, [torch.zeros(s.shape, dtype=s.dtype) for s in self._inputs] * problems)
+        problems = len(forms) // len(self._forms)
+        return DeviceMemory(forms, self._input_forms * problems, self.gpu)
 
+    @property
+    def _input_forms(self) -> list[torch.Tensor]:
+        return [torch.empty(s.shape, dtype=s.dtype, device="meta") for s in self._inputs]
+
+    @functools.cached_property
     def _forms(self) -> list[torch.Tensor]:
-        problem = [torch.zeros(s.shape, dtype=s.dtype) for s in self._inputs]
-        return [t.detach() for t in as_tuple(self.program.reference(*problem))]
+        """Shapes and dtypes of one problem's outputs, from fake tensors: nothing is computed."""
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            problem = [torch.empty(s.shape, dtype=s.dtype) for s in self._inputs]
+            outputs = as_tuple(self.program.reference(*problem))
+        return [torch.empty(t.shape, dtype=t.dtype, device="meta") for t in outputs]
 
     @property
     def thresholds(self) -> Thresholds:
@@ -155,18 +168,19 @@ def measure(of: Contest) -> tuple[SpeedRecord, Assessment]:
     thresholds = of.thresholds
     plan = dataclasses.replace(GRADED, enough=enough(thresholds))
     with one_at_a_time():
-        found = problems(of.device)
+        found = problems(of.device, of.gpu)
         result = assess(lambda: of.trial(plan), of.control, thresholds, found)
     verdict = SpeedVerdict(str(result.verdict))
     return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result
 
 
-def problems(device: str) -> tuple[str, ...]:
-    """Return the known faults of the GPU before a worker of a contest uses it; not yet run on CUDA."""
+def problems(device: str, gpu: Gpu = CUDA) -> tuple[str, ...]:
+    """Return the known faults of the GPU before a worker of a contest uses it."""
     if device == "cpu":
         return ()
-    torch.cuda.init()  # the driver reports problems only to a process that uses the GPU
-    return environment().problems
+    found = lasting_problems(gpu.stay_busy)
+    gpu.synchronize()  # the contest must not begin beside the work that was queued
+    return found
 
 
 def show(of: Contest) -> SpeedRecord:

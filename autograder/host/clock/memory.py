@@ -8,15 +8,15 @@ written and begin early.
 import fcntl
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
 from autograder.host import shared_inputs
+from autograder.host.clock.gpu import CUDA, Gpu
 from autograder.protocol import RawTensor
-from autograder.protocol.device_memory import SharedBlock
 from autograder.protocol.requests.timed_rounds import Block, Place
 
 SPOTS = 256
@@ -24,8 +24,6 @@ SPOTS = 256
 probability 1 - (1 - share) ** SPOTS: for one percent in 92 of 100 rounds, and a verdict takes nine rounds or more."""
 
 Problem = tuple[torch.Tensor, ...]
-Allocate = Callable[[int], tuple[Any, torch.Tensor]]
-"""Makes a block of that many bytes, with `descriptor` and `close`, and the tensor of its bytes."""
 
 
 @dataclass
@@ -136,13 +134,6 @@ def _empty(form: torch.Tensor) -> RawTensor:
     return RawTensor(name, tuple(form.shape), strides, bytes(form.nbytes), shared=True)
 
 
-def cuda_block(size_bytes: int) -> tuple[SharedBlock, torch.Tensor]:
-    """Allocate a block on the current device."""
-    device = torch.cuda.current_device()
-    block = SharedBlock.made(size_bytes, device=device)
-    return block, torch.as_tensor(block, device=f"cuda:{device}")
-
-
 class DeviceMemory:
     """Memory of a GPU for outputs like `forms` and inputs like `input_forms`, for all problems of a round.
 
@@ -152,12 +143,11 @@ class DeviceMemory:
     work that the worker has queued. Not yet run on CUDA.
     """
 
-    def __init__(
-        self, forms: Sequence[torch.Tensor], input_forms: Sequence[torch.Tensor], *, allocate: Allocate = cuda_block
-    ) -> None:
+    def __init__(self, forms: Sequence[torch.Tensor], input_forms: Sequence[torch.Tensor], gpu: Gpu = CUDA) -> None:
         *starts, used = places([f.nbytes for f in (*forms, *input_forms)])
         self._output_bytes = starts[len(forms)] if input_forms else used
-        self._block, self._bytes = allocate(used)
+        self._gpu = gpu
+        self._block, self._bytes = gpu.made(used)
         placed = list(zip(starts, (*forms, *input_forms), strict=True))
         self._outputs = placed[: len(forms)]
         self._inputs = [_view(self._bytes, at, form) for at, form in placed[len(forms) :]]
@@ -176,14 +166,14 @@ class DeviceMemory:
         """Keep private copies; nothing is sent, because the worker knows where inputs lie."""
         self._private = [t.to(self._bytes.device, copy=True) for problem in problems for t in problem]
         self._spots = _spots(self._output_bytes).to(self._bytes.device)
-        self._wait()
+        self._gpu.synchronize()
         return Parcel()
 
     def deliver(self) -> None:
         """Write the inputs where the worker reads them."""
         for shared, private in zip(self._inputs, self._private, strict=True):
             shared.copy_(private)
-        self._wait()
+        self._gpu.synchronize()
 
     def look(self) -> torch.Tensor:
         """Return the bytes at the spots, on the CPU; this waits for the device."""
@@ -204,10 +194,6 @@ class DeviceMemory:
         os.close(self._fd)
         self._inputs = []
         self._block.close()
-
-    def _wait(self) -> None:
-        if self._bytes.is_cuda:
-            torch.cuda.synchronize(self._bytes.device)
 
 
 def _place(first_byte: int, form: torch.Tensor) -> Place:

@@ -50,6 +50,7 @@ class Captured:
     how: How = "dynamo"
     dynamic: Sequence[Sequence[int]] = ()
     misconceptions: Sequence[Misconception] = ()
+    reason: str = ""  # why these inputs are hard, for a wrong result that no misconception explains
 
     @property
     def told(self) -> str:
@@ -139,7 +140,8 @@ def require_right(
         require_outputs(reply, case, wanted.reference, wanted.names)
     except CheckFailedError as error:
         why = explained(reply, case, wanted.names, wanted.misconceptions)
-        raise CheckFailedError(f"{wanted.told}{why or f'in the captured graph {error}'}") from None
+        unexplained = f"in the captured graph {error} {wanted.reason}".rstrip()
+        raise CheckFailedError(f"{wanted.told}{why or unexplained}") from None
     if reply.mutated:
         raise CheckFailedError(f"{wanted.told}the captured graph writes into its input number {reply.mutated[0]}.")
     if gradients:

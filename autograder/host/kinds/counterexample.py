@@ -68,6 +68,7 @@ class Trial:
     question: Json = None  # the argument of the student's function, plain data
     accepts: Callable[[Values], str] = lambda inputs: ""  # returns why these inputs are not accepted; empty if they are
     explain: Callable[[Values], str] = lambda inputs: ""  # returns why both results may be equal; empty if unknown
+    fails: Callable[[Values], str] = lambda inputs: ""  # returns why the wrong version may raise; empty if unknown
     graphs: int = 0  # programs that the inputs may hold
     max_elements: int = 1 << 16  # of all tensors together
     max_number: float = 1e4  # limit for the magnitude of every number, inside or outside tensors
@@ -127,7 +128,11 @@ def _require_difference(answer: CounterexampleAnswer, trial: Trial, draw: Draw) 
             f"{trial.right} also differs on this input: {difference(right, truth, eager)} So it shows nothing about "
             f"{trial.wrong}."
         )
-    wrong = _result(answer, trial, "wrong", inputs, seed)
+    try:
+        wrong = _result(answer, trial, "wrong", inputs, seed)
+    except CheckFailedError as error:
+        noticed = "Anybody would notice that: find an input on which it runs, and only values differ."
+        raise CheckFailedError(" ".join(filter(None, (str(error), trial.fails(inputs), noticed)))) from None
     if trial.silent and (form := _form_differs(wrong, eager)):
         raise CheckFailedError(
             f"{trial.wrong} gives {form} on this input: anybody would notice. Find one on which only values differ."

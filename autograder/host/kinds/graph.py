@@ -154,7 +154,9 @@ def rewrites(
 def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw: Draw, gradients: bool) -> Artifact:
     artifact = answer.transform(program)
     miscounted = _miscounted(answer, artifact, program, operator, draw)
+    copied = ""
     if not program.program.folds:
+        copied = Sent.of_graph(program.graph, program.tensors).copied(artifact)
         program.redraw(draw)  # so that weights that the pass copied into the graph give wrong results
     fresh = artifact.with_tensors(program.tensors)
     try:
@@ -164,7 +166,7 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
         # too many calls say which one is wrong; too few have nothing to do with the wrong values
         too_many = str(miscounted) if artifact.count(operator) > program.program.fused and miscounted else ""
         reason = "" if too_many else program.program.reason
-        said = (too_many, differing_literals(artifact, operator, program), str(error), reason)
+        said = (too_many, differing_literals(artifact, operator, program), copied, str(error), reason)
         raise CheckFailedError(" ".join(filter(None, said)), changes=True) from None
     if miscounted:
         raise miscounted

@@ -36,6 +36,8 @@ FORMS = frozenset(  # what gives sizes and views, as a method or as a function o
     )
 )
 LARGEST_SEED = 2**31
+SOME = "Only some of the places were changed: go through all layers, and take all matches."
+MORE = "More places were changed than fit: look at what else has that name, or that form."
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,12 @@ def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, g
     try:
         _require_values(answer, artifact, source, draw, gradients=gradients)
     except CheckFailedError as error:
-        explained = otherwise_called or miswired or miscounted or ""
+        computed = (wiring.computed(artifact, target) for target, wiring in model.wiring.items())
+        suspected = next((f"In the model {model.name}: {clause}." for clause in computed if clause), "")
+        explained = otherwise_called or miswired or miscounted or suspected
         raise CheckFailedError(f"{explained} {error}".strip(), changes=True) from None
     if miscounted and model.layer:
-        raise miscounted
+        raise CheckFailedError(f"{miscounted} {miswired}".rstrip(), share=miscounted.share)
     if miswired:
         raise CheckFailedError(miswired, changes=not model.layer)
     if miscounted:
@@ -252,6 +256,7 @@ def _miscounted(artifact: Artifact, model: Scheduled) -> CheckFailedError | None
         if found not in allowed:
             names = [call.operator for call in artifact.called.values()]
             why = model.says.get(target, {}).get(found) or (model.explain and model.explain(names)) or model.reason
+            why = why or ("" if not found else SOME if found < allowed[0] else MORE)
             return CheckFailedError(
                 f"In the model {model.name} the result calls {target} {times(found)}; expected {times(allowed[-1])}."
                 + (f" {why}" if why else ""),

@@ -57,6 +57,18 @@ class Sent:
                     f"{told}the tensor `{path}` came back changed: {difference}. {ADVICE}", changes=True
                 )
 
+    def copied(self, artifact: Artifact) -> str:
+        """Return a sentence about a new tensor of the graph that copies a sent one; empty if there is none."""
+        sent = {path: tensor for path, tensor in self.tensors.items() if tensor.numel()}
+        for new, tensor in artifact.tensors.items():
+            copies = (path for path, other in sent.items() if new not in sent and not _difference(tensor, other))
+            if path := next(copies, ""):
+                return (
+                    f"The tensor `{new}` is a copy of `{path}`, which does not follow when `{path}` is trained or "
+                    f"loaded: read `{path}` itself, by get_attr."
+                )
+        return ""
+
 
 def _takes_a_gradient(entry: Mapping[str, object]) -> bool:
     return entry["parameter"] is True and entry.get("requires_grad", True) is True

@@ -59,6 +59,20 @@ class Wiring:
                     return f"call number {number} of {target} gets {found} as {name}; expected {origin}"
         return ""
 
+    def computed(self, artifact: Artifact, target: str) -> str:
+        """Return a clause about the first argument of a call of `target` that was computed on its way; empty if none.
+
+        A right answer may compute something there, so this only explains wrong numbers.
+        """
+        nodes = {node["name"]: node for node in artifact.graph["nodes"]}
+        calls = [n for n in nodes.values() if n["op"] == "call_function" and _is(n["target"], target)]
+        for number, (node, expected) in enumerate(zip(calls, self.calls, strict=False), 1):
+            given = dict(zip(self.arguments, node["args"], strict=False)) | node["kwargs"]
+            for name, origin in expected.items():
+                if step := _step(given.get(name), nodes):
+                    return f"call number {number} of {target} gets as {name} the result of {step}, not {origin} itself"
+        return ""
+
 
 def layers_as_functions(artifact: Artifact) -> list[str]:
     """Return the paths of the linear layers whose weights calls of `LINEAR` read, in order."""
@@ -89,6 +103,19 @@ def _origin(value: Any, nodes: Mapping[str, Mapping[str, Any]], results: Mapping
             return ""
         value = node["args"][0]
     return "nothing" if value is None else "a constant"
+
+
+def _step(value: Any, nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the function or method that computed an argument from others; empty if it only changes a shape."""
+    while isinstance(value, dict) and "node" in value:
+        node = nodes[value["node"]]
+        target = str(node["target"])
+        if node["op"] not in ("call_function", "call_method") or target == LINEAR:
+            return ""
+        if target.removeprefix("torch.") not in SHAPES:
+            return target
+        value = node["args"][0] if node["args"] else None
+    return ""
 
 
 def _name(arguments: Sequence[Any]) -> str:

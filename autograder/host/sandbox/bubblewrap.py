@@ -12,12 +12,18 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from autograder.host.sandbox import seccomp
 from autograder.host.sandbox.compute_device import CPU, Device
-from autograder.host.sandbox.interpreter import ZYGOTE, environment, interpreter_arguments, rlimits
+from autograder.host.sandbox.interpreter import (
+    ZYGOTE,
+    environment,
+    interpreter_arguments,
+    rlimits,
+    zygote_environment,
+)
 from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.process import Enclosure, StartError, WorkerProcess, in_memory, readable
 from autograder.host.sandbox.resource_limits import MIB, Limits
@@ -67,11 +73,11 @@ class Bubblewrap(Sandbox):
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         mounts = [*file_system(masked), *self._device.mounts]
-        options = [*_isolation(self._bwrap), *_files(mounts, limits), *_variables()]
+        options = [*_isolation(self._bwrap), *_files(mounts, limits), *_variables(environment("/tmp", self._device))]
         resources = self._resources(limits, spare=1)
 
         def command(channel: socket.socket) -> list[str]:
-            numbers = rlimits(limits, processes=limits.processes)
+            numbers = rlimits(limits, processes=limits.processes, device=self._device)
             arguments = interpreter_arguments(program, numbers, channel=channel.fileno(), path=COURSE)
             return [*(_become(resources.user.uid) if resources.user else ()), sys.executable, *arguments]
 
@@ -92,8 +98,10 @@ class Bubblewrap(Sandbox):
             program=program,
             path=COURSE,
             home="/tmp",
-            variables=environment("/tmp"),
-            rlimits=rlimits(limits, processes=limits.processes if _is_root() else limits.processes + 1),
+            variables=environment("/tmp", self._device),
+            rlimits=rlimits(
+                limits, processes=limits.processes if _is_root() else limits.processes + 1, device=self._device
+            ),
             seccomp=self._rules(),
             uid=resources.user.uid if resources.user else None,
             mounts=mounts,
@@ -102,7 +110,8 @@ class Bubblewrap(Sandbox):
 
     def _zygote(self, *, preload: bool) -> Zygote:
         mounts = [*file_system(), *self._device.mounts]
-        options = [*_isolation(self._bwrap, for_zygote=True), *_files(mounts, Limits()), *_variables()]
+        variables = zygote_environment("/tmp", self._device)
+        options = [*_isolation(self._bwrap, for_zygote=True), *_files(mounts, Limits()), *_variables(variables)]
         program = ZYGOTE.format(preload=preload)
 
         def spawn(control: socket.socket, complaints: int) -> subprocess.Popen[bytes]:
@@ -185,8 +194,8 @@ def _files(mounts: Sequence[Mount], limits: Limits) -> Iterator[str]:
     yield from ("--chdir", "/tmp")
 
 
-def _variables() -> Iterator[str]:
-    for name, value in environment("/tmp").items():
+def _variables(variables: Mapping[str, str]) -> Iterator[str]:
+    for name, value in variables.items():
         yield from ("--setenv", name, value)
 
 

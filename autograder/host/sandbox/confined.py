@@ -101,8 +101,8 @@ class Confined(Sandbox):
             program=program,
             path=str(root),
             home=str(home),
-            variables=environment(str(home)),
-            rlimits=rlimits(limits, processes=processes),
+            variables=environment(str(home), self._device),
+            rlimits=rlimits(limits, processes=processes, device=self._device),
             seccomp=seccomp.program(countable_memory_only=not cuda, without_namespaces=True, same_user=user is None),
             uid=user.uid if user else None,
             files=files,
@@ -110,7 +110,7 @@ class Confined(Sandbox):
         )
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        return start_unmounted(self._course, preload=preload)
+        return start_unmounted(self._course, preload=preload, device=self._device)
 
 
 def tasks_of_this_user() -> int:

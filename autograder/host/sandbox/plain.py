@@ -30,7 +30,7 @@ class Plain(Sandbox):
     def __init__(self, device: Device = CPU) -> None:
         self._device = device
         # Only Linux can fork from a zygote; elsewhere each worker starts cold.
-        self.zygotes = _zygotes() if sys.platform == "linux" else None
+        self.zygotes = _zygotes(device) if sys.platform == "linux" else None
 
     def _start(self, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         private = folder.make()
@@ -42,31 +42,35 @@ class Plain(Sandbox):
 
         def command(channel: socket.socket) -> list[str]:
             # Without a limit on processes: it would count all that this user runs.
-            numbers = rlimits(limits, processes=None)
+            numbers = rlimits(limits, processes=None, device=self._device)
             arguments = interpreter_arguments(program, numbers, channel=channel.fileno(), path=str(root))
             return [sys.executable, *arguments]
 
-        return WorkerProcess(_Session(command, private, limits.memory_bytes), limits)
+        return WorkerProcess(_Session(command, private, limits.memory_bytes, self._variables(private)), limits)
 
     def _fork(self, zygotes: ZygotePool, program: str, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         private = folder.make()
         resources = Resources(private=private)
         try:
             root = str(folder.link_course(private, masked))
-            numbers, home = rlimits(limits, processes=None), str(private)
-            orders = Orders(program, root, home, environment(home), numbers, seccomp=b"", confined=False)
+            numbers = rlimits(limits, processes=None, device=self._device)
+            variables = self._variables(private)
+            orders = Orders(program, root, str(private), variables, numbers, seccomp=b"", confined=False)
         except BaseException:
             resources.release()
             raise
         return WorkerProcess(ForkedWorker(zygotes.fork, orders, limits, resources), limits)
 
     def _zygote(self, *, preload: bool) -> Zygote:
-        return start_unmounted(_course(), preload=preload)
+        return start_unmounted(_course(), preload=preload, device=self._device)
+
+    def _variables(self, home: Path) -> dict[str, str]:
+        return environment(str(home), self._device, alone=False)  # nothing closes the other GPUs
 
 
 @cache
-def _zygotes() -> ZygotePool:
-    return ZygotePool(lambda: start_unmounted(_course(), preload=True))
+def _zygotes(device: Device) -> ZygotePool:
+    return ZygotePool(lambda: start_unmounted(_course(), preload=True, device=device))
 
 
 @cache
@@ -79,8 +83,15 @@ class _Session(Enclosure):
 
     tick_s = 0.025
 
-    def __init__(self, command: Callable[[socket.socket], list[str]], private: Path, memory_bytes: int) -> None:
+    def __init__(
+        self,
+        command: Callable[[socket.socket], list[str]],
+        private: Path,
+        memory_bytes: int,
+        variables: dict[str, str],
+    ) -> None:
         self._command, self._private, self._memory_bytes = command, private, memory_bytes
+        self._variables = variables
         self._process: subprocess.Popen[bytes] | None = None
 
     def spawn(self, channel: socket.socket, output: int) -> subprocess.Popen[bytes]:
@@ -90,7 +101,7 @@ class _Session(Enclosure):
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=environment(str(self._private)),
+            env=self._variables,
             cwd=self._private,
             pass_fds=(channel.fileno(),),
             start_new_session=True,

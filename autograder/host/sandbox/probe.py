@@ -14,6 +14,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.inside.attacks import ATTACKS
 from autograder.host.sandbox.interpreter import INSIDE, environment
 from autograder.host.sandbox.levels import Level, SandboxError
@@ -47,7 +48,7 @@ def probe(sandbox: Sandbox, *, forked: bool = False) -> tuple[Finding, ...]:
     With `forked`, the worker is the child of a zygote that has imported nothing: only its isolation is tested.
     """
     gained: dict[str, str] = {}
-    with _targets() as target, _workers(sandbox, forked) as start:
+    with _targets(sandbox._device) as target, _workers(sandbox, forked) as start:
         while attacks := [name for name in ATTACKS if name not in gained]:
             with start((INSIDE / "attacks.py").read_text(), LIMITS) as worker:
                 told, ending = _exchange(worker.socket, {**target, "attacks": attacks}), worker.end()
@@ -78,7 +79,7 @@ def _finding(name: str, gained: str) -> Finding:
 
 
 @contextmanager
-def _targets() -> Iterator[Mapping[str, Any]]:
+def _targets(device: Device = CPU) -> Iterator[Mapping[str, Any]]:
     """Yield the targets of the attacks: a secret file, servers, and this process."""
     with (
         tempfile.TemporaryDirectory(prefix="autograder-probe-") as directory,
@@ -98,10 +99,10 @@ def _targets() -> Iterator[Mapping[str, Any]]:
             server.listen()
         for place in ("named", "datagrams"):
             Path(directory, place).chmod(0o777)
-        yield {**_target(str(secret), tcp.getsockname()[1], directory), "abstract": name}
+        yield {**_target(str(secret), tcp.getsockname()[1], directory, device), "abstract": name}
 
 
-def _target(secret_file: str, port: int, directory: str) -> Mapping[str, Any]:
+def _target(secret_file: str, port: int, directory: str, device: Device) -> Mapping[str, Any]:
     return {
         "attacks": list(ATTACKS),
         "secret_file": secret_file,
@@ -111,7 +112,7 @@ def _target(secret_file: str, port: int, directory: str) -> Mapping[str, Any]:
         "datagrams": f"{directory}/datagrams",
         "pid": os.getpid(),
         "pid_started": Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19],
-        "variables": sorted(set(os.environ) - set(environment("/tmp")) - {"PWD"}),
+        "variables": sorted(set(os.environ) - set(environment("/tmp", device)) - {"PWD"}),
         "directories": [str(PACKAGE.parent), str(course_lib()), sys.prefix, tempfile.gettempdir() + "/..", directory],
         "processes": LIMITS.processes,
         "tmp_bytes": LIMITS.tmp_bytes,

@@ -105,8 +105,7 @@ def agreement(around: Run, sandbox: Sandbox, count: int) -> dict[str, Any]:
     inside_us = statistics.median(_inside_us(lambda: job.reference((x,)), around.device) for _ in range(9))
     found = {"calls": count, "host_us": host_us, "inside_us": inside_us, "empty_us": empty_us}
     if around.device == "cuda":
-        uses = profile_operators(lambda: job.reference((x,))).operators
-        found["kernels_us"] = sum(use.self_device_us for use in uses)
+        found["kernels_us"] = profile_operators(lambda: job.reference((x,))).kernels_us
     return found
 
 
@@ -168,7 +167,7 @@ def _multiply(device: str) -> None:
 def run(around: Run) -> None:
     """Note the result of each part at once."""
     around.note("dry", around.dry)
-    sandbox = open_sandbox("auto" if around.dry else 5, trust=True)
+    sandbox = open_sandbox("auto" if around.dry else 5, trust=True, device=around.device)
     around.note("agreement", [agreement(around, sandbox, count) for count in CALLS[: 1 if around.dry else None]])
     around.note("attacks", {name: attacked(around, sandbox, name) for name in ATTACKS})
     times = 1 if around.dry else 5
@@ -212,4 +211,4 @@ def as_markdown(notes: Notes) -> str:
     return "\n".join(lines)
 
 
-SECTION = Section("The judge's clock", order=45, budget_s=100, run=run, as_markdown=as_markdown, failures=failures)
+SECTION = Section("The judge's clock", order=40, budget_s=100, run=run, as_markdown=as_markdown, failures=failures)

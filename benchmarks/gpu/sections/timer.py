@@ -1,9 +1,17 @@
 """Run the self-check of the timer on the device."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
 
 from benchmarks.gpu.section import Notes, Run, Section
 from course_lib.timing import selfcheck
+from course_lib.timing.cuda_clocks import CudaEventClock, read_all, write_all
+from course_lib.timing.device_checks import copy_us
+
+COPIED_BYTES = 100_000_000
 
 
 def run(around: Run) -> None:
@@ -11,6 +19,14 @@ def run(around: Run) -> None:
     found = selfcheck(device=around.device)
     around.note("dry", around.dry)
     around.note("checks", [dataclasses.asdict(check) for check in found.checks])
+    if not around.dry:
+        around.note("copies", {flush.__name__: copied_gb_per_s(flush) for flush in (read_all, write_all)})
+
+
+def copied_gb_per_s(flush: Callable[[Any], object]) -> float:
+    """Return the speed of a copy as large as what a kernel moves, with a cold cache after that flush."""
+    clock = CudaEventClock(torch.device("cuda", torch.cuda.current_device()), cold=True, flush=flush)
+    return 2 * COPIED_BYTES / copy_us(clock, COPIED_BYTES) / 1e3
 
 
 def failures(notes: Notes) -> list[str]:
@@ -27,7 +43,11 @@ def as_markdown(notes: Notes) -> str:
         measured = f"{check['measured']:.4g} {check['unit']}"
         verdict = "ok" if check["passed"] else "**failed**"
         lines.append(f"| {check['name']} | {measured} | {check['told']} | {verdict} |")
+    names = {"read_all": "reading", "write_all": "writing"}
+    copies = notes.get("copies", {})
+    lines += [""] if copies else []
+    lines += [f"- copy of 100 MB after a flush by {names[name]}: {speed:.0f} GB/s" for name, speed in copies.items()]
     return "\n".join(lines)
 
 
-SECTION = Section("Timer", order=30, budget_s=50, run=run, as_markdown=as_markdown, failures=failures)
+SECTION = Section("Timer", order=35, budget_s=40, run=run, as_markdown=as_markdown, failures=failures)

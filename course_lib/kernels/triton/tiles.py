@@ -54,8 +54,8 @@ def on_device_of(tensor: torch.Tensor) -> AbstractContextManager[object]:
 
 @triton.jit
 def load_rows(pointer, row, column, strides, inside):
-    """Return a tile of a matrix as float32, zero outside."""
-    return tl.load(pointer + row * strides[0] + column * strides[1], mask=inside, other=0.0).to(tl.float32)
+    """Return a tile of a matrix as float32, zero outside; offsets are 64-bit numbers, also those of columns."""
+    return tl.load(pointer + row * strides[0] + column.to(tl.int64) * strides[1], mask=inside, other=0.0).to(tl.float32)
 
 
 @triton.jit

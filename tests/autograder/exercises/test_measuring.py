@@ -14,6 +14,7 @@ from autograder.exercises.measuring import find_the_flaw as flaws
 from autograder.exercises.measuring import measure as measuring
 from autograder.exercises.measuring import read_a_trace as traces
 from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
 from course_lib.models import program_from_steps
 from course_lib.timing import Flaw, NoisyMachine
 from tests.autograder.exercises.judged import judged, messages, said
@@ -208,3 +209,21 @@ def test_a_program_that_fails_does_so_once_and_what_catches_lies_around_it():
         open_, caught = (known_ranges.expected_log(part, close=close) for close in (False, True))
         assert len(caught) >= len(open_)
         assert sum(line.startswith("begin ") for line in caught) == sum(line.startswith("end ") for line in caught)
+
+
+@pytest.mark.parametrize(
+    ("windows", "says"),
+    [
+        ([["gelu"], ["matmul"], ["softmax"]], "A window was split"),
+        ([["gelu", "matmul", "softmax"]], "Windows were joined"),
+        ([["matmul", "softmax"], ["gelu"]], "The windows stand in another order"),
+        ([["gelu"], ["softmax", "matmul"]], "The programs are launched in another order"),
+        ([["gelu"], ["matmul"]], "A launch is missing between the clocks, that of softmax"),
+        ([["gelu", "gelu"], ["matmul", "softmax"]], "There are more launches between the clocks"),
+    ],
+)
+def test_what_became_of_the_windows_is_said(windows, says):
+    with pytest.raises(CheckFailedError, match=says):
+        flaws.require_sound(
+            flaws.script(windows), flaws.script(WINDOWS), WINDOWS, flaws.device(Draw(5, "device")), {Flaw.COMPILED}
+        )

@@ -8,7 +8,7 @@ from autograder.exercises import find
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
 from autograder.host.sandbox import open_sandbox
-from tests.autograder.exercises.judged import judged, messages
+from tests.autograder.exercises.judged import judged, known_answer, messages, reference
 
 ATTENTION = """
 def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
@@ -22,6 +22,13 @@ def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):
     return probabilities @ value, probabilities
 """
 RIGHT = {"scale": "/ math.sqrt(query.shape[-1])", "mask": "~mask", "dim": "-1"}
+
+LENGTH_OF_ITS_OWN = """
+def break_attention(heads):
+    mask = torch.ones(2, 1, 1, heads + 1, dtype=torch.bool)
+    mask[..., -1] = False
+    return torch.randn(2, heads + 1, 4 * heads), heads, mask
+"""
 
 CASES = [
     ("scale by d", {"scale": "/ query.shape[-1]"}, "scale", "1/head_size", "masks"),
@@ -121,3 +128,30 @@ def test_an_endless_loop_ends_with_the_exercises_time():
     assert record.points == 0
     assert record.status == "timed_out"
     assert "2 s" in record.message
+
+
+def test_dropout_that_nobody_asked_for_is_named():
+    change = ("key, value, mask)", "key, value, mask, 0.1 if self.training else 0.0)")
+    record = judged("01_multi_head_attention", reference("01_multi_head_attention", change))
+
+    assert ["No dropout is asked for" in message for message in messages(record).values()] == [True]
+
+
+def test_an_input_on_which_the_wrong_version_raises_is_explained():
+    told = " ".join(messages(judged("01_break_attention", LENGTH_OF_ITS_OWN)).values())
+
+    assert "the last axis of the scores counts the" in told
+    assert "Anybody would notice that" in told
+
+
+def test_an_exception_comes_with_advice():
+    slip = ATTENTION.format(**(RIGHT | {"scale": "/ torch.sqrt(query.shape[-1])"}))
+
+    assert "for a number of Python use `math`" in judged("01_scaled_dot_product", slip).message
+
+
+def test_a_variance_that_cancels_is_named_where_numbers_are_large():
+    one_pass = known_answer("08_decompose", "variance in one pass")
+    record = judged("08_decompose", one_pass, only=["a mean that is large"])
+
+    assert "take the mean away first" in " ".join(messages(record).values())

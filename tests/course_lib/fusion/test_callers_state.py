@@ -1,6 +1,7 @@
 """What the caller gave stays as it was, and what it saved still loads."""
 
 import copy
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any, cast
@@ -135,6 +136,21 @@ def test_copies_and_further_fusions_keep_the_state_dict() -> None:
     for again in (fuse(gm, (X,)).graph_module, copy.deepcopy(gm)):
         assert again.state_dict().keys() == program.state_dict().keys()
         torch.testing.assert_close(again(X), program(X))
+
+
+@pytest.mark.parametrize("again", [lambda gm: pickle.loads(pickle.dumps(gm)), copy.deepcopy], ids=["pickle", "copy"])
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: nn.Sequential(m, nn.ReLU())], ids=["root", "part"])
+def test_a_copy_of_a_copy_keeps_extra_state_and_what_is_not_saved(
+    wrap: Callable[[nn.Module], nn.Module], again: Callable[[nn.Module], nn.Module]
+) -> None:
+    program = wrap(Saved())
+    copied = again(again(fuse(program, (X,)).graph_module))
+    assert copied.state_dict().keys() == program.state_dict().keys()
+    state = program.state_dict()
+    next(value for key, value in state.items() if key.endswith("_extra_state"))["steps"] = 7
+    copied.load_state_dict(state)
+    assert next(value for key, value in copied.state_dict().items() if key.endswith("_extra_state")) == {"steps": 7}
+    torch.testing.assert_close(copied(X), program(X))
 
 
 def test_an_exported_program_keeps_buffers_that_are_not_saved_out_of_checkpoints() -> None:

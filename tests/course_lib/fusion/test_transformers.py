@@ -103,5 +103,6 @@ def test_an_exported_transformer_keeps_its_values_and_gradients(model: Model) ->
         torch.testing.assert_close(one, other)
     assert of_fused.keys() == gradients.keys()
     for name, gradient in gradients.items():
-        torch.testing.assert_close(of_fused[name], gradient, msg=name)
+        scale = max(1.0, float(gradient.abs().max()))  # which rounding is in proportion to
+        torch.testing.assert_close(of_fused[name], gradient, rtol=1.3e-6, atol=1e-5 * scale, msg=name)
     assert result.num_matches > 0

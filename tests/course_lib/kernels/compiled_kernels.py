@@ -4,23 +4,31 @@
 
 The number is a compute capability; without "all", one variant of each kernel is compiled. Triton is told that such a
 GPU is there, and each launch ends before the device would be asked for anything. Prints a line a kernel: its name, the
-bytes of its program, how it reads memory. The interpreter accepts what the compiler refuses, such as two branches that
-return different shapes.
+bytes of its program, how it reads memory, and for sm_90 the registers of a thread of a backward kernel beside those
+that its number of programs was computed for. The interpreter accepts what the compiler refuses, such as two branches
+that return different shapes.
 """
 
 import re
+import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import torch
+import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
+from course_lib.kernels.triton import bias_activation, residual_norm
 from course_lib.kernels.triton.bias_activation import activate, activation_gradients
 from course_lib.kernels.triton.residual_norm import ResidualNorm, norm_gradients, normalise
+from course_lib.kernels.triton.tiles import persistent_programs
 
 CAPABILITY, DTYPE = int(sys.argv[1]), getattr(torch, sys.argv[2])
 ALL = "all" in sys.argv[3:]
+CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 run = jit.JITFunction.run
 
 
@@ -44,10 +52,30 @@ def compile_only(kernel: Any, *arguments: Any, warmup: bool, **options: Any) -> 
     """Compile instead of launching, and print what came out."""
     compiled = run(kernel, *arguments, warmup=True, **options)
     reads = sorted(set(re.findall(r"ld\.global[.\w]*", compiled.asm["ptx"])))
-    print(compiled.metadata.name, len(compiled.asm["cubin"]), "bytes", *reads)
+    print(compiled.metadata.name, len(compiled.asm["cubin"]), "bytes", *reads, *registers(compiled))
     return compiled
 
 
+def registers(compiled: Any) -> list[str]:
+    """Return the registers of a thread of a backward kernel for sm_90, and the number that was assumed."""
+    if compiled.metadata.name != "_backward" or CAPABILITY != 90:
+        return []
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(compiled.asm["cubin"])
+        file.flush()
+        command = [str(CUOBJDUMP), "--dump-resource-usage", file.name]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [f"registers {re.findall(r'REG:([0-9]+)', told)[0]} of {assumed[-1]}"]
+
+
+def assume(matrix: Any, tiles: Any, *, registers: int) -> int:
+    """Note the registers that a number of programs is computed for."""
+    assumed.append(registers)
+    return persistent_programs(matrix, tiles, registers=registers)
+
+
+assumed: list[int] = []
+bias_activation.persistent_programs = residual_norm.persistent_programs = assume
 driver.set_active(AbsentGpu())
 jit.JITFunction.run = compile_only
 rows, vector, seed = torch.ones(100, 768, dtype=DTYPE), torch.ones(768, dtype=DTYPE), torch.tensor([3])

@@ -4,6 +4,7 @@ What the operators give here comes from the kernels, and must agree with PyTorch
 interpreter computes one program after the other, so this says nothing about races, nor about speed.
 """
 
+import mmap
 import sys
 from collections.abc import Callable
 
@@ -33,6 +34,7 @@ WITH_AND_WITHOUT_DROPOUT = [
     for p in ((0.0, 0.4) if operator.drops else (0.0,))
 ]
 CANARY = 12345.0
+MAP_NORESERVE = 0x4000  # of Linux, and named in Python 3.13
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +212,7 @@ def test_row_kernels_touch_nothing_but_their_tensors(operator: RowOperator, size
         call = residual_norm.ResidualNorm(
             x, vector, residual, weight, norm_bias_or_none, SEED, 0.4, EPS, multiplies=not rest
         )
-    programs = residual_norm.backward_programs(x)
+    programs = residual_norm.backward_programs(call)
     output, around_output = _fenced(size)
     grad_x, around_grad_x = _fenced(size)
     grad_residual, around_grad_residual = _fenced(size)
@@ -220,6 +222,16 @@ def test_row_kernels_touch_nothing_but_their_tensors(operator: RowOperator, size
     for memory in (around_output, around_grad_x, around_grad_residual, around_partial):
         _assert_fence_stands(memory)
         assert not memory.isnan().any()
+
+
+def test_columns_that_begin_beyond_two_billion_elements_are_reached() -> None:
+    stride = 2**30 + 5  # so the third column begins beyond 2³¹
+    reserved = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
+    memory = torch.frombuffer(mmap.mmap(-1, 2 * (2 * stride + 2), flags=reserved), dtype=torch.float16)
+    x = memory.as_strided((2, 3), (1, stride))  # 4 GiB of addresses, of which three pages are used
+    x.copy_(torch.randn(2, 3))
+    bias = torch.randn(3).half()
+    torch.testing.assert_close(bias_activation.activate(x, bias, "silu"), F.silu(x + bias), rtol=4e-3, atol=4e-3)
 
 
 if __name__ == "__main__":

@@ -99,4 +99,6 @@ LAYOUTS: dict[str, Callable[[], torch.Tensor]] = {
     "expanded": lambda: torch.randn(1, 5).expand(4, 5),
     "one_column": lambda: torch.randn(4, 1),
     "empty_batch": lambda: torch.randn(0, 5),
+    "many_rows": lambda: torch.randn(130, 17),
+    "rows_of_a_wider_matrix": lambda: torch.randn(4, 2, 99)[..., 3:70],
 }

@@ -8,6 +8,8 @@ import torch.nn.functional as F
 
 from course_lib.errors import KernelError
 from course_lib.kernels import bias_gelu, bias_silu
+from tests.course_lib.kernels.bodies import BODIES, EACH_BODY, compare, use
+from tests.drawn import some
 
 Operator = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -35,33 +37,43 @@ LAYOUTS: dict[str, Callable[[], torch.Tensor]] = {
     "every_second_column": lambda: torch.randn(4, 10)[:, ::2],
     "expanded": lambda: torch.randn(1, 5).expand(4, 5),
     "empty_batch": lambda: torch.randn(0, 5),
+    "no_columns": lambda: torch.randn(3, 0),
+    "many_rows": lambda: torch.randn(130, 17),
+    "rows_of_a_wider_matrix": lambda: torch.randn(4, 2, 99)[..., 3:70],
+    "a_whole_vector_and_one_more": lambda: torch.randn(2, 33),
 }
 
 
 @BOTH
+@EACH_BODY
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_outputs_and_gradients_are_those_of_eager(
-    fused: Operator, eager: Operator, layout: str, dtype: torch.dtype
+    fused: Operator, eager: Operator, body: str, layout: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    x, bias = LAYOUTS[layout]().to(dtype), torch.randn(5, dtype=dtype)
+    use(body, monkeypatch)
+    x = LAYOUTS[layout]().to(dtype)
     if layout == "every_second_column":
         x = torch.randn(4, 10, dtype=dtype)[:, ::2]
-    results = []
-    for function in (fused, eager):
-        xs, biases = x.detach().requires_grad_(), bias.clone().requires_grad_()
-        output = function(xs, biases)
-        output.backward(torch.linspace(-1, 1, output.numel(), dtype=dtype).view(output.shape))
-        results.append((output, xs.grad, biases.grad))
-    for ours, theirs in zip(*results, strict=True):
-        assert ours is not None
-        assert theirs is not None
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
-    assert results[0][0].stride() == results[1][0].stride()
+    bias = torch.randn(x.shape[-1], dtype=dtype)
+    ours, theirs = _results(fused, x, bias), _results(eager, x, bias)
+    assert ours[0].stride() == theirs[0].stride()
+    compare(ours, theirs, _results(eager, x.double(), bias.double()), exact=body == "eager")
+
+
+def _results(function: Operator, x: torch.Tensor, bias: torch.Tensor) -> list[torch.Tensor]:
+    xs, biases = x.detach().requires_grad_(), bias.clone().requires_grad_()
+    output = function(xs, biases)
+    grad = torch.linspace(-1, 1, output.numel(), dtype=x.dtype).view(output.shape)
+    return [output.detach(), *torch.autograd.grad(output, (xs, biases), grad)]
 
 
 @BOTH
-def test_gradients_are_right_to_second_order(fused: Operator, eager: Operator) -> None:
+@EACH_BODY
+def test_gradients_are_right_to_second_order(
+    fused: Operator, eager: Operator, body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(body, monkeypatch)
     x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     bias = torch.randn(4, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(fused, (x, bias))
@@ -71,7 +83,11 @@ def test_gradients_are_right_to_second_order(fused: Operator, eager: Operator) -
 @pytest.mark.parametrize("layout", ["matrix", "permuted", "expanded", "empty_batch"])
 @pytest.mark.parametrize("requires_grad", [True, False])
 @pytest.mark.parametrize("operator", ["bias_gelu", "bias_silu"])
-def test_opcheck_finds_nothing_to_complain_about(layout: str, requires_grad: bool, operator: str) -> None:
+@pytest.mark.parametrize("body", some(BODIES, 1, name="bodies of opcheck"))
+def test_opcheck_finds_nothing_to_complain_about(
+    layout: str, requires_grad: bool, operator: str, body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(body, monkeypatch)
     x = LAYOUTS[layout]().requires_grad_(requires_grad)
     bias = torch.randn(5, requires_grad=requires_grad)
     torch.library.opcheck(getattr(torch.ops.course_lib, operator).default, (x, bias))

@@ -46,3 +46,6 @@ def test_the_kernels_compile_for_gpus_that_are_not_here(
     kernels = printed.splitlines()
     assert len(kernels) == count
     assert all(re.search(r"ld\.global\.v[24]\.b32", line) for line in kernels[:vectorised])
+    registers = [tuple(map(int, each)) for each in re.findall(r"registers (\d+) of (\d+)", printed)]
+    assert len(registers) == ("all" in arguments) * 12
+    assert all(taken <= assumed for taken, assumed in registers), registers

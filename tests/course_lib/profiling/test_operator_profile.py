@@ -10,9 +10,10 @@ import torch
 
 from course_lib.errors import ProfilingError
 from course_lib.profiling import profile_operators
-from course_lib.profiling.operator_profile import MemoryUse, memory_from_events
+from course_lib.profiling.operator_profile import MemoryUse, OperatorProfile, _uses, memory_from_events
 from course_lib.show import format_bytes
 from tests.architecture.source_tree import ROOT
+from tests.simulated_gpu import KERNEL_US, profiled_on_cuda
 
 MIB = 1 << 20
 
@@ -124,3 +125,16 @@ def test_an_unknown_order_is_refused():
 )
 def test_bytes_are_shown_in_the_unit_in_which_they_read_best(size, text):
     assert format_bytes(size) == text
+
+
+def test_the_time_of_a_kernel_counts_once_and_a_range_is_listed_once():
+    averages = profiled_on_cuda().key_averages()
+    assert sum(event.self_device_time_total for event in averages if event.key.startswith(("aten", "tanh"))) == 200
+
+    operators, kernels = _uses(averages, 1)
+    profile = OperatorProfile(operators, memory_from_events([]), 1, "", kernels)
+    assert sorted((use.name, use.self_device_us, use.is_range) for use in operators) == [
+        ("aten::tanh", KERNEL_US, False),
+        ("part", 0, True),
+    ]
+    assert profile.kernels_us == KERNEL_US

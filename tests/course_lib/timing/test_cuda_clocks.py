@@ -1,12 +1,21 @@
 """What the clocks for CUDA ask of the device, and in which order, on a stand-in that writes it down."""
 
 import contextlib
+import warnings
 
 import pytest
 import torch
 
 from course_lib.timing.clocks import Cache, ClockName
-from course_lib.timing.cuda_clocks import CudaEventClock, CudaGraphClock, CudaWallClock, flush_bytes
+from course_lib.timing.cuda_clocks import (
+    CudaEventClock,
+    CudaGraphClock,
+    CudaWallClock,
+    flush_bytes,
+    read_all,
+    write_all,
+)
+from course_lib.timing.measurement import empty_call_us
 from tests.course_lib.timing.fake_time import FakeTime
 
 DEVICE = torch.device("cuda", 0)
@@ -75,7 +84,7 @@ class FakeBuffer:
     def __init__(self, cuda: FakeCuda, size: int) -> None:
         self.cuda, self.size = cuda, size
 
-    def zero_(self):
+    def sum(self):
         self.cuda.log.append("flush")
 
 
@@ -144,8 +153,88 @@ def test_a_compilation_in_the_first_call_does_not_stop_the_device_for_seconds():
 
 
 @pytest.mark.parametrize(("l2_bytes", "expected"), [(50 << 20, 100 << 20), (4 << 20, 64 << 20)])
-def test_the_flush_writes_more_than_the_cache_holds(l2_bytes, expected):
+def test_the_flush_reads_more_than_the_cache_holds(l2_bytes, expected):
     assert flush_bytes(FakeCuda(l2_bytes), DEVICE) == expected
+
+
+L2_BYTES, BYTES_PER_US = 50 << 20, 4_000_000
+
+
+class CopyingGpu(FakeCuda):
+    """A GPU whose L2 cache keeps what was written; a kernel waits until that is in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(L2_BYTES)
+        self.dirty_bytes = 0
+        self.now_us = 0.0
+
+    def Event(self, enable_timing=False):  # noqa: N802  # torch's name
+        return CopyingEvent(self)
+
+    def _sleep(self, cycles):
+        pass
+
+    def copy(self, size_bytes: int) -> None:
+        """Read and write so many bytes; evict what was written before, and leave what fits of this."""
+        self.now_us += (2 * size_bytes + self.dirty_bytes) / BYTES_PER_US
+        self.dirty_bytes = 0  # a copy streams past the cache
+
+    def empty(self, size, dtype, device):
+        return CopyingBuffer(self, size)
+
+
+class CopyingEvent:
+    def __init__(self, cuda) -> None:
+        self.cuda, self.at_us = cuda, 0.0
+
+    def record(self):
+        self.at_us = self.cuda.now_us
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, end):
+        return (end.at_us - self.at_us) / 1e3
+
+
+class CopyingBuffer:
+    def __init__(self, cuda, size: int) -> None:
+        self.cuda, self.size = cuda, size
+
+    def zero_(self):
+        self.cuda.dirty_bytes = min(self.size, L2_BYTES)
+
+    def sum(self):
+        self.cuda.dirty_bytes = 0
+
+
+@pytest.mark.parametrize(("flush", "slower"), [(read_all, 1.0), (write_all, 1.26)])
+def test_a_flush_that_reads_leaves_nothing_to_write_back_in_the_timed_region(flush, slower):
+    cuda = CopyingGpu()
+    clock = CudaEventClock(DEVICE, cold=True, cuda=cuda, empty=cuda.empty, flush=flush)
+    size_bytes = 100_000_000
+    reading = clock.read(lambda: cuda.copy(size_bytes), 1)
+
+    assert reading.time_us == pytest.approx(slower * 2 * size_bytes / BYTES_PER_US, rel=0.01)
+
+
+def test_graphs_are_kept_for_two_callables_only_and_empty_calls_are_captured_once(recwarn):
+    cuda = FakeCuda()
+    cuda.captured = 0
+
+    @contextlib.contextmanager
+    def graph(graph):
+        cuda.captured += 1
+        yield
+        warnings.warn("The CUDA Graph is empty. This usually means ...", stacklevel=2)
+
+    cuda.graph = graph
+    clock = CudaGraphClock(DEVICE, cuda=cuda, empty=cuda.empty)
+    empty_call_us(clock)
+    assert (cuda.captured, len(clock._graphs), list(recwarn)) == (1, 1, [])
+    for _ in range(5):
+        clock.read(lambda: None, 3)
+    assert len(clock._graphs) == 2
 
 
 def test_torch_has_what_the_clocks_are_written_for():

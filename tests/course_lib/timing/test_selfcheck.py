@@ -1,11 +1,12 @@
 """The self-check passes on a clock that is right, and fails on one that is not."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from course_lib.timing import selfcheck
-from course_lib.timing.clocks import WallClock
+from course_lib.timing.clocks import ClockName, Reading, WallClock
 from course_lib.timing.device_checks import check_copy
 from course_lib.timing.selfcheck import Check, SelfCheck, check_empty_call, check_sleep_linearity
 from tests.course_lib.timing.fake_time import FakeTime
@@ -44,6 +45,14 @@ def test_a_clock_that_takes_long_to_read_fails():
 
     assert not check_empty_call(WallClock(slow_ns)).passed
     assert check_empty_call(FakeTime().clock()).passed
+
+
+@pytest.mark.parametrize(("name", "cost_us", "passed"), [("cuda_event", 5.5, True), ("cuda_event", 9.0, False)])
+def test_a_pair_of_events_may_take_longer_than_a_reading_of_the_clock(name, cost_us, passed):
+    clock = SimpleNamespace(name=ClockName(name), read=lambda call, calls: Reading(cost_us, cost_us))
+
+    check = check_empty_call(clock)
+    assert (check.passed, check.told) == (passed, "at most 8 µs, 4% of the shortest sample")
 
 
 def test_a_clock_that_does_not_see_the_work_fails_at_the_copy():

@@ -69,15 +69,26 @@ Inputs = Sequence[torch.Tensor]
 VIEWS = {"transpose", "chunk", "getitem"}
 
 
-def flops(module: fx.GraphModule, inputs: Inputs, *, other: int = 0, views: int = 0, product: int = 2) -> Any:
+def flops(
+    module: fx.GraphModule,
+    inputs: Inputs,
+    *,
+    other: int = 0,
+    views: int = 0,
+    product: int = 2,
+    first_of_second: bool = False,
+) -> Any:
     """Return the FLOPs of each node: those of products, and `other` for each element of another function's result.
 
-    `views` and `product` other than 0 and 2 give wrong counts.
+    `views` and `product` other than 0 and 2 give wrong counts, and so does `first_of_second`, another size for k.
     """
     values, found = _values(module, inputs), {}
     for node in module.graph.nodes:
         size = _size(values[node]) if node.op.startswith("call") else 0
-        each = product * values[node.args[0]].shape[-1] if _name(node) == "matmul" else other
+        each = other
+        if _name(node) == "matmul":
+            left, right = (values[operand].shape for operand in node.args)
+            each = product * (right[0] if first_of_second else left[-1])
         found[node.name] = size * (views if _name(node) in VIEWS else each)
     return found
 

@@ -11,9 +11,16 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
 from autograder.host.kinds.analysis import AnalysisAnswer, Belief, known_of, sees
 
+SEVERAL: tuple[Mapping[str, Any], ...] = (
+    {"routed": True, "leaves": ["Attention", "Router"]},
+    {"routed": True, "leaves": ["Router", "Attention", "AttentionScale"]},
+    {"blocks": 2, "leaves": ["Block"]},
+)
+"""Classes to keep: those that cannot be opened, and others that could."""
 
-def _keeps(options: Mapping[str, Any]) -> Callable[[AnalysisAnswer, Draw], None]:
-    return sees(known, models(options), granted=(OPENED,))
+
+def _keeps(*options: Mapping[str, Any]) -> Callable[[AnalysisAnswer, Draw], None]:
+    return sees(known, models(*options), granted=(OPENED,), together=True)
 
 
 def rows(root: nn.Module, leaves: list[str]) -> list[list[Any]]:
@@ -39,6 +46,11 @@ OPENED_BELIEF = Belief(
 )
 
 
+NOT_NAMED = (
+    "a part became one node whose class is not among the given ones. Compare the whole name of the class: what it "
+    "contains, and whether the part has parts of its own, makes no difference."
+)
+
 BELIEFS = (
     OPENED_BELIEF,
     Belief(
@@ -48,6 +60,16 @@ BELIEFS = (
     Belief(
         lambda root, leaves: _traced(root, lambda part: part is not root),
         "every part became one node; only the classes that are named should.",
+    ),
+    Belief(
+        lambda root, leaves: _traced(
+            root, lambda part: type(part).__name__ in leaves or not list(part.children()), asks_super=False
+        ),
+        NOT_NAMED,
+    ),
+    Belief(
+        lambda root, leaves: _traced(root, lambda part: any(leaf in type(part).__name__ for leaf in leaves)),
+        NOT_NAMED,
     ),
 )
 
@@ -60,12 +82,7 @@ HIDDEN = HiddenPart(
     checks=(
         Check("a part under another name", "names", 1, _keeps({"blocks": 2, "name": "mixer"})),
         Check("a block that is called twice", "shared parts", 1, _keeps({"blocks": 2, "shared": True})),
-        Check(
-            "two classes to keep",
-            "several classes",
-            1.2,
-            _keeps({"routed": True, "leaves": ["Attention", "Router"]}),
-        ),
+        Check("several classes to keep", "several classes", 1.2, _keeps(*SEVERAL)),
     ),
     controls=(
         ANSWERS.reference(8),
@@ -78,6 +95,7 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("part of a name", 6.8, ("in leaves", "in leaves or 'Attention' in type(module).__name__")),
         ANSWERS.edited("whole blocks", 0, ("in leaves", "in ('Block', *leaves)")),
-        ANSWERS.edited("the first class only", 8, ("in leaves", "in leaves[:1]"), below=True),
+        ANSWERS.edited("the first class only", 6.8, ("in leaves", "in leaves[:1]")),
+        ANSWERS.edited("two classes by heart", 6.8, ("in leaves", "in ('Attention', 'Router')")),
     ),
 )

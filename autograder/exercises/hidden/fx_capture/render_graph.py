@@ -35,51 +35,64 @@ def literals(draw: Draw) -> list[Asked]:
 
 def rendered(module: fx.GraphModule, *inputs: object) -> str:
     """Return one line per node, numbered in order: `%0 = input`, `%1 = relu(%0)`, `%2 = .size(%1, 0)`, `return %2`."""
-    return _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True)
+    return _rendered(module, lambda number, node: f"%{number}")
 
 
-def _rendered(module: fx.GraphModule, label: Any, *, sorted_keywords: bool, comma: bool = False) -> str:
+def _rendered(module: fx.GraphModule, label: Any, *, sorted_keywords: bool = True, **styles: Any) -> str:
     labels = {node: label(number, node) for number, node in enumerate(module.graph.nodes)}
     lines = []
     for node in module.graph.nodes:
         if node.op == "output":
-            lines.append(f"return {_written(node.args[0], labels, comma)}")
+            lines.append(f"return {_written(node.args[0], labels, **styles)}")
             continue
         if node.op == "placeholder":
             lines.append(f"{labels[node]} = input")
             continue
         keywords = sorted(node.kwargs.items()) if sorted_keywords else list(node.kwargs.items())
-        given = [_written(a, labels, comma) for a in node.args]
-        given += [f"{key}={_written(value, labels, comma)}" for key, value in keywords]
+        given = [_written(a, labels, **styles) for a in node.args]
+        given += [f"{key}={_written(value, labels, **styles)}" for key, value in keywords]
         name = f".{node.target}" if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
         lines.append(f"{labels[node]} = {name}({', '.join(given)})")
     return "\n".join(lines)
 
 
-def _written(value: Any, labels: dict[fx.Node, str], comma: bool) -> str:
+def _written(
+    value: Any, labels: dict[fx.Node, str], *, comma: bool = False, text: Any = repr, forms: Any = ("()", "[]")
+) -> str:
     if isinstance(value, fx.Node):
         return labels[value]
     if isinstance(value, tuple | list):
-        inside = ", ".join(_written(v, labels, comma) for v in value)
+        inside = ", ".join(_written(v, labels, comma=comma, text=text, forms=forms) for v in value)
         inside += "," if comma and len(value) == 1 and isinstance(value, tuple) else ""
-        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
-    return repr(value)
+        begin, end = forms[isinstance(value, list)]
+        return f"{begin}{inside}{end}"
+    return str(text(value))
 
 
 COMMA = "a tuple of one stands as (%0), without a comma after it."
 
 
 BELIEFS = (
+    Belief(lambda module, *i: _rendered(module, lambda number, node: f"%{number}", comma=True), COMMA),
     Belief(
-        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", sorted_keywords=True, comma=True), COMMA
-    ),
-    Belief(
-        lambda module, *i: _rendered(module, lambda number, node: f"%{node.name}", sorted_keywords=True),
+        lambda module, *i: _rendered(module, lambda number, node: f"%{node.name}"),
         "nodes are called by their names; number them in order, so that renaming changes nothing.",
     ),
     Belief(
         lambda module, *i: _rendered(module, lambda number, node: f"%{number}", sorted_keywords=False),
         "keyword arguments stand in the order of writing; sort them by name, so that the text is the same for both.",
+    ),
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", text=str),
+        "a text stands without quotes, like a name; write values by repr.",
+    ),
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", forms=("()", "()")),
+        "lists stand in round brackets; those are for tuples, and lists have square ones.",
+    ),
+    Belief(
+        lambda module, *i: _rendered(module, lambda number, node: f"%{number}", forms=("[]", "[]")),
+        "tuples stand in square brackets; those are for lists, and tuples have round ones.",
     ),
 )
 

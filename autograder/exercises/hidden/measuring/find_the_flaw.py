@@ -21,6 +21,12 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("waits at the end, and nothing else", 2),
+        ANSWERS.edited(
+            "one use for a window",
+            10.4,
+            ("+= [step, 'use']", "+= [step]"),
+            ("*window, 'sync'", "*window, 'use', 'sync'"),
+        ),
         Control("a script without windows", "def mend(script):\n    return [s for s in script if s != 'clock']\n", 0),
         Control(
             "one program for all",

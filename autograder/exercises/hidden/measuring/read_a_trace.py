@@ -99,10 +99,26 @@ def _gap_with_marks(rows: Trace) -> int:
     return int(max(b["ts"] - a["ts"] - a["dur"] for a, b in pairwise(events)))
 
 
-def _bound(rows: Trace, covered: Callable[[list[Event], int, int], int]) -> list[str]:
+def _bound(rows: Trace, covered: Callable[[list[Event], int, int], int], percent: int = 50) -> list[str]:
     ranges = [e for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"]
     events = kernels_of(rows)
-    return sorted(e["name"] for e in ranges if 2 * covered(events, e["ts"], e["ts"] + e["dur"]) < e["dur"])
+    shares = ((e["name"], covered(events, e["ts"], e["ts"] + e["dur"]) / e["dur"]) for e in ranges)
+    return sorted(name for name, share in shares if 100 * share < percent)
+
+
+def _between(events: list[Event], start: int, end: int) -> int:
+    """Return the time of kernels, stretched as if the range ended with its last kernel."""
+    inside = [e for e in events if start <= e["ts"] < end]
+    last = max(e["ts"] + e["dur"] for e in inside)
+    return busy_us(events, start, end) * (end - start) // (last - start)
+
+
+def _of_one_stream(rows: Trace) -> list[Event]:
+    return [e for e in kernels_of(rows) if e["tid"] == 7]
+
+
+def _gap_in_one_stream(rows: Trace) -> int:
+    return longest_gap_us(_of_one_stream(rows))
 
 
 def _by_start(events: list[Event], start: int, end: int) -> int:
@@ -113,9 +129,29 @@ def _added_up(events: list[Event], start: int, end: int) -> int:
     return sum(max(min(e["ts"] + e["dur"], end) - max(e["ts"], start), 0) for e in events)
 
 
+ONE_STREAM = "Only the kernels of one stream were looked at; there are two, and either may run."
+
+
+def _bound_by_one_stream(rows: Trace) -> list[str]:
+    return _bound(rows, lambda events, start, end: busy_us(_of_one_stream(rows), start, end))
+
+
+def _longest_of_all(rows: Trace) -> str:
+    """Return the name with the most time among all events of the device but ranges."""
+    events = [e for e in rows["traceEvents"] if e.get("cat") in ("kernel", "gpu_memcpy") and e["ph"] == "X"]
+    return _first_of(_totals(events))
+
+
+def _gap_with_copies(rows: Trace) -> int:
+    events = [e for e in rows["traceEvents"] if e.get("cat") in ("kernel", "gpu_memcpy") and e["ph"] == "X"]
+    return longest_gap_us(sorted(events, key=lambda e: int(e["ts"])))
+
+
+COPIES = "A copy of memory is no kernel; kernels have the category kernel."
 OVERLAP = "Kernels of two streams overlap: time in which two of them run counts once, so durations cannot be added up."
 
 
+LATEST = "Kernels of two streams overlap: measure from the latest end so far, not the last."
 MARKS = "Events of the category kernel without a duration are marks: take those whose `ph` is X."
 
 
@@ -127,18 +163,17 @@ MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
         ),
         Misconception(_longest_single, "That is the longest single call; add up all calls of a name."),
         Misconception(_most_calls, "That is called most often; add up durations, not calls."),
+        Misconception(_longest_of_all, COPIES),
     ),
     "longest_gap_us": (
+        Misconception(_gap_from_start_to_start, "That is from start to start; a gap begins where a kernel ends."),
+        Misconception(_gap_between_neighbours, LATEST),
+        Misconception(_gap_in_one_stream, ONE_STREAM),
         Misconception(_gap_with_marks, MARKS),
         Misconception(lambda rows: longest_gap_us(_marks_too(rows)), MARKS),
-        Misconception(_gap_from_start_to_start, "That is from start to start; a gap begins where a kernel ends."),
-        Misconception(
-            _gap_between_neighbours, "Kernels of two streams overlap: measure from the latest end so far, not the last."
-        ),
+        Misconception(_gap_with_copies, COPIES),
     ),
     "launch_bound": (
-        Misconception(lambda rows: _bound(rows, _by_start), OVERLAP),
-        Misconception(lambda rows: _bound(rows, _added_up), OVERLAP),
         Misconception(
             lambda rows: sorted({e["name"] for e in rows["traceEvents"] if e.get("cat") == "gpu_user_annotation"}),
             "Those are all ranges; in some of them kernels run for more than half of the time.",
@@ -150,6 +185,14 @@ MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
             ),
             "It is the other way round: launch-bound is where kernels run for less than half of the time.",
         ),
+        Misconception(lambda rows: _bound(rows, _by_start), OVERLAP),
+        Misconception(lambda rows: _bound(rows, _added_up), OVERLAP),
+        Misconception(lambda rows: _bound(rows, busy_us, 60), f"{visible.LIMIT}, and this one is above it."),
+        Misconception(lambda rows: _bound(rows, busy_us, 43), f"{visible.LIMIT}, and this one is below it."),
+        Misconception(
+            lambda rows: _bound(rows, _between), f"{visible.LIMIT}, which goes on after its last kernel has ended."
+        ),
+        Misconception(_bound_by_one_stream, ONE_STREAM),
     ),
 }
 
@@ -163,10 +206,25 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("the longest gap of two streams", "two streams", 0.9, visible.reads("longest_gap_us", _overlapping)),
-        Check("launch-bound ranges of two streams", "two streams", 0.9, visible.reads("launch_bound", _overlapping)),
-        Check("the top kernel among other events", "other events", 0.9, visible.reads("top_kernel", _noisy)),
-        Check("the longest gap among other events", "other events", 0.9, visible.reads("longest_gap_us", _noisy)),
+        Check(
+            "the longest gap of two streams",
+            "two streams",
+            0.9,
+            visible.reads("longest_gap_us", _overlapping, LATEST, ONE_STREAM),
+        ),
+        Check(
+            "launch-bound ranges of two streams",
+            "two streams",
+            0.9,
+            visible.reads("launch_bound", _overlapping, OVERLAP, ONE_STREAM),
+        ),
+        Check("the top kernel among other events", "other events", 0.9, visible.reads("top_kernel", _noisy, COPIES)),
+        Check(
+            "the longest gap among other events",
+            "other events",
+            0.9,
+            visible.reads("longest_gap_us", _noisy, MARKS, COPIES),
+        ),
     ),
     controls=(
         ANSWERS.reference(8),
@@ -176,6 +234,12 @@ HIDDEN = HiddenPart(
             "    return {'top_kernel': 'gemm_kernel', 'longest_gap_us': 0, 'launch_bound': []}\n",
             0,
         ),
-        ANSWERS.edited("one stream only", 8, ("first = max(first, min(end, last))", "pass"), below=True),
+        ANSWERS.edited("durations added up", 7.1, ("first = max(first, min(end, last))", "pass")),
+        ANSWERS.edited("gaps between neighbours", 7.1, ("max(reached, end))", "end)")),
+        ANSWERS.edited(
+            "the kernels of one stream", 6.2, ("e['cat'] == 'kernel'", "e['cat'] == 'kernel' and e['tid'] == 7")
+        ),
+        ANSWERS.edited("a limit of two thirds", 6.4, ("if 2 *", "if 1.5 *"), below=True),
+        ANSWERS.edited("a limit of two fifths", 6.4, ("if 2 *", "if 2.4 *"), below=True),
     ),
 )

@@ -5,6 +5,7 @@ import torch
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.hidden.transformer import multi_head_attention
 from autograder.exercises.transformer import bert_layer as visible
+from autograder.exercises.transformer.multi_head_attention import require_same_in_training
 from autograder.host import comparison
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, HiddenPart
@@ -44,7 +45,9 @@ def _gradients(answer: ModuleAnswer, draw: Draw) -> None:
         leaves = [hidden.clone().requires_grad_(), *(state[n].clone().requires_grad_() for n in names)]
         weights = {**state, **dict(zip(names, leaves[1:], strict=True))}
         formula = visible.formula_of(answer, draw, weights, sizes, norm_first=norm_first, category="gradients")
-        truths = torch.autograd.grad(formula(leaves[0]), leaves, cotangent, allow_unused=True, materialize_grads=True)
+        output = formula(leaves[0])
+        require_same_in_training(reply.outputs[0], output.detach())
+        truths = torch.autograd.grad(output, leaves, cotangent, allow_unused=True, materialize_grads=True)
         for name, found, truth in zip(("the input", *names), reply.gradients, truths, strict=True):
             if found is None and not bool(truth.any()):
                 continue  # a mistake that another check counts leaves this parameter out

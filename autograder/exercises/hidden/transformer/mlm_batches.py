@@ -14,7 +14,7 @@ from course_lib.models import MaskedLanguageModel, TransformerConfig
 
 def _padding(answer: CallableAnswer, draw: Draw) -> None:
     """Check that padding is never selected, and that no random replacement is padding or the mask token."""
-    for tokens in (visible.text(draw, 200, 40), torch.full((20, 30), visible.PADDING)):
+    for tokens in (visible.text(draw, 600, 100), torch.full((20, 30), visible.PADDING)):
         if bool((tokens == visible.PADDING).all()):
             tokens[:, 0] = draw.integer(0, visible.LETTERS - 1)
         batch = visible.hide(answer, tokens, draw.integer(0, 10**6))
@@ -51,6 +51,76 @@ def _independent(answer: CallableAnswer, draw: Draw) -> None:
     again = hidden & two.selected & (two.hidden == visible.MASK)
     masked = float(((two.hidden == visible.MASK) & two.selected).sum()) / max(int(two.selected.sum()), 1)
     visible.require_share(int(again.sum()), int((hidden & two.selected).sum()), masked, "Masked twice is")
+    _token_by_token(one, draw)
+    _batch_by_batch(answer, draw)
+
+
+def _token_by_token(batch: visible.Batch, draw: Draw) -> None:
+    """Check that fate and new letter of a token depend neither on its place nor on its letter."""
+    masked, changed = batch.selected & (batch.hidden == visible.MASK), _changed(batch)
+    rows, columns = (torch.arange(n) for n in batch.tokens.shape)
+    groups = {
+        "row": rows[:, None].expand_as(batch.tokens),
+        "column": columns.expand_as(batch.tokens),
+        "letter": batch.tokens,
+    }
+    for name, group in groups.items():
+        if _dispersion(masked, batch.selected, group) > visible.SIGMAS:
+            raise CheckFailedError(
+                f"Whether a selected token is behind the mask depends on its {name}; draw for each token by itself."
+            )
+        _require_other_letters(batch.hidden[changed], group[changed], f"of one {name}")
+
+
+def _batch_by_batch(answer: CallableAnswer, draw: Draw) -> None:
+    """Check that the numbers of selected and of masked tokens vary from batch to batch, and letters of a place, too."""
+    tokens = visible.text(draw, 10, 40).clamp(max=visible.LETTERS - 1)
+    batches = [visible.hide(answer, tokens, seed) for seed in draw.sample(range(10**6), 40)]
+    selected, hidden = (torch.stack([getattr(b, name) for b in batches]) for name in ("selected", "hidden"))
+    number = torch.arange(len(batches))[:, None, None].expand_as(selected)
+    told = "{} vary by {:.1f} standard deviations less than those of independent draws; decide for each token by itself"
+    for hit, of, what in (
+        (selected, torch.ones_like(selected), "numbers of selected tokens in a batch"),
+        (selected & (hidden == visible.MASK), selected, "shares of masked tokens in a batch"),
+    ):
+        spread = _dispersion(hit, of, number)
+        if spread < -visible.SIGMAS:
+            raise CheckFailedError(f"The {told.format(what, -spread)}.")
+    changed = torch.stack([_changed(b) for b in batches])
+    place = torch.arange(tokens.numel()).view(tokens.shape).expand_as(selected)
+    _require_other_letters(hidden[changed], place[changed], "at one place, with different seeds,")
+
+
+def _changed(batch: visible.Batch) -> torch.Tensor:
+    return batch.selected & (batch.hidden != visible.MASK) & (batch.hidden != batch.tokens)
+
+
+def _dispersion(hit: torch.Tensor, of: torch.Tensor, group: torch.Tensor) -> float:
+    """Return by how many standard deviations the counts of `hit` among `of` vary more from group to group than chance.
+
+    It is the cube root of chi-square over its degrees of freedom, which is nearly normal (Wilson and Hilferty).
+    """
+    sizes = torch.bincount(group[of]).double()
+    counts = torch.bincount(group[hit & of], minlength=len(sizes)).double()[sizes > 0]
+    sizes = sizes[sizes > 0]
+    share = float(counts.sum() / sizes.sum())
+    if not 0 < share < 1 or len(sizes) < 2:
+        return 0.0  # the shares are another check's
+    squares = float(((counts - share * sizes) ** 2 / (sizes * share * (1 - share))).sum())
+    narrow = 2 / (9 * (len(sizes) - 1))
+    return float(((squares / (len(sizes) - 1)) ** (1 / 3) - 1 + narrow) / math.sqrt(narrow))
+
+
+def _require_other_letters(letters: torch.Tensor, group: torch.Tensor, where: str) -> None:
+    """Check that two tokens of a group become the same random letter no more often than by chance."""
+    together = (group[:, None] == group).triu(1)
+    pairs, equal = int(together.sum()), int((together & (letters[:, None] == letters)).sum())
+    by_chance = pairs / visible.LETTERS
+    if equal > 2 * by_chance + visible.SIGMAS * math.sqrt(by_chance) + 3:
+        raise CheckFailedError(
+            f"Of {pairs} pairs of replaced tokens {where} {equal} became the same letter; by chance about "
+            f"{by_chance:.0f} do. Draw a letter for each token."
+        )
 
 
 def _untrained(answer: CallableAnswer, draw: Draw) -> None:
@@ -82,6 +152,14 @@ def _untrained(answer: CallableAnswer, draw: Draw) -> None:
 
 
 NUMBERS = "tokens are whole numbers"
+SELECTED, FATE = (
+    "selected = (chance < 0.15) & (tokens != padding)",
+    "fate = torch.rand(tokens.shape, generator=generator)",
+)
+LETTERS_DRAWN = "torch.randint(letters, tokens.shape, generator=generator)"
+EXACTLY = """count = round(0.15 * int((tokens != padding).sum()))
+    order = chance.masked_fill(tokens == padding, 2.0).flatten().argsort()
+    selected = torch.zeros(tokens.numel(), dtype=torch.bool).index_fill(0, order[:count], True).view(tokens.shape)"""
 
 ANSWERS = Answers(__name__)
 
@@ -101,6 +179,15 @@ HIDDEN = HiddenPart(
             ("chance < 0.15", "torch.arange(tokens.numel()).view(tokens.shape) % 7 == 0"),
             below=True,
         ),
+        ANSWERS.edited("exactly 15 of 100", 8.9, (SELECTED, EXACTLY)),
+        ANSWERS.edited(
+            "a letter for each column",
+            8.9,
+            (LETTERS_DRAWN, "torch.randint(letters, tokens.shape[1:], generator=generator).expand(tokens.shape)"),
+        ),
+        ANSWERS.edited("the next letter", 8.9, (LETTERS_DRAWN, "(tokens + 1) % letters")),
+        ANSWERS.edited("a fate for each letter", 8.9, (FATE, "fate = ((tokens * 7 + seed) % 10) / 10 + 0.05")),
+        ANSWERS.edited("one draw for both", 10, (FATE, "fate = chance / 0.15")),
         ANSWERS.edited("one letter too many", 8.9, ("torch.randint(letters,", "torch.randint(letters + 1,")),
         ANSWERS.edited("no function for the loss", 7, ("def masked_loss", "def another_loss")),
     ),

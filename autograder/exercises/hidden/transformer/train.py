@@ -25,8 +25,12 @@ def _again(answer: ModuleAnswer, draw: Draw) -> None:
     run = visible.one_run(answer, draw)
     if visible.largest_move(run.state) == 0:
         raise CheckFailedError("The weights are as they were made: nothing was trained, with whatever seed.")
-    other = (run.seed + draw.integer(1, visible.LARGEST_SEED)) % (visible.LARGEST_SEED + 1)
-    same, others = (visible.trained(answer, run.text, seed).parameters for seed in (run.seed, other))
+    same = visible.trained(answer, run.text, run.seed).parameters
+    for _ in range(visible.TRIES if visible.learned(run.state, run.text) else 1):
+        other = (run.seed + draw.integer(1, visible.LARGEST_SEED)) % (visible.LARGEST_SEED + 1)
+        others = visible.trained(answer, run.text, other).parameters
+        if visible.learned(others, run.text):
+            break
     if visible.learned(run.state, run.text) and not visible.learned(others, run.text):
         raise CheckFailedError("The model did not learn with another seed as well.")
     if any(not torch.equal(run.state[name], same[name]) for name in same):
@@ -78,6 +82,9 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(12),
+        ANSWERS.edited("logs the learning rate", 12, ("length.item()", "optimizer.param_groups[0]['lr']")),
+        ANSWERS.edited("a second scalar that is 1", 10, ("length.item()", "1.0")),
+        ANSWERS.edited("a second scalar that counts", 10, ("length.item()", "float(step)")),
         ANSWERS.edited("without a step of the optimiser", 5.2, ("optimizer.step()", "pass")),
         ANSWERS.edited(
             "seeded too late",

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.host.sandbox.interpreter import ZYGOTE, environment, interpreter_arguments
+from autograder.host.sandbox.compute_device import CPU, Device
+from autograder.host.sandbox.interpreter import ZYGOTE, interpreter_arguments, zygote_environment
 from autograder.host.sandbox.process import StartError, in_memory, readable
 from autograder.host.sandbox.resources import folder
 
@@ -175,7 +176,7 @@ def make_course() -> Path:
     return root
 
 
-def start_unmounted(course: Path, *, preload: bool) -> Zygote:
+def start_unmounted(course: Path, *, preload: bool, device: Device = CPU) -> Zygote:
     """Start the zygote of levels 3 to 5: a process of this user that imports from `course`; see `Sandbox._zygote`."""
     program = ZYGOTE.format(preload=preload)
 
@@ -186,7 +187,7 @@ def start_unmounted(course: Path, *, preload: bool) -> Zygote:
             stdin=subprocess.DEVNULL,
             stdout=complaints,
             stderr=complaints,
-            env=environment("/"),
+            env=zygote_environment("/", device),
             cwd="/",
             pass_fds=(control.fileno(),),
             start_new_session=True,

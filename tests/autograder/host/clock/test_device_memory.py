@@ -81,25 +81,36 @@ class Block:
         self.closed = True
 
 
+class OneBlock:
+    """A GPU in this process's memory, which finishes all work at once."""
+
+    tensors = "cpu"
+
+    def made(self, size_bytes: int) -> tuple[Block, torch.Tensor]:
+        self.block = Block(size_bytes)
+        return self.block, self.block.bytes
+
+    def mapped(self, descriptor: int, size_bytes: int) -> torch.Tensor:
+        return self.block.bytes[:size_bytes]
+
+    def synchronize(self) -> None:
+        pass
+
+    def free_bytes(self) -> int:
+        return 1 << 30
+
+    def stay_busy(self) -> None:
+        pass
+
+
 @pytest.fixture
 def lent(monkeypatch):
     """The host's memory, and the worker's rounds on the same bytes."""
-    blocks: list[Block] = []
-
-    def allocate(size_bytes: int) -> tuple[Block, torch.Tensor]:
-        blocks.append(Block(size_bytes))
-        return blocks[-1], blocks[-1].bytes
-
-    device_tensors = rounds.device_tensors
-
-    def mapped(block: timed_rounds.Block, descriptor: int) -> Any:
-        return device_tensors(block, descriptor, bytes_of=lambda fd, size: blocks[-1].bytes[:size])
-
-    monkeypatch.setattr(rounds, "device_tensors", mapped)
+    gpu = OneBlock()
 
     def make(function):
-        memory = DeviceMemory(FORMS * 2, INPUTS * 2, allocate=allocate)
-        worker = rounds.Rounds(function)
+        memory = DeviceMemory(FORMS * 2, INPUTS * 2, gpu)
+        worker = rounds.Rounds(function, gpu=gpu)
         parcel = memory.lent()
         monkeypatch.setattr(shared_memory, "of_device", [os.dup(parcel.fds[0])])
         worker.lend(timed_rounds.LendOutputs(2, parcel.block), ())

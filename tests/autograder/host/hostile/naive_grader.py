@@ -31,7 +31,7 @@ import torch._dynamo  # here, so that not every child imports it at its first ca
 from torch import fx, nn
 from torch.nn import functional as F
 
-from tests.autograder.host.hostile import naive_models
+from tests.autograder.host.hostile import naive_models, naive_values
 from tests.autograder.host.hostile.naive_archives import (  # noqa: F401 - found by name
     asked_again,
     curve,
@@ -82,10 +82,13 @@ from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     unique,
 )
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
+from tests.autograder.host.hostile.naive_values import exemplary  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 # by the folder's name
-ENTRY = naive_models.ENTRY | {
+ENTRY = {
+    **naive_models.ENTRY,
+    **naive_values.ENTRY,
     "01_mlm_batches": "mask_tokens",
     "01_train": "train",
     "01": "scaled_dot_product",

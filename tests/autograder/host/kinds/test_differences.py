@@ -92,3 +92,31 @@ def test_no_message_cuts_a_value_before_it_compares_it() -> None:
     assert [name for name, match in found.items() if match] == []
     assert _CUT.search("is {str(found)[:60]}; expected {expected}.")
     assert _CUT.search('is {found!r:.60}; "\n    f"expected {expected}.')
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "clause"),
+    [
+        ({"reads": ["b", "a"]}, {"reads": ["a", "b"]}, "in ['reads'] the right entries stand in another order"),
+        ([["a"], ["b", "b"]], [["a"], ["b"]], "in [1] entries are repeated"),
+        (["a", "b"], ["a", "b", "a"], "an entry that occurs several times is listed too seldom"),
+        (["a", "c"], ["a", "b", "c"], "missing: \"'b'\""),
+        (["a", "b", "c"], ["a", "c"], "one too many: \"'b'\""),
+        ([], ["a"], "nothing was found"),
+        (["a"], "a", "the right value stands in a list"),
+        (0.25, 4, "it is upside down"),
+        (-3, 3, "the sign is the wrong way round"),
+        (2_500.0, 2.5, "it is 1e3 times as large, as in another unit"),
+        ("a  b\n", "a b", "only blanks or line ends differ"),
+        ("Linear", "linear", "only small and capital letters differ"),
+    ],
+)
+def test_a_simple_change_is_named(found: Any, expected: Any, clause: str) -> None:
+    assert contrasted(found, expected).endswith(f"; {clause}")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"), [(["a", "b"], ["c", "d"]), (10**120, 3), (3, 0), (1, -2), (True, False), ("a", "b")]
+)
+def test_nothing_is_added_where_no_simple_change_leads_there(found: Any, expected: Any) -> None:
+    assert contrasted(found, expected) == f"{found!r}; expected {expected!r}"

@@ -117,3 +117,25 @@ def test_other_values_have_the_form_and_the_signs_of_the_real_ones():
 
     assert torch.equal(other_values(values), torch.tensor([[-1.0, 1.5]], dtype=torch.float64))
     assert torch.equal(other_values(torch.tensor([True])), torch.tensor([True]))
+
+
+def copied(gm):
+    gm.register_parameter("mine", nn.Parameter(gm.linear.weight.detach().clone()))
+    linear = next(node for node in gm.graph.nodes if node.target == "linear")
+    with gm.graph.inserting_before(linear):
+        weight = gm.graph.get_attr("mine")
+        product = gm.graph.call_function(nn.functional.linear, (linear.args[0], weight))
+    linear.replace_all_uses_with(product)
+    gm.graph.erase_node(linear)
+
+
+def test_a_copy_under_another_name_is_named():
+    sent, returned = sent_and_returned(copied)
+
+    assert sent.copied(returned).startswith("The tensor `mine` is a copy of `linear.weight`")
+
+
+def test_a_result_without_copies_has_none_named():
+    sent, returned = sent_and_returned(zeroed)
+
+    assert sent.copied(returned) == ""

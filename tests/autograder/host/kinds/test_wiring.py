@@ -67,3 +67,14 @@ def test_what_is_computed_in_another_way_and_another_number_of_calls_are_left_to
     assert fault(lambda self, x: x * 2, [{"input": input_named("y")}, SECOND]) == ""
     assert fault(lambda self, x: F.linear(x, x), [{"input": input_named("y")}, SECOND]) == ""
     assert fault(lambda self, x: x, [{"input": input_named("y")}]) == ""
+
+
+def test_what_was_computed_before_the_call_explains_wrong_numbers():
+    artifact = Artifact(*to_data(fx.symbolic_trace(Norms(lambda self, x: (x * 2).view(-1, 8)))))
+    wiring = Wiring(ARGUMENTS, [{"input": input_named("x")}, SECOND])
+
+    assert wiring.computed(artifact, TARGET) == (
+        f"call number 1 of {TARGET} gets as input the result of operator.mul, not the input `x` itself"
+    )
+    plain = Artifact(*to_data(fx.symbolic_trace(Norms(lambda self, x: self.linear(x).view(-1, 8)))))
+    assert Wiring(ARGUMENTS, [{"input": output_of("linear")}, {}]).computed(plain, TARGET) == ""

@@ -1,19 +1,25 @@
 """The device nodes of a worker with a GPU, from a folder that looks like /dev; nothing here has run on CUDA."""
 
+import copy
+import os
 from pathlib import Path
 
 import pytest
 
 from autograder.host.sandbox import SandboxError, bubblewrap, confined, open_sandbox, seccomp, selection
 from autograder.host.sandbox.bubblewrap import Bubblewrap
-from autograder.host.sandbox.compute_device import CPU, Device, find_device
+from autograder.host.sandbox.compute_device import CPU, Device, find_device, find_driver
 from autograder.host.sandbox.confined import Confined
+from autograder.host.sandbox.interpreter import rlimits, zygote_environment
 from autograder.host.sandbox.levels import Level
 from autograder.host.sandbox.resource_limits import Limits
 from tests import skips
-from tests.autograder.host.sandbox.conftest import opened
+from tests.autograder.host.sandbox.conftest import OWN_CONFINED, opened
 
-GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm"), ("/sys",))
+GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm"), ("/sys",), visible="GPU-b1")
+UUIDS = {0: "GPU-a0", 1: "GPU-b1", 3: "GPU-c3"}
+"""UUIDs of GPUs by their numbers in /dev. The bus order is another: 3, 0, 1."""
+BUSES = {0: "0000:41:00.0", 1: "0000:81:00.0", 3: "0000:01:00.0"}
 
 
 @pytest.fixture
@@ -40,9 +46,140 @@ def test_the_first_gpu_is_taken_where_none_is_named(two_gpus: Path) -> None:
     assert find_device("cuda", root=two_gpus).nodes[0] == "/dev/nvidia1"
 
 
+def machine(root: Path, *nodes: int, told: bool = True) -> Path:
+    """Make a folder like the root of a machine with these GPUs."""
+    for node in nodes:
+        (root / "dev").mkdir(exist_ok=True)
+        (root / "dev" / f"nvidia{node}").touch()
+        if told:
+            about = root / "proc/driver/nvidia/gpus" / BUSES[node]
+            about.mkdir(parents=True)
+            (about / "information").write_text(
+                f"Model: \t\t NVIDIA H200\nGPU UUID: \t {UUIDS[node]}\nBus Location: \t {BUSES[node]}\n"
+                f"Device Minor: \t {node}\n"
+            )
+    return root
+
+
+@pytest.mark.parametrize(
+    ("nodes", "allowed", "asked", "node", "visible"),
+    [
+        ((3,), None, "cuda", 3, "GPU-c3"),  # a container with one GPU of several
+        ((3,), "0", "cuda", 3, "GPU-c3"),  # Slurm: number 0 of the GPUs that open
+        ((0, 1, 3), "0", "cuda", 3, "GPU-c3"),  # numbers follow the bus, not /dev
+        ((0, 1, 3), "2,0", "cuda", 1, "GPU-b1"),
+        ((0, 1, 3), "GPU-a", "cuda", 0, "GPU-a0"),  # the beginning of a UUID is enough for CUDA
+        ((0, 1, 3), "GPU-b1,GPU-a0", "cuda", 1, "GPU-b1"),
+        ((0, 1, 3), None, "cuda:1", 1, "GPU-b1"),
+    ],
+)
+def test_the_gpu_is_the_one_that_cuda_would_take_and_is_named_by_its_uuid(
+    nodes: tuple[int, ...],
+    allowed: str | None,
+    asked: str,
+    node: int,
+    visible: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if allowed is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", allowed)
+    device = find_device(asked, root=machine(tmp_path, *nodes))
+
+    assert (device.nodes[0], device.visible) == (f"/dev/nvidia{node}", visible)
+    for alone in (True, False):
+        assert device.variables(alone=alone)["CUDA_VISIBLE_DEVICES"] == visible
+
+
+def test_without_a_uuid_a_gpu_is_counted_among_those_that_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    device = find_device("cuda:3", root=machine(tmp_path, 1, 3, told=False))
+
+    assert device.visible == "1"
+    assert device.variables()["CUDA_VISIBLE_DEVICES"] == "0"  # this worker opens no other
+    assert device.variables(alone=False)["CUDA_VISIBLE_DEVICES"] == "1"  # at level 5 it opens both
+
+
+@pytest.mark.parametrize(
+    ("allowed", "sentence"),
+    [
+        ("", "CUDA_VISIBLE_DEVICES is '', which names none of the 1 GPUs"),
+        ("1", "names none of the 1 GPUs"),
+        ("GPU-zz", "names none of the 1 GPUs"),
+        ("MIG-41", r"names a part of a GPU \(MIG-41\)"),
+    ],
+)
+def test_variables_that_allow_no_gpu_are_refused_in_a_sentence(
+    allowed: str, sentence: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", allowed)
+    with pytest.raises(SandboxError, match=sentence):
+        find_device("cuda", root=machine(tmp_path, 3))
+
+
+def test_a_gpu_that_a_scheduler_closed_is_not_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    root, right = machine(tmp_path, 0, 1), os.open
+
+    def refusing(path: Path, flags: int) -> int:
+        if path.name == "nvidia0":
+            raise PermissionError(1, "Operation not permitted")
+        return right(path, flags)
+
+    monkeypatch.setattr("os.open", refusing)
+    assert find_device("cuda", root=root).nodes[0] == "/dev/nvidia1"
+    with pytest.raises(SandboxError, match=r"may not open /dev/nvidia0 \(GPUs: cuda:1\)"):
+        find_device("cuda:0", root=root)
+
+
+LISTED = """2 libs found in cache `/etc/ld.so.cache'
+\tlibcuda.so.1 (libc6) => /usr/lib/i386-linux-gnu/libcuda.so.1
+\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/x86_64-linux-gnu/libcuda.so.1
+"""
+
+
+def test_the_driver_is_found_by_the_loaders_cache_by_a_variable_or_in_a_known_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    assert find_driver(LISTED, root=tmp_path) == ("/usr/lib/x86_64-linux-gnu", True)
+    assert find_driver("", root=tmp_path) == ("", True)
+    for folder in ("usr/local/nvidia/lib64", "opt/odd"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "libcuda.so.1").touch()
+    assert find_driver("", root=tmp_path) == ("/usr/local/nvidia/lib64", False)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere:/opt/odd")
+    assert find_driver("", root=tmp_path) == ("/opt/odd", False)
+    (tmp_path / "opt/odd/secret").touch()
+    (tmp_path / "opt/odd/libnvidia-ptxjitcompiler.so.1").touch()
+
+    found = find_device("cuda", root=machine(tmp_path, 3))
+    assert found.readable[-2:] == ("/opt/odd/libcuda.so.1", "/opt/odd/libnvidia-ptxjitcompiler.so.1")
+    assert found.variables()["LD_LIBRARY_PATH"] == found.variables()["TRITON_LIBCUDA_PATH"] == "/opt/odd"
+    assert zygote_environment("/", found)["LD_LIBRARY_PATH"] == "/opt/odd"  # the loader reads it once
+
+
+WITH_DRIVER = Device("cuda", ("/dev/zero",), visible="GPU-b1", libraries="/usr/lib/gpu-driver")
+LOOK_FOR_DRIVER = """
+import os
+from triton.backends.nvidia import driver
+print(driver.libcuda_dirs(), os.environ["CUDA_VISIBLE_DEVICES"])
+"""
+
+
+@pytest.mark.parametrize("level", [2, OWN_CONFINED, 5])
+def test_triton_finds_the_driver_in_a_worker_where_ldconfig_is_not(level: int) -> None:
+    sandbox = copy.copy(opened(level))
+    sandbox._device = WITH_DRIVER
+
+    with sandbox._start(LOOK_FOR_DRIVER, Limits(wall_s=30.0)) as worker:
+        assert worker.end(grace_s=30.0).output == "['/usr/lib/gpu-driver'] GPU-b1\n"
+
+
 def test_a_cpu_needs_nothing() -> None:
     assert find_device("cpu") is CPU
-    assert (CPU.mounts, CPU.notes, CPU.cuda) == ([], (), False)
+    assert (CPU.mounts, CPU.notes, CPU.cuda, CPU.variables()) == ([], (), False, {})
 
 
 @pytest.mark.parametrize(
@@ -119,3 +256,10 @@ def test_the_driver_gets_the_memory_files_that_it_needs() -> None:
 
     assert rules == seccomp.program(countable_memory_only=False)
     assert rules != Bubblewrap(None)._rules()
+
+
+def test_a_worker_with_a_gpu_may_have_the_data_of_the_driver_too() -> None:
+    limits = Limits()
+    with_gpu, without = (rlimits(limits, processes=None, device=device)["RLIMIT_DATA"] for device in (GPU_1, CPU))
+    assert without == limits.memory_bytes
+    assert with_gpu - without == 2 << 30

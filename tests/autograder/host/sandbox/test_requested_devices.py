@@ -24,7 +24,7 @@ from autograder.host.sandbox.sandbox import WORKER, WORKER_WITH_GPU
 from tests import skips
 from tests.autograder.host.sandbox.conftest import opened
 
-GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl"))
+GPU_1 = Device("cuda:1", ("/dev/nvidia1", "/dev/nvidiactl"), visible="GPU-b1")
 NO_GPU_HERE = pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason=skips.NO_GPU)
 
 
@@ -64,7 +64,7 @@ def test_the_host_sees_the_gpu_of_its_workers_and_no_other(monkeypatch: pytest.M
 
     set_visible_device(GPU_1)
 
-    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
+    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUDA_DEVICE_ORDER"]) == ("GPU-b1", "PCI_BUS_ID")
 
 
 def test_level_5_has_the_device_too() -> None:
@@ -136,8 +136,8 @@ def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
 ) -> None:
     said: list[Any] = []
     busy = SimpleNamespace(problems=("2 other processes compute on it",))
-    monkeypatch.setattr(torch.cuda, "init", lambda: said.append("init"))
-    monkeypatch.setattr(contests, "environment", lambda: busy)
+    monkeypatch.setattr(contests, "lasting_problems", lambda stay_busy: (said.append("asked"), busy.problems)[1])
+    gpu = SimpleNamespace(stay_busy=None, synchronize=lambda: said.append("idle again"))
     monkeypatch.setattr(contests, "_record", lambda *about: "record")
 
     assessed = SimpleNamespace(verdict="environment", passing=None, trial=None, attempts=1, flags=())
@@ -149,7 +149,7 @@ def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
     monkeypatch.setattr(contests, "assess", assess)
     thresholds = SimpleNamespace(passing=1.2, full=1.5)
     for device in ("cpu", "cuda"):
-        contest = SimpleNamespace(thresholds=thresholds, device=device, control=None)
+        contest = SimpleNamespace(thresholds=thresholds, device=device, control=None, gpu=gpu)
         assert contests.measure(contest) == ("record", assessed)  # type: ignore[arg-type, comparison-overlap]
 
-    assert said == [(), "init", busy.problems]
+    assert said == [(), "asked", "idle again", busy.problems]

@@ -1,0 +1,288 @@
+// Forward and backward bodies of the operators that add to a residual and normalise rows: one pass over the rows.
+//
+// A row's sum is kept in a buffer that stays in the first cache, where its statistics are taken. The backward pass
+// computes sum and statistics again instead of reading them from memory.
+
+#pragma once
+
+#include "philox.h"
+#include "rows.h"
+
+#include <ATen/native/cpu/moments_utils.h>
+
+#include <cmath>
+#include <optional>
+
+namespace course_lib {
+namespace {
+
+// The operands of a call; without a vector x is taken as it is, and without a bias the norm is RMSNorm.
+struct Call {
+  const at::Tensor& x;
+  const std::optional<at::Tensor>& vector;
+  const at::Tensor& residual;
+  const at::Tensor& weight;
+  const std::optional<at::Tensor>& bias;
+  const std::optional<at::Tensor>& seed;
+  double p;
+  double eps;
+  bool multiplies;  // by the vector, instead of adding it
+
+  void check(at::ArrayRef<at::Tensor> rows) const {
+    check_rows(x, rows, {weight, vector.value_or(weight), bias.value_or(weight)});
+    TORCH_CHECK(x.size(-1) > 0, "expected rows of at least one element");
+    TORCH_CHECK(
+        !seed || (seed->numel() == 1 && seed->scalar_type() == at::kLong && seed->device().is_cpu()),
+        "expected a seed of one int64 on the CPU");
+  }
+};
+
+template <typename T>
+class Normalisation {
+ public:
+  using Number = Wide<T>;
+  using V = Vec<T>;
+  static constexpr int64_t kLanes = kPart<T>;
+
+  explicit Normalisation(const Call& call)
+      : columns(call.x.size(-1)),
+        width(padded<T>(columns)),
+        rows(row_count(call.x)),
+        layer_norm(call.bias.has_value()),
+        multiplies(call.multiplies),
+        adds(call.vector.has_value() && !call.multiplies),
+        eps(static_cast<Number>(call.eps)),
+        x(rows_of<T>(call.x)),
+        residual(rows_of<T>(call.residual)),
+        weight(widened<T>(call.weight)),
+        vector(call.vector ? widened<T>(*call.vector) : std::vector<Number>()),
+        bias(call.bias ? widened<T>(*call.bias) : std::vector<Number>()) {
+    if (call.seed) {
+      dropout.emplace(call.seed->template item<int64_t>(), call.p);
+    }
+  }
+
+  // Writes the sum that is to be normalised, and the factors of dropout if there are any.
+  void add(int64_t row, Number* sum, Number* factors) const {
+    if (dropout) {
+      dropout->fill(factors, row, columns);
+    }
+    along_row<T>(columns, [&](int64_t i, int64_t count) {
+      const auto branch = load(x[row] + i, count), other = load(residual[row] + i, count);
+      for (int64_t part = 0; part < kParts<T>; ++part) {
+        const int64_t at = i + part * kLanes;
+        V value = branch[part];
+        if (adds) {
+          value = value + V::loadu(vector.data() + at);
+        } else if (multiplies) {
+          value = value * V::loadu(vector.data() + at);
+        }
+        if (dropout) {
+          value = value * V::loadu(factors + at);
+        }
+        (value + other[part]).store(sum + at);
+      }
+    });
+  }
+
+  // Returns what to add to a row and then to multiply it by, so that it is normalised.
+  std::pair<Number, Number> statistics(const Number* sum) const {
+    if (layer_norm) {
+      const auto [mean, variance] = at::native::RowwiseMoments<Number>(sum, columns);
+      return {-mean, Number(1) / std::sqrt(variance + eps)};
+    }
+    V squares[2] = {V(0), V(0)};
+    for (int64_t at = 0, turn = 0; at < width; at += kLanes, turn ^= 1) {
+      const V value = V::loadu(sum + at);
+      squares[turn] = at::vec::fmadd(value, value, squares[turn]);
+    }
+    return {Number(0), Number(1) / std::sqrt(total(squares[0] + squares[1]) / columns + eps)};
+  }
+
+  static Number total(V values) {
+    return at::vec::vec_reduce_all<Number>([](V& a, V& b) { return a + b; }, values);
+  }
+
+  const int64_t columns, width, rows;
+  const bool layer_norm, multiplies, adds;
+  const Number eps;
+  const Rows<T> x, residual;
+  const std::vector<Number> weight, vector, bias;
+  std::optional<Dropout> dropout;
+};
+
+template <typename T>
+void normalise_rows(const Call& call, at::Tensor& output) {
+  const Normalisation<T> norm(call);
+  using V = Vec<T>;
+  T* const to = output.mutable_data_ptr<T>();
+  const int64_t columns = norm.columns;
+  at::parallel_for(0, norm.rows, std::max<int64_t>(kGrain / columns, 1), [&](int64_t begin, int64_t end) {
+    std::vector<Wide<T>> sum(norm.width, 0), factors(norm.dropout ? norm.width : 0, 0);
+    for (int64_t row = begin; row < end; ++row) {
+      norm.add(row, sum.data(), factors.data());
+      const auto [shift, scale] = norm.statistics(sum.data());
+      along_row<T>(columns, [&, shift = V(shift), scale = V(scale)](int64_t i, int64_t count) {
+        Vecs<T> found;
+        for (int64_t part = 0; part < kParts<T>; ++part) {
+          const int64_t at = i + part * kPart<T>;
+          const V value = V::loadu(sum.data() + at), weight = V::loadu(norm.weight.data() + at);
+          found[part] = norm.layer_norm ? (value + shift) * scale * weight + V::loadu(norm.bias.data() + at)
+                                        : value * scale * weight;
+        }
+        store(to + row * columns + i, found, count);
+      });
+    }
+  });
+}
+
+at::Tensor normalise(
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& vector,
+    const at::Tensor& residual,
+    const at::Tensor& weight,
+    const std::optional<at::Tensor>& bias,
+    const std::optional<at::Tensor>& seed,
+    double p,
+    double eps,
+    bool multiplies) {
+  const Call call{x, vector, residual, weight, bias, seed, p, eps, multiplies};
+  call.check({residual});
+  auto output = at::empty(x.sizes(), x.options());
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kBFloat16, at::kHalf, x.scalar_type(), "normalise", [&] { normalise_rows<scalar_t>(call, output); });
+  return output;
+}
+
+// The gradients of a call, of those operands that have one of their own.
+struct Gradients {
+  at::Tensor x, vector, residual, weight, bias;
+};
+
+// One thread's work on the gradients of some rows.
+template <typename T>
+class RowGradients {
+ public:
+  using Number = Wide<T>;
+  using V = Vec<T>;
+
+  RowGradients(const Normalisation<T>& norm, const Rows<T>& grads, T* grad_x, T* grad_residual, Number* sums)
+      : norm_(norm),
+        grads_(grads),
+        grad_x_(grad_x),
+        grad_residual_(grad_residual),
+        of_weight_(sums),
+        of_bias_(sums + norm.width),
+        of_vector_(sums + 2 * norm.width),
+        normalised_(norm.width, 0),
+        scaled_(norm.width, 0),
+        factors_(norm.dropout ? norm.width : 0, 0) {}
+
+  // With n for the normalised row and g for the gradient times the weight, the gradient of the row is
+  // scale · (g − mean(g) − n · mean(g · n)); RMSNorm has no mean(g).
+  void add(int64_t row) {
+    norm_.add(row, normalised_.data(), factors_.data());
+    const auto [shift, scale] = norm_.statistics(normalised_.data());
+    const auto [mean, along] = means(row, V(shift), V(scale));
+    write(row, V(scale), V(norm_.layer_norm ? mean : Number(0)), V(along));
+  }
+
+ private:
+  // Normalises the row, adds to the gradients of weight and bias, and returns mean(g) and mean(g · n).
+  std::pair<Number, Number> means(int64_t row, V shift, V scale) {
+    V sum(0), product(0);
+    along_row<T>(norm_.columns, [&](int64_t i, int64_t count) {
+      const auto grad = load(grads_[row] + i, count);
+      for (int64_t part = 0; part < kParts<T>; ++part) {
+        const int64_t at = i + part * kPart<T>;
+        const V normalised = (V::loadu(normalised_.data() + at) + shift) * scale;
+        const V scaled = grad[part] * V::loadu(norm_.weight.data() + at);
+        normalised.store(normalised_.data() + at);
+        scaled.store(scaled_.data() + at);
+        sum = sum + scaled;
+        product = at::vec::fmadd(scaled, normalised, product);
+        at::vec::fmadd(grad[part], normalised, V::loadu(of_weight_ + at)).store(of_weight_ + at);
+        if (norm_.layer_norm) {
+          (grad[part] + V::loadu(of_bias_ + at)).store(of_bias_ + at);
+        }
+      }
+    });
+    return {Normalisation<T>::total(sum) / norm_.columns, Normalisation<T>::total(product) / norm_.columns};
+  }
+
+  void write(int64_t row, V scale, V mean, V along) {
+    const int64_t first = row * norm_.columns;
+    along_row<T>(norm_.columns, [&](int64_t i, int64_t count) {
+      Vecs<T> of_row, of_x;
+      const auto x = norm_.multiplies ? load(norm_.x[row] + i, count) : Vecs<T>();
+      for (int64_t part = 0; part < kParts<T>; ++part) {
+        const int64_t at = i + part * kPart<T>;
+        of_row[part] = scale * (V::loadu(scaled_.data() + at) - mean - V::loadu(normalised_.data() + at) * along);
+        V branch = of_row[part];
+        if (norm_.dropout) {
+          branch = branch * V::loadu(factors_.data() + at);
+        }
+        of_x[part] = norm_.multiplies ? branch * V::loadu(norm_.vector.data() + at) : branch;
+        if (norm_.multiplies) {
+          at::vec::fmadd(branch, x[part], V::loadu(of_vector_ + at)).store(of_vector_ + at);
+        } else if (norm_.adds) {
+          (branch + V::loadu(of_vector_ + at)).store(of_vector_ + at);
+        }
+      }
+      store(grad_residual_ + first + i, of_row, count);
+      if (grad_x_ != nullptr) {
+        store(grad_x_ + first + i, of_x, count);
+      }
+    });
+  }
+
+  const Normalisation<T>& norm_;
+  const Rows<T>& grads_;
+  T *const grad_x_, *const grad_residual_;
+  Number *const of_weight_, *const of_bias_, *const of_vector_;
+  std::vector<Number> normalised_, scaled_, factors_;
+};
+
+template <typename T>
+void gradients_of_rows(const at::Tensor& grad, const Call& call, Gradients& found) {
+  const Normalisation<T> norm(call);
+  const auto grads = rows_of<T>(grad);
+  T* const grad_x = found.x.numel() > 0 ? found.x.mutable_data_ptr<T>() : nullptr;
+  T* const grad_residual = found.residual.mutable_data_ptr<T>();
+  ColumnSums<T> sums(norm.rows, norm.columns, 3);
+  sums.for_each_block([&](int64_t begin, int64_t end, Wide<T>* of_block) {
+    RowGradients<T> gradients(norm, grads, grad_x, grad_residual, of_block);
+    for (int64_t row = begin; row < end; ++row) {
+      gradients.add(row);
+    }
+  });
+  found.weight = sums.total(0, call.weight);
+  found.bias = norm.layer_norm ? sums.total(1, call.weight) : at::empty({0}, call.weight.options());
+  found.vector = call.vector ? sums.total(2, call.weight) : at::empty({0}, call.weight.options());
+}
+
+// The gradient of x is empty where it is that of the residual, and a gradient of an operand that is missing, too.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> norm_gradients(
+    const at::Tensor& grad,
+    const at::Tensor& x,
+    const std::optional<at::Tensor>& vector,
+    const at::Tensor& residual,
+    const at::Tensor& weight,
+    const std::optional<at::Tensor>& bias,
+    const std::optional<at::Tensor>& seed,
+    double p,
+    double eps,
+    bool multiplies) {
+  const Call call{x, vector, residual, weight, bias, seed, p, eps, multiplies};
+  call.check({residual, grad});
+  Gradients found;
+  found.x = seed || multiplies ? at::empty(x.sizes(), x.options()) : at::empty({0}, x.options());
+  found.residual = at::empty(x.sizes(), x.options());
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "norm_gradients", [&] {
+    gradients_of_rows<scalar_t>(grad, call, found);
+  });
+  return {found.x, found.vector, found.residual, found.weight, found.bias};
+}
+
+}  // namespace
+}  // namespace course_lib

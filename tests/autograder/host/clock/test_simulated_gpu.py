@@ -1,0 +1,239 @@
+"""The judge's path for CUDA on a simulated GPU: right verdicts where the GPU or an answer is wrong on purpose.
+
+Where a test has a repair, it also switches the repair off, and shows the wrong result.
+"""
+
+import functools
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from autograder.host.artifacts import Artifact
+from autograder.host.clock import contest as contests
+from autograder.host.clock.contest import Contest, contest, measure, problems
+from autograder.host.clock.trial import Plan, WrongTimedOutputError
+from autograder.host.draw import Draw
+from autograder.host.records import SpeedVerdict
+from autograder.host.session import AnswerFailedError
+from autograder.host.speed import Speed
+from autograder.host.traced import Program, TensorSpec, traced
+from autograder.protocol import Done, Result
+from autograder.worker.rounds import Rounds
+from course_lib.kernels import bias_silu
+from course_lib.timing.cuda_clocks import CudaEventClock
+from course_lib.timing.environment import lasting_problems, parse_gpu
+from course_lib.timing.measurement import open_clock
+from tests import simulated_gpu
+from tests.simulated_gpu import Context, SimulatedGpu, SimulatedSession, lying_events
+
+SHAPES = (TensorSpec((64, 32)), TensorSpec((32,)))
+SEPARATE = Program("`F.silu(x + bias)`", lambda: lambda x, bias: F.silu(x + bias), SHAPES, 0)
+FUSED = Program("`bias_silu(x, bias)`", lambda: lambda x, bias: bias_silu(x, bias), SHAPES, 0)
+SPEED = Speed(SEPARATE, ideal_ratio=2.0)
+QUICK = Plan(max_pairs=9, tries=1)
+
+
+def contest_on(gpu: SimulatedGpu, monkeypatch, *, answer=None, dies_after: int = -1) -> Contest:
+    """Return a contest whose workers are on the simulated GPU: a graph, or a student's function.
+
+    `answer` takes the worker's context and returns the function. The answer's worker dies after so many requests.
+    """
+
+    def session(sandbox, load, tensors=(), **how):
+        return SimulatedSession(gpu, load, tensors)
+
+    def student() -> SimulatedSession:
+        made = SimulatedSession(gpu, None, answer=answer)
+        made.left = dies_after if dies_after >= 0 else None
+        return made
+
+    monkeypatch.setattr(contests, "Session", session)
+    told = {"read": gpu.read, "now_s": gpu.now_s}
+    monkeypatch.setattr(contests, "lasting_problems", functools.partial(lasting_problems, **told))
+    draw = Draw(3, "simulated")
+    if answer is not None:
+        return contest(SPEED, draw, None, 60.0, student=student, device="cuda", gpu=gpu)
+    graph = traced(FUSED, draw)
+    return contest(SPEED, draw, None, 60.0, artifact=Artifact(graph.graph, graph.tensors), device="cuda", gpu=gpu)
+
+
+def honest(context: Context):
+    return lambda x, bias: bias_silu(x, bias)
+
+
+@pytest.mark.parametrize("answer", [None, honest], ids=["graph", "function"])
+def test_a_gpu_that_sleeps_at_first_gives_the_true_ratio_and_no_excuse(answer, monkeypatch):
+    gpu = SimulatedGpu(awake=False)
+    record, share = measure(contest_on(gpu, monkeypatch, answer=answer))
+
+    assert record.verdict is SpeedVerdict.PASS, record
+    assert record.ratio == pytest.approx(2.0, rel=0.05)
+    assert (share, record.attempts, record.flags) == (1.0, 1, ())
+    assert record.baseline_us == pytest.approx(2 * gpu.kernel_us, rel=0.1)
+
+
+def test_one_reading_of_a_sleeping_gpu_would_blame_the_machine():
+    assert SimulatedGpu(awake=False).read().problems == ("NVIDIA Simulated runs at 345 MHz of 1980",)
+
+
+def test_a_slow_gpu_stays_a_problem(monkeypatch):
+    gpu = SimulatedGpu(awake=False)
+    monkeypatch.setattr(SimulatedGpu, "clock_mhz", 600.0)
+    contest_on(gpu, monkeypatch)
+
+    assert problems("cuda", gpu) == ("NVIDIA Simulated runs at 600 MHz of 1980",)
+
+
+def test_a_right_graph_is_right_although_its_results_are_fetched_while_the_gpu_works(monkeypatch):
+    trial = contest_on(SimulatedGpu(), monkeypatch).trial(QUICK)
+    assert trial.ratio == pytest.approx(2.0, rel=0.05)
+
+    def without_waiting(self: Rounds, _, __):
+        self._deliver()
+        return Result(Done())
+
+    monkeypatch.setattr(Rounds, "fetch", without_waiting)
+    with pytest.raises(WrongTimedOutputError):
+        contest_on(SimulatedGpu(), monkeypatch).trial(QUICK)
+
+
+def test_a_round_that_does_not_wait_would_measure_launches_only(monkeypatch):
+    monkeypatch.setattr(Rounds, "_wait", lambda self: None)
+    with pytest.raises(WrongTimedOutputError):
+        contest_on(SimulatedGpu(), monkeypatch, answer=honest).trial(QUICK)
+
+
+def late(context: Context):
+    def function(x, bias):
+        out = torch.empty_like(x)
+        context.later(50_000.0, lambda: out.copy_(F.silu(x + bias)))
+        return out
+
+    return function
+
+
+def beside(context: Context):
+    """Work on another stream, without waiting for it."""
+
+    def function(x, bias):
+        with context.on("side"):
+            return bias_silu(x, bias)
+
+    return function
+
+
+def beside_and_waiting(context: Context):
+    def function(x, bias):
+        with context.on("side"):
+            out = bias_silu(x, bias)
+        context.wait_for("side")
+        return out
+
+    return function
+
+
+def previous(context: Context):
+    kept: list[torch.Tensor] = []
+
+    def function(x, bias):
+        kept.append(bias_silu(x, bias))
+        return kept[0]
+
+    return function
+
+
+@pytest.mark.parametrize("answer", [late, beside, previous], ids=lambda answer: answer.__name__)
+def test_an_answer_whose_output_is_not_there_in_time_is_wrong(answer, monkeypatch):
+    with pytest.raises(WrongTimedOutputError):
+        contest_on(SimulatedGpu(), monkeypatch, answer=answer).trial(QUICK)
+
+
+def test_work_on_a_second_stream_counts_like_any_other(monkeypatch):
+    trial = contest_on(SimulatedGpu(), monkeypatch, answer=beside_and_waiting).trial(QUICK)
+
+    assert trial.ratio == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_events_that_lie_change_no_verdict(factor, monkeypatch):
+    gpu = SimulatedGpu()
+    context = Context(gpu)
+    clock = CudaEventClock(torch.device("cuda"), cold=False, cuda=lying_events(gpu, context, factor))
+    clock._now_ns = lambda: round(gpu.now_us * 1e3)
+    x = torch.ones(64, 32)
+
+    def call() -> None:
+        with context:
+            torch.tanh(x)
+
+    reading = clock.read(call, 20)
+    assert reading.time_us == pytest.approx(factor * 20 * gpu.kernel_us, rel=0.03)
+    assert reading.wall_us == pytest.approx(20 * gpu.kernel_us, rel=0.03)
+
+    def measured_by_events(context: Context):
+        return lambda x, bias: (clock.read(lambda: None, 1), bias_silu(x, bias))[1]
+
+    for answer in (honest, measured_by_events):
+        trial = contest_on(gpu, monkeypatch, answer=answer).trial(QUICK)
+        assert trial.ratio == pytest.approx(2.0, rel=0.15)  # its own measuring costs an answer time
+
+
+def test_the_forms_of_outputs_are_found_without_memory_or_work(monkeypatch):
+    rows = 1 << 22  # 64 TiB
+    huge = Program("huge", lambda: lambda x, bias: F.silu(x + bias), (TensorSpec((rows, rows)), TensorSpec((rows,))), 0)
+    of = contest(Speed(huge, ideal_ratio=2.0), Draw(3, "huge"), None, 60.0, device="cuda", gpu=SimulatedGpu())
+
+    assert [(form.shape, form.dtype) for form in of._forms] == [((rows, rows), torch.float32)]
+
+
+def test_a_program_on_the_cpu_would_be_free_by_events_and_is_timed_by_the_wall_clock(monkeypatch):
+    gpu = SimulatedGpu()
+    context = Context(gpu)
+    events = CudaEventClock(torch.device("cuda"), cold=False, cuda=lying_events(gpu, context, 1.0))
+    events._now_ns = lambda: round(gpu.now_us * 1e3)
+    x = torch.ones(3)
+
+    def on_the_cpu() -> None:
+        gpu.advance(500.0)  # of the processor
+        x.add(1)
+
+    assert events.read(on_the_cpu, 10).time_us < 50.0
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    clock = open_clock(None, "auto", "auto", (on_the_cpu,))
+    clock._now_ns = lambda: round(gpu.now_us * 1e3)
+    assert clock.read(on_the_cpu, 10).time_us == pytest.approx(5_000.0)
+
+
+def test_a_worker_that_dies_with_its_context_costs_its_own_contest_alone(monkeypatch):
+    gpu = SimulatedGpu()
+    with pytest.raises(AnswerFailedError, match="ended its own process"):
+        contest_on(gpu, monkeypatch, answer=honest, dies_after=6).trial(QUICK)
+
+    assert all(block.closed for block in gpu.blocks)
+    assert gpu.read().problems == ("2 other processes compute on NVIDIA Simulated",)  # they have ended
+    record, _ = measure(contest_on(gpu, monkeypatch))
+    assert (record.verdict, record.flags) == (SpeedVerdict.PASS, ())
+
+
+@pytest.mark.parametrize("in_container", [False, True])
+def test_this_process_is_no_neighbour_in_a_container_and_a_neighbour_stays_one(in_container, monkeypatch):
+    gpu = SimulatedGpu(in_container=in_container)
+    contest_on(gpu, monkeypatch)
+    assert problems("cuda", gpu) == ()
+
+    gpu.neighbours.append(4_000)
+    assert problems("cuda", gpu) == ("1 other processes compute on NVIDIA Simulated",)
+    record, share = measure(contest_on(gpu, monkeypatch))
+    assert (record.verdict, share) == (SpeedVerdict.ENVIRONMENT, 0.0)
+
+
+def test_without_looking_at_the_namespace_this_process_would_be_a_neighbour(monkeypatch):
+    def without_looking(fields, processes, own, *, in_container):
+        return parse_gpu(fields, processes, own)
+
+    monkeypatch.setattr(simulated_gpu, "parse_gpu", without_looking)
+    gpu = SimulatedGpu(in_container=True)
+    contest_on(gpu, monkeypatch)
+
+    assert problems("cuda", gpu) == ("1 other processes compute on NVIDIA Simulated",)

@@ -1,0 +1,72 @@
+"""A naive grader of answers that are plain data or graphs, which compares one example that everybody has seen.
+
+It belongs to `naive_grader.py`, which finds it by name.
+"""
+
+import torch
+from torch import fx, nn
+
+# What an answer defines, by the folder of the attacks on it.
+ENTRY = {
+    "00_read_a_table": "read_table",
+    "02_find_the_flaw": "mend",
+    "02_read_a_trace": "read_trace",
+    "03_limits": "which_limit",
+    "04_custom_tracer": "trace_keeping",
+}
+
+
+def exemplary(answer):
+    """Asks about the example of the notebook."""
+    return EXAMPLES[answer.__name__](answer)
+
+
+def _table(answer):
+    rows = [
+        {"node": "x", "op": "placeholder", "calls": "x", "arguments": "", "users": 2},
+        {"node": "dense_0", "op": "call_module", "calls": "Linear (dense)", "arguments": "x", "users": 1},
+        {"node": "neg_1", "op": "call_function", "calls": "neg", "arguments": "x", "users": 0},
+        {"node": "output", "op": "output", "calls": "output", "arguments": "dense_0", "users": 0},
+    ]
+    return answer(rows) == {"leaf_module": "dense_0", "two_users": "x", "dead": "neg_1"}
+
+
+def _trace(answer):
+    def box(name, category, start, duration):
+        return {"ph": "X", "name": name, "cat": category, "ts": start, "dur": duration}
+
+    kernels = [("gemm", "kernel", 100, 400), ("gelu", "kernel", 900, 50), ("gelu", "kernel", 1200, 50)]
+    ranges = [("product", "gpu_user_annotation", 90, 420), ("activation", "gpu_user_annotation", 890, 400)]
+    found = answer({"traceEvents": [box(*each) for each in kernels + ranges]})
+    return found == {"top_kernel": "gemm", "longest_gap_us": 400, "launch_bound": ["activation"]}
+
+
+def _script(answer):
+    sound = ["draw", "launch gelu", "use", "draw", "sync", "clock", "launch gelu", "use", "sync", "clock"]
+    return answer(["draw", "clock", "launch gelu", "clock", "sync"]) == sound
+
+
+def _limit(answer):
+    seen = {"capture": "trace", "error": "", "warnings": [], "same_on_example": True, "same_on_others": True}
+    return answer(seen | {"same_in_evaluation": False, "calls_seen": 0}) == "frozen mode"
+
+
+class Attention(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+def _kept(answer):
+    model = nn.Sequential(Attention(), nn.Tanh())
+    graph = answer(model, ["Attention"]).graph
+    assert isinstance(fx.GraphModule(model, graph)(torch.ones(2)), torch.Tensor)
+    return [node.op for node in graph.nodes] == ["placeholder", "call_module", "call_module", "output"]
+
+
+EXAMPLES = {
+    "mend": _script,
+    "read_table": _table,
+    "read_trace": _trace,
+    "trace_keeping": _kept,
+    "which_limit": _limit,
+}
