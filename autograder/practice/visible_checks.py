@@ -25,20 +25,14 @@ from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
 from autograder.host.settings import SettingsError, find_settings
 from autograder.host.source_text import UnreadableSourceError, parsed
 from autograder.practice.answer_cell import current_shell, inputs_of, stale_notes, watch
-<<<<<<< HEAD
-=======
 from autograder.practice.course_trial import CourseTrial, NoTrialError
->>>>>>> integ
 from autograder.practice.errors import (
     NoSourceError,
     NotForGradingError,
     NotGradableError,
     UnknownExerciseError,
-<<<<<<< HEAD
-    WrongSettingsError,
-=======
     UnknownPlaceError,
->>>>>>> integ
+    WrongSettingsError,
 )
 from autograder.practice.history import remember
 
