@@ -1,5 +1,6 @@
 """What a student may put into the exchange, or try to do to others' letters there: each gains nothing."""
 
+import errno
 import fcntl
 import json
 import os
@@ -152,6 +153,29 @@ def test_a_letter_that_is_another_users_by_now_is_refused(places: Places, start:
     at_work._work_off(taken)
 
     assert judge.judged == []
+
+
+@as_root
+def test_a_letter_that_cannot_be_moved_keeps_nobody_from_a_turn(
+    places: Places, start: Start, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work, move = start(), os.rename
+    put(places, owner=ALICE)
+    at_work.turn()
+    held, name = put(places, owner=MALLORY), put(places, owner=ALICE)
+
+    def busy(source: str, *args: str, **options: int) -> None:
+        if source == held:
+            raise OSError(errno.EBUSY, "it is a mount point")
+        move(source, *args, **options)
+
+    monkeypatch.setattr("autograder.classroom.trials.server.os.rename", busy)
+    with pytest.raises(OSError, match="mount point"):
+        at_work.turn()
+    at_work.turn()
+
+    assert (places.replies / name).is_file()
+    assert len(judge.judged) == 2
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(
