@@ -260,6 +260,23 @@ def test_a_folder_that_cannot_be_removed_is_passed_by(places: Places, start: Sta
     assert len(judge.judged) == 1
 
 
+def test_many_folders_that_cannot_be_removed_take_no_time(
+    places: Places, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    for number in range(20):
+        (places.inbound / f"{number:032x}" / "inside").mkdir(parents=True)
+    put(places, name=NAME)
+    monkeypatch.setattr("autograder.classroom.trials.inbox.OTHERS_KEPT", 3)
+    for call in ("rmdir", "unlink"):
+        monkeypatch.setattr(f"autograder.classroom.trials.inbox.os.{call}", lambda name, **_: tried.append(name))
+    at_work = start()
+    at_work.inbox.look()
+
+    assert len(tried) == 3
+    assert at_work.inbox.next() is not None
+
+
 @as_root
 def test_no_student_reads_lists_or_removes_what_is_anothers(places: Places, start: Start) -> None:
     def send() -> None:
