@@ -38,17 +38,19 @@ class Inbox:
     folder: int
     every_s: float
     clock: Callable[[], float] = time.monotonic
-    removed: int = 0  # entries that were no requests, or too many
     _waiting: dict[tuple[int, str], Waiting] = field(default_factory=dict)
     _ended_s: dict[int, float] = field(default_factory=dict)
 
     def look(self) -> None:
         """Read the folder anew, and remove what is no request or too much."""
         found: dict[int, list[tuple[int, str]]] = {}
-        until, others, complete = time.monotonic() + SCAN_S, 0, True
+        until, folders, others, complete = time.monotonic() + SCAN_S, 0, 0, True
         with os.scandir(self.folder) as entries:
             for entry in entries:
-                if LETTER_NAME.fullmatch(entry.name):
+                if entry.is_dir(follow_symlinks=False):  # known without asking for each
+                    folders += 1
+                    self._remove_folder(entry.name, folders)
+                elif LETTER_NAME.fullmatch(entry.name):
                     self._sort(entry, found)
                 else:
                     others += 1
@@ -104,11 +106,13 @@ class Inbox:
                 self._remove(entry.name)
 
     def _remove(self, name: str) -> None:
-        """Remove an entry of the folder itself, never what it leads to; a folder stays unless it is empty."""
-        self.removed += 1
-        try:
+        """Remove an entry of the folder itself, never what it leads to."""
+        with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=self.folder)
-        except OSError:
+
+    def _remove_folder(self, name: str, folders: int) -> None:
+        """Remove an empty folder; others stay, and of many only some are tried, since each try takes time."""
+        if folders <= OTHERS_KEPT:
             with contextlib.suppress(OSError):
                 os.rmdir(name, dir_fd=self.folder)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 POLL_S = 1.0
 SIGN_S = 2.0
+LOCK_S = 2.0  # another server that starts looks into this one's folder for a moment
 LIMIT_S = 900.0  # for one trial; sessions have limits of their own, which add up to minutes
 
 
@@ -69,13 +70,13 @@ def _run(options: argparse.Namespace) -> int:
     sandbox = open_chosen(options)
     if sandbox.level == Level.NONE:
         raise UsageError("nobody has read what students send to trials, so they need a sandbox; there is none here.")
-    with _opened(places, options.device) as (inbound, taken, replies, sign):
+    with _opened(places, sandbox.device_name) as (inbound, taken, replies, sign):
         server = TrialServer(
             Inbox(inbound, options.every),
             taken,
             replies,
             lambda exercise, answers: _judged(exercise, answers, sandbox),
-            f"device {options.device}, sandbox level {sandbox.level}",
+            f"device {Path(sandbox.device_name).name}, sandbox level {sandbox.level}",
             board if options.board else None,
             say=_say,
         )
@@ -132,7 +133,7 @@ def make_folders(places: Places) -> None:
 @contextlib.contextmanager
 def _opened(places: Places, device: str) -> Iterator[tuple[int, int, int, int]]:
     """Open inbox, taken requests, replies and the sign; raises `CommandError` if another server has the device."""
-    mine = places.taken / f"{socket.gethostname()}+{device}"
+    mine = places.taken / f"{socket.gethostname()}+{Path(device).name}"
     mine.mkdir(mode=0o700, exist_ok=True)
     with contextlib.ExitStack() as stack:
         folders = [opened_folder(path, listed=True) for path in (places.inbound, mine, places.replies)]
@@ -140,13 +141,39 @@ def _opened(places: Places, device: str) -> Iterator[tuple[int, int, int, int]]:
         folders.append(os.open(places.serving, flags, 0o644))
         for each in folders:
             stack.callback(os.close, each)
-        try:
-            fcntl.flock(folders[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CommandError(f"another server works off trials on {device} of this machine.") from None
+        if not _locked(folders[1], LOCK_S):
+            raise CommandError(f"another server works off trials on {device} of this machine.")
+        inherit(places.taken, mine, folders[1])
         os.fchmod(folders[3], 0o644)
         inbound, taken, replies, sign = folders
         yield inbound, taken, replies, sign
+
+
+def _locked(folder: int, wait_s: float = 0.0) -> bool:
+    """Lock an open folder until it is closed or its process ends; return False if another process has the lock."""
+    until_s = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until_s:
+                return False
+            time.sleep(POLL_S / 10)
+        else:
+            return True
+
+
+def inherit(taken: Path, mine: Path, to: int) -> None:
+    """Move to the open folder `mine` what ended servers had taken, also those of a container with another name."""
+    for folder in taken.iterdir():
+        if folder == mine:
+            continue
+        opened = opened_folder(folder, listed=True)
+        try:
+            for name in os.listdir(opened) if _locked(opened) else ():  # noqa: PTH208  # an open folder
+                os.rename(name, name, src_dir_fd=opened, dst_dir_fd=to)
+        finally:
+            os.close(opened)
 
 
 @contextlib.contextmanager

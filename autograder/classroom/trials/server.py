@@ -101,6 +101,9 @@ class TrialServer:
             os.rename(waiting.name, one.file, src_dir_fd=self.inbox.folder, dst_dir_fd=self.taken)
         except FileNotFoundError:  # withdrawn, or taken by the server of another device
             return None
+        except OSError:
+            self.inbox.ended(waiting.owner)  # a file that cannot be moved must not keep the turn from others
+            raise
         return one
 
     def _work_off(self, one: Taken) -> None:

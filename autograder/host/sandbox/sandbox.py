@@ -42,6 +42,11 @@ class Sandbox(ABC):
         """Return sentences about this sandbox beyond the description of its level."""
         return (*self._notes, f"{COLD}: {self.cold_because}") if self.cold_because else self._notes
 
+    @property
+    def device_name(self) -> str:
+        """Return the workers' device: `cpu`, or the file in /dev of their GPU, however it was chosen."""
+        return self._device.nodes[0] if self._device.cuda else self._device.name
+
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start a worker; its descriptor 3 is the other end of `WorkerProcess.socket`.
 

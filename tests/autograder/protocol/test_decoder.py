@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -16,6 +17,11 @@ from autograder.protocol.decoder import Within, decode, encode
 class Leaf:
     name: str
     size: int | None = None
+
+
+class Size(StrEnum):
+    SMALL = "small"
+    LARGE = "large"
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class Everything:
     free: Any
     code: bytes
     tree: Tree | None
+    size: Size
+    other_size: Size | None = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,9 @@ class Grow(Request[Tree]):
     height: int
 
 
-EVERYTHING = Everything("dynamo", 3, {"a": ((1, None), (2, 0.5))}, [{"x": 1}], b"\x00\xff", Tree((Leaf("l", 2),)))
+EVERYTHING = Everything(
+    "dynamo", 3, {"a": ((1, None), (2, 0.5))}, [{"x": 1}], b"\x00\xff", Tree((Leaf("l", 2),)), Size.SMALL
+)
 
 
 def crossed(value: object) -> Any:
@@ -47,7 +57,10 @@ def crossed(value: object) -> Any:
 
 
 def test_what_was_encoded_is_decoded_to_the_same():
-    assert decode(crossed(EVERYTHING), Everything) == EVERYTHING
+    decoded = decode(crossed(EVERYTHING), Everything)
+
+    assert decoded == EVERYTHING
+    assert type(decoded.size) is Size
 
 
 @pytest.mark.parametrize(
@@ -61,6 +74,9 @@ def test_what_was_encoded_is_decoded_to_the_same():
         (bytes, "no base64!"),
         (Literal["a", "b"], "c"),
         (Literal[1], True),
+        (Size, "medium"),
+        (Size, None),
+        (Size | None, "medium"),
         (tuple[int, ...], {"0": 1}),
         (tuple[int, ...], [1, "2"]),
         (tuple[int, str], [1]),

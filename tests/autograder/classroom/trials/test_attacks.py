@@ -1,5 +1,6 @@
 """What a student may put into the exchange, or try to do to others' letters there: each gains nothing."""
 
+import errno
 import fcntl
 import json
 import os
@@ -154,6 +155,29 @@ def test_a_letter_that_is_another_users_by_now_is_refused(places: Places, start:
     assert judge.judged == []
 
 
+@as_root
+def test_a_letter_that_cannot_be_moved_keeps_nobody_from_a_turn(
+    places: Places, start: Start, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work, move = start(), os.rename
+    put(places, owner=ALICE)
+    at_work.turn()
+    held, name = put(places, owner=MALLORY), put(places, owner=ALICE)
+
+    def busy(source: str, *args: str, **options: int) -> None:
+        if source == held:
+            raise OSError(errno.EBUSY, "it is a mount point")
+        move(source, *args, **options)
+
+    monkeypatch.setattr("autograder.classroom.trials.server.os.rename", busy)
+    with pytest.raises(OSError, match="mount point"):
+        at_work.turn()
+    at_work.turn()
+
+    assert (places.replies / name).is_file()
+    assert len(judge.judged) == 2
+
+
 def test_a_file_that_grows_while_it_is_read_is_refused(
     places: Places,
     start: Start,
@@ -234,6 +258,23 @@ def test_a_folder_that_cannot_be_removed_is_passed_by(places: Places, start: Sta
 
     assert start().turn()
     assert len(judge.judged) == 1
+
+
+def test_many_folders_that_cannot_be_removed_take_no_time(
+    places: Places, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    for number in range(20):
+        (places.inbound / f"{number:032x}" / "inside").mkdir(parents=True)
+    put(places, name=NAME)
+    monkeypatch.setattr("autograder.classroom.trials.inbox.OTHERS_KEPT", 3)
+    for call in ("rmdir", "unlink"):
+        monkeypatch.setattr(f"autograder.classroom.trials.inbox.os.{call}", lambda name, **_: tried.append(name))
+    at_work = start()
+    at_work.inbox.look()
+
+    assert len(tried) == 3
+    assert at_work.inbox.next() is not None
 
 
 @as_root

@@ -14,7 +14,7 @@ from autograder.classroom.status import WRONG_USAGE, CommandError
 from autograder.classroom.trials import serve_command
 from autograder.classroom.trials.server import TrialServer
 from autograder.host.records import ExerciseStatus
-from autograder.host.spool import Places, TrialReply, TrialRequest, request_bytes
+from autograder.host.spool import Places, TrialReply, TrialRequest, opened_folder, request_bytes
 from tests.architecture.source_tree import ROOT
 from tests.autograder.classroom.trials.students import EXERCISE, put
 
@@ -54,12 +54,25 @@ def test_trials_are_not_served_without_a_sandbox(
     assert cli.main(["serve-trials", "--until-empty", "--sandbox", "5", "--i-trust-this-code"]) == WRONG_USAGE
 
 
-def test_a_device_of_a_machine_has_one_server(places: Places) -> None:
-    with serve_command._opened(places, "cuda:0"):
-        with pytest.raises(CommandError, match="another server works off trials on cuda:0"):
-            serve_command._opened(places, "cuda:0").__enter__()
-        with serve_command._opened(places, "cuda:1"):
+def test_a_device_of_a_machine_has_one_server(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve_command, "LOCK_S", 0.1)
+    with serve_command._opened(places, "/dev/nvidia0"):
+        with pytest.raises(CommandError, match="another server works off trials on /dev/nvidia0"):
+            serve_command._opened(places, "/dev/nvidia0").__enter__()
+        with serve_command._opened(places, "/dev/nvidia1"):
             pass
+
+
+def test_what_a_server_of_another_name_had_taken_is_worked_off(places: Places) -> None:
+    for name in ("ended+cpu", "running+cpu"):
+        (places.taken / name).mkdir()
+        (places.taken / name / f"1.{name[0] * 32}.1").touch()
+    running = opened_folder(places.taken / "running+cpu", listed=True)
+    assert serve_command._locked(running)
+    with serve_command._opened(places, "cpu") as (_, taken, *_):
+        assert os.listdir(taken) == [f"1.{'e' * 32}.1"]  # noqa: PTH208  # an open folder
+    assert len(list((places.taken / "running+cpu").iterdir())) == 1
+    os.close(running)
 
 
 def test_a_sign_of_life_is_given_until_a_trial_hangs(
