@@ -109,11 +109,11 @@ def _writable(inputs: tuple[Any, ...], leaves: Sequence[torch.Tensor]) -> tuple[
         if key not in bases:
             sharing = (other for other in leaves if other.untyped_storage().data_ptr() == key and other.is_contiguous())
             bases[key] = next(other for other in sharing if other.nbytes == other.untyped_storage().nbytes()).clone()
-        base = bases[key]
-        return base if one.shape == base.shape and one.stride() == base.stride() else base.as_strided(one.shape,
-                                                                                    one.stride())  # fmt: skip
+        whole = bases[key]
+        is_whole = one.shape == whole.shape and one.stride() == whole.stride()
+        return whole if is_whole else whole.as_strided(one.shape, one.stride())
 
-    return tree_map_only(torch.Tensor, made, inputs)
+    return tuple(tree_map_only(torch.Tensor, made, inputs))
 
 
 def _kept(tensor: torch.Tensor | None) -> torch.Tensor | None:
@@ -126,8 +126,8 @@ def difference(expected: Outcome, truth: Outcome, found: Outcome) -> str:
         return "" if bool(found.raised) == bool(expected.raised) else f"raised: {found.raised or 'nothing'}"
     sizes = [1.0] + [float(one.abs().nan_to_num(0, 0, 0).max()) for name, one in expected.entries.items()
              if "gradient" in name and isinstance(one, torch.Tensor) and one.numel()]  # fmt: skip
-    drew = expected.entries["random state"]
-    drew = isinstance(drew, torch.Tensor) and not torch.equal(drew, torch.Generator().manual_seed(SEED).get_state())
+    state = expected.entries["random state"]
+    drew = isinstance(state, torch.Tensor) and not torch.equal(state, torch.Generator().manual_seed(SEED).get_state())
     for name, value in expected.entries.items():
         other = found.entries.get(name)
         if isinstance(value, torch.Tensor) and isinstance(other, torch.Tensor):
