@@ -81,6 +81,10 @@ bench: $(READY) $(BODIES)  ## long measurements on the CPU, kept in benchmarks/r
 	@$(PYTHON) -m benchmarks.record fusion_sweep
 	@echo "==> Passes on generated programs with effects"
 	@$(PYTHON) -m benchmarks.record effects_sweep
+	@echo "==> fuse and Inductor on hard programs"
+	@$(PYTHON) -m benchmarks.record inductor_comparison
+	@echo "==> CPU seconds of fuse, by nodes"
+	@$(PYTHON) -m benchmarks.record fusion_speed
 	@echo "==> Capture modes"
 	@$(PYTHON) -m benchmarks.record capture_comparison
 	@echo "==> What a backend for the toy machine saves"

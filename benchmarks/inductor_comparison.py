@@ -109,11 +109,11 @@ def _writable(inputs: tuple[Any, ...], leaves: Sequence[torch.Tensor]) -> tuple[
         if key not in bases:
             sharing = (other for other in leaves if other.untyped_storage().data_ptr() == key and other.is_contiguous())
             bases[key] = next(other for other in sharing if other.nbytes == other.untyped_storage().nbytes()).clone()
-        base = bases[key]
-        return base if one.shape == base.shape and one.stride() == base.stride() else base.as_strided(one.shape,
-                                                                                    one.stride())  # fmt: skip
+        whole = bases[key]
+        is_whole = one.shape == whole.shape and one.stride() == whole.stride()
+        return whole if is_whole else whole.as_strided(one.shape, one.stride())
 
-    return tree_map_only(torch.Tensor, made, inputs)
+    return tuple(tree_map_only(torch.Tensor, made, inputs))
 
 
 def _kept(tensor: torch.Tensor | None) -> torch.Tensor | None:
@@ -124,14 +124,14 @@ def difference(expected: Outcome, truth: Outcome, found: Outcome) -> str:
     """Return what differs, or an empty text; `truth` is the run at fp64."""
     if found.raised or expected.raised:
         return "" if bool(found.raised) == bool(expected.raised) else f"raised: {found.raised or 'nothing'}"
-    sizes = [float(one.abs().nan_to_num(0, 0, 0).max()) for name, one in expected.entries.items()
+    sizes = [1.0] + [float(one.abs().nan_to_num(0, 0, 0).max()) for name, one in expected.entries.items()
              if "gradient" in name and isinstance(one, torch.Tensor) and one.numel()]  # fmt: skip
-    drew = expected.entries["random state"]
-    drew = isinstance(drew, torch.Tensor) and not torch.equal(drew, torch.Generator().manual_seed(SEED).get_state())
+    state = expected.entries["random state"]
+    drew = isinstance(state, torch.Tensor) and not torch.equal(state, torch.Generator().manual_seed(SEED).get_state())
     for name, value in expected.entries.items():
         other = found.entries.get(name)
         if isinstance(value, torch.Tensor) and isinstance(other, torch.Tensor):
-            magnitude = max(sizes, default=0.0) if "gradient" in name else 0.0
+            magnitude = max(sizes) if "gradient" in name else 0.0
             said = _tensor_difference(value, None if drew else truth.entries.get(name), other, magnitude)
         elif "gradient" in name and not any(
             isinstance(one, torch.Tensor) and bool(one.any()) for one in (value, other)

@@ -31,6 +31,7 @@ class Behaviour:
     changed: Mapping[str, Value] = field(default_factory=dict)  # attributes that the call changed -> their new values
     outside: Mapping[str, Value] = field(default_factory=dict)  # variables outside -> their values after the call
     layout: tuple["Layout", ...] = ()  # of each tensor of the result
+    moved: tuple[bool, ...] = ()  # whether each input that is a tensor lies in other memory after the call
     gradients: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)  # by owner; of inputs and parameters
     backward_raised: Exception | None = None
     drawn: tuple[Value, ...] = ()  # the random states after the call, then after the backward pass
@@ -67,9 +68,11 @@ def behaviour_of(run: Callable[..., Any], call: Call) -> Behaviour:
     for tensor in (tensor for owned in parameters for tensor in owned.values() if tensor.is_leaf):
         tensor.grad = None
     before = state_of(call.owners[0] if call.owners else None)
+    places = [(tensor, _place(tensor)) for tensor in _tensors(inputs)]
     result, raised, printed = _run(run, inputs, call.seed)
     drawn = _random_states()
     layout = _layouts(result, inputs, parameters)
+    moved = tuple(_place(tensor) != place for tensor, place in places)
     frozen = freeze(result)  # a backward hook may change it
     failed, printed_later = _backward(result, call.seed) if raised is None and torch.is_grad_enabled() else (None, "")
     drawn += _random_states()
@@ -82,6 +85,7 @@ def behaviour_of(run: Callable[..., Any], call: Call) -> Behaviour:
         {name: value for name, value in after.items() if difference(before.get(name), value)},
         values_of(call.variables),
         layout,
+        moved,
         _gradients(leaves, parameters),
         failed,
         drawn,
@@ -140,6 +144,10 @@ def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     pointer = _pointer(one)
     return pointer is not None and pointer == _pointer(other)
+
+
+def _place(tensor: torch.Tensor) -> tuple[int | None, tuple[int, ...]]:
+    return _pointer(tensor), _strides(tensor)
 
 
 def _pointer(tensor: torch.Tensor) -> int | None:
@@ -226,6 +234,8 @@ def deviations(expected: Behaviour, seen: Behaviour, owners: Sequence[object]) -
         yield f"the result is {said}" if said.startswith("off") else f"the result has {said}"
     if said := difference(expected.inputs, seen.inputs):
         yield f"the inputs are left otherwise than by the program ({said})"
+    elif expected.moved != seen.moved and seen.raised is None:
+        yield "the inputs are left in other memory, or with other strides, than by the program"
     if expected.printed != seen.printed:
         yield f"it prints {seen.printed!r} where the program prints {expected.printed!r}"
     yield from _deviations_of_state(expected, seen, owners)

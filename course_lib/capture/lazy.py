@@ -28,11 +28,16 @@ def capture_lazy(
 
     def run(*given: Any, **named: Any) -> Any:
         moved, moved_by_name = _to((list(given), named), "lazy")
+        pairs = zip(tree_leaves((list(given), named)), tree_leaves((moved, moved_by_name)), strict=True)
+        tensors = [(one, lazy, lazy._version) for one, lazy in pairs if isinstance(one, torch.Tensor)]
         with _NoLists():
             returned = lazily(*moved, **moved_by_name)
         result = _to(returned, "cpu")
+        for original, lazy, version in tensors:
+            _write_back(original, lazy, version)
+        known = {id(lazy): original for original, lazy, _ in tensors}
         for original, lazy in zip((*given, *named.values()), (*moved, *moved_by_name.values()), strict=True):
-            _write_back(original, lazy)
+            _fill_again(original, tree_map_only(torch.Tensor, lambda one: known.get(id(one), one), lazy))
         return result
 
     with explaining("lazy", model), preserving(lazily):
@@ -93,13 +98,24 @@ def _to(value: Any, device: str) -> Any:
     return tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), value)
 
 
-def _write_back(original: Any, lazy: Any) -> None:
-    """Copy into an input what the program wrote into its lazy copy."""
-    if isinstance(original, torch.Tensor):
-        now = lazy.to("cpu")
-        if not torch.equal(original, now):
-            original.data.copy_(now)
-    elif isinstance(original, list):
-        original[:] = _to(lazy, "cpu")
+def _write_back(original: torch.Tensor, lazy: torch.Tensor, version: int) -> None:
+    """Copy into an input what the program wrote into its lazy copy, whose version was `version`.
+
+    A write in place raises the version, and other views of the input see it. An assignment to `data` gives new memory.
+    """
+    now = lazy.to("cpu")
+    if torch.equal(original, now):
+        return
+    if lazy._version == version or original.shape != now.shape:
+        original.data = now.detach()
+    else:
+        original.data.copy_(now)
+
+
+def _fill_again(original: Any, now: Any) -> None:
+    """Let a list or dict that was an input hold what the program has put into it."""
+    if isinstance(original, list):
+        original[:] = _to(now, "cpu")
     elif isinstance(original, dict):
-        original.update(_to(lazy, "cpu"))
+        original.clear()
+        original.update(_to(now, "cpu"))

@@ -167,13 +167,22 @@ def _is_own(hook: object) -> bool:
 
 
 def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, int], tuple[Rejected, ...]]:
-    """Run the passes on our copy in order; return the number of matches of each pass, and the rejected matches."""
-    matches: dict[str, int] = {}
+    """Run the passes on our copy in order; return the number of matches of each pass, and the rejected matches.
+
+    They run again as long as one of them fuses something, because an earlier pass may fuse what a later one has made.
+    So a second `fuse` of the result changes nothing.
+    """
+    passes = tuple(passes)
+    matches = dict.fromkeys((one.name for one in passes), 0)
     rejected: list[Rejected] = []
-    for one in passes:
-        count, refusals = _run(one, gm)
-        matches[one.name] = matches.get(one.name, 0) + count
-        rejected += refusals
+    for _ in range(MAX_ROUNDS):
+        before, rejected = sum(matches.values()), []
+        for one in passes:
+            count, refusals = _run(one, gm)
+            matches[one.name] += count
+            rejected += refusals
+        if sum(matches.values()) == before or len(passes) == 1:
+            break
     if any(matches.values()):
         finish(gm)
     return matches, tuple(rejected)

@@ -19,7 +19,8 @@ class KeptGraph(fx.GraphModule):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "KeptGraph":
         """Return a copy as torch.fx makes it, with the state that it would lose."""
-        copied: KeptGraph = super().__deepcopy__(memo)
+        copied = super().__deepcopy__(memo)
+        assert isinstance(copied, KeptGraph), "torch.fx copies into the same class"
         keep_state(copied, copy.deepcopy(_tensors_alone(self), memo))
         return copied
 

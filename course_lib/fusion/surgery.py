@@ -204,7 +204,7 @@ def describe_new_nodes(gm: fx.GraphModule) -> None:
     if mode is None:
         return
     for node in gm.graph.nodes:
-        if "val" not in node.meta and node.op in ("get_attr", "call_function", "call_module"):
+        if "val" not in node.meta and node.op in ("get_attr", "call_function", "call_method", "call_module"):
             _describe(node, mode)
 
 

@@ -1,8 +1,9 @@
 """Find patterns in the graph of a module: plain PyTorch functions, in which a regular expression may stand for modules.
 
 Operators are compared as the fusion passes compare them: by what they compute, in any spelling, and with commuting
-operands in both orders. Functions that the table of operators does not list match only themselves, with the same
-arguments. Rules say which of the places where a pattern fits may be replaced.
+operands in both orders. A formula of GELU or SiLU is found as that operator. Functions that the table of operators does
+not list match only themselves, with the same arguments. Rules say which of the places where a pattern fits may be
+replaced.
 """
 
 import functools
@@ -28,6 +29,7 @@ from course_lib.fusion.guards import (
 )
 from course_lib.fusion.matching import Match, Pattern
 from course_lib.fusion.operators import Operator
+from course_lib.fusion.passes.formulas import calls_written_out
 from course_lib.fusion.rules import remedy
 from course_lib.fusion.storage import Writers, mutating_nodes
 from course_lib.graph.hooks import has_hooks
@@ -78,6 +80,15 @@ class ModulePattern(Pattern):
         self._result = result
         self.parameters = tuple(str(node.target) for node in self._graph.find_nodes(op="placeholder"))
         self.name = name
+        self._written_out: dict[fx.Node, list[tuple[Call, Match]]] = {}
+
+    def look_for_formulas(self, graph: fx.Graph, writers: Writers) -> None:
+        """Read formulas of an activation in this graph as the activation, if the pattern has it."""
+        names = {call.operator.name for call in self._calls.values() if call is not None}
+        for node in graph.nodes:
+            for call, match in calls_written_out(node, writers):
+                if call.operator.name in names:
+                    self._written_out.setdefault(call.node, []).append((call, match))
 
     def _unify(self, pattern: object, value: object, match: Match) -> Iterator[Match]:
         if not isinstance(pattern, fx.Node) or pattern.op == "placeholder":
@@ -85,7 +96,11 @@ class ModulePattern(Pattern):
         elif pattern.target is call_module:
             yield from self._unify_module(pattern, value, match)
         else:
-            yield from self._unify_call(self._calls[pattern], read(value), match)
+            wanted = self._calls[pattern]
+            yield from self._unify_call(wanted, read(value), match)
+            for call, formula in self._written_out.get(value, ()) if isinstance(value, fx.Node) else ():
+                for found in self._unify_call(wanted, call, Match((), match.operands, match.differences)):
+                    yield replace(found, calls=(*match.calls, *formula.calls, *found.calls[1:]), writers=match.writers)
 
     def _unify_module(self, pattern: fx.Node, value: object, match: Match) -> Iterator[Match]:
         regex, *wanted = pattern.args
@@ -170,6 +185,7 @@ def find_matches(path: str, graph_module: fx.GraphModule, pattern: ModulePattern
     rejected: list[Rejected] = []
     taken: set[fx.Node] = set()
     writers = mutating_nodes(graph_module.graph)
+    pattern.look_for_formulas(graph_module.graph, writers)
     for node in graph_module.graph.nodes:
         fits = [(fit, objection_to(fit)) for fit in pattern.matches(node, writers)]
         if not fits:

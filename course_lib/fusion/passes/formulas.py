@@ -17,15 +17,17 @@ import torch.nn.functional as F
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
+from course_lib.fusion.calls import Call
 from course_lib.fusion.expressions.formula_pattern import FormulaPattern
 from course_lib.fusion.expressions.polynomial import atoms_of
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import common_objection
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import TensorFacts, one_dtype, tensor_facts, tensor_operands
+from course_lib.fusion.operators import operators
 from course_lib.fusion.result import Rejected, closest_refusal
 from course_lib.fusion.rules import Objection
-from course_lib.fusion.storage import mutating_nodes
+from course_lib.fusion.storage import Writers, mutating_nodes
 from course_lib.fusion.surgery import erase, put_in_place_of
 
 Tensor = torch.Tensor
@@ -192,6 +194,22 @@ FORMULAS = (
     Formula("softmax", (_softmax, _exponentials), _to_softmax, _softmax_objection),
     Formula("LayerNorm", _LAYER_NORMS, _to_layer_norm, _layer_norm_objection),
 )
+
+
+# The formulas that can be told without shapes, each with its operator and the operator's other arguments.
+_OF_ONE_OPERAND: dict[str, tuple[str, dict[str, object]]] = {
+    "GELU": ("gelu", {"approximate": "none"}),
+    "GELU by tanh": ("gelu", {"approximate": "tanh"}),
+    "SiLU": ("silu", {"inplace": False}),
+}
+
+
+def calls_written_out(node: fx.Node, writers: Writers) -> Iterator[tuple[Call, Match]]:
+    """Yield each activation whose formula ends with `node` and arithmetic after it: as a call, and its operators."""
+    for formula, match in _matches(node, writers):
+        if formula.operator in _OF_ONE_OPERAND and not match.differences:
+            name, literals = _OF_ONE_OPERAND[formula.operator]
+            yield Call(match.anchor, operators()[name], {"input": match["x"], **literals}), match
 
 
 class Formulas(GraphPass):

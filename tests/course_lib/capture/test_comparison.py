@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from course_lib.capture import capture, compare_modes
+from course_lib.capture.behaviour import Call, behaviour_of, deviation
 from course_lib.capture.differences import difference
 from course_lib.capture.modes import MODES
 from course_lib.errors import CaptureError
@@ -240,3 +241,31 @@ def test_the_gallery_tells_what_each_mode_makes_of_the_program(name):
         assert result.why
         assert "\n" not in result.why
         assert (result.captured is None) == (result.verdict == "refused")
+
+
+def test_an_input_that_is_moved_to_other_memory_is_told_from_one_that_is_written() -> None:
+    def moves(x: torch.Tensor) -> torch.Tensor:
+        x.data = x.data * 2
+        return x + 1
+
+    def writes(x: torch.Tensor) -> torch.Tensor:
+        x.mul_(2)
+        return x + 1
+
+    call = Call((torch.rand(3),), seed=1)
+    said = deviation(behaviour_of(moves, call), behaviour_of(writes, call), ())
+    assert said == "the inputs are left in other memory, or with other strides, than by the program"
+    x = torch.ones(3)
+    view = x.view(3)
+    capture(moves, (x,), mode="lazy").run(x)
+    assert (x[0], view[0]) == (2, 1)
+    capture(writes, (view,), mode="lazy").run(view)
+    assert view[0] == 2
+
+
+def test_a_list_that_was_an_input_keeps_its_tensors_in_lazy_capture() -> None:
+    tensors = [torch.zeros(2), torch.zeros(2)]
+    before = list(tensors)
+    capture(lambda held: held[0].add_(1) + held[1], (tensors,), mode="lazy").run(tensors)
+    assert all(one is other for one, other in zip(tensors, before, strict=True))
+    assert before[0].tolist() == [1, 1]

@@ -10,9 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from course_lib.fusion import fuse
+from course_lib.fusion import PASSES, fuse
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.passes.sdpa import Sdpa
+from tests.drawn import some
 
 KEYS = math.sqrt(2 / math.pi)
 
@@ -172,6 +173,7 @@ PROGRAMS: dict[str, Case] = {
     "linear": (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).eval(), _draw((200, 4)), "linear_batch_norm"),
     "scaled scores": (lambda a, b: (a @ b) * 0.125, _draw((64, 8), (8, 64)), "matmul_scale"),
 }  # fmt: skip
+ALL_EXACT = [SDPA if name == "sdpa" else name for name, cls in PASSES.items() if cls.level == "exact"]
 OF_OPERATORS = [name for name, (_, _, found_by) in PROGRAMS.items() if found_by in ("bias_gelu", "formulas")]
 
 
@@ -212,3 +214,12 @@ def test_it_is_fused_as_torch_export_captures_it(name: str) -> None:
 def test_formulas_are_fused_as_make_fx_captures_them(name: str) -> None:
     run, inputs, _ = PROGRAMS[name]
     assert _objection(name, make_fx(run)(*inputs)) == ""
+
+
+@pytest.mark.parametrize("passes", [None, ALL_EXACT], ids=["default", "all"])
+def test_a_second_fuse_of_the_result_changes_nothing(passes: list[str | GraphPass] | None) -> None:
+    for name in some(list(PROGRAMS), 12, name="programs that are fused twice"):  # the others in other runs
+        run, inputs, _ = PROGRAMS[name]
+        once = fuse(run, inputs, passes, check=False)
+        again = fuse(once.graph_module, inputs, passes, check=False)
+        assert (again.num_matches, again.graph_module.code) == (0, once.graph_module.code), name

@@ -70,8 +70,10 @@ def test_another_activation_is_left_alone(model: nn.Module) -> None:
     assert len(block(model).find(bias_gelu)) == 0
 
 
-def test_gelu_by_formula_in_hugging_face_is_no_gelu_operator() -> None:
-    assert len(intermediate(hidden_act="gelu_python").find(bias_gelu)) == 0
+def test_an_activation_by_formula_in_hugging_face_is_found_as_its_operator() -> None:
+    assert len(intermediate(hidden_act="gelu_python").find(bias_gelu)) == 1
+    assert len(intermediate(hidden_act="gelu_new").find(bias_gelu)) == 0
+    assert len(intermediate(hidden_act="gelu_new").find(lambda x, b: F.gelu(x + b, approximate="tanh"))) == 1
     assert len(intermediate(hidden_act="relu").find(bias_gelu)) == 0
     assert len(intermediate(hidden_act="relu").find(named_activation)) == 1
 
