@@ -3,7 +3,6 @@
 The graph is read as data, and what a call is comes from the allow-list. These sentences explain wrong results only.
 """
 
-import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 from autograder.host.artifacts import Artifact
 from autograder.host.artifacts.operator_calls import read_calls
 from autograder.host.traced import Traced
+from autograder.protocol import GraphData
 from course_lib.graph.data.targets import functions
 
 
@@ -58,16 +58,16 @@ def swaps(artifact: Artifact, operator: str) -> Iterator[Swap]:
     calls = [i for i, node in enumerate(artifact.graph["nodes"]) if _is(node, operator)]
     if schema is None or not calls:
         return
+    places = [argument.name for argument in schema.arguments]
     names = [argument.name for argument in schema.arguments if "Tensor" in str(argument.type)]
     for number, first in enumerate(names):
         for second in names[number + 1 :]:
-            graph = copy.deepcopy(dict(artifact.graph))
+            nodes = list(artifact.graph["nodes"])
             for at in calls:
-                node = graph["nodes"][at]
-                places = {name: place for place, name in enumerate(a.name for a in schema.arguments)}
-                given: dict[str, Any] = dict(zip(places, node["args"], strict=False)) | node["kwargs"]
-                given[first], given[second] = given.get(second), given.get(first)
-                node["args"], node["kwargs"] = [], given
+                given = dict(zip(places, nodes[at]["args"], strict=False)) | nodes[at]["kwargs"]
+                turned = {**given, first: given.get(second), second: given.get(first)}
+                nodes[at] = {**nodes[at], "args": [], "kwargs": turned}
+            graph: GraphData = {**artifact.graph, "nodes": nodes}
             yield Swap(replace(artifact, graph=graph), first, second)
 
 
