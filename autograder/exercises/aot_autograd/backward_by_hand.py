@@ -73,8 +73,10 @@ def _mean_term_missing(
     return inner * kept, (inner * kept).sum(0), inner, (grad * normed).sum(0), grad.sum(0)
 
 
-def _without_weight(*args: Tensor) -> Sequence[Tensor]:
-    return truth(*args[:-1], torch.ones_like(args[-1]))
+def _without_weight(
+    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
+) -> Sequence[Tensor]:
+    return truth(grad, x, bias, residual, kept, torch.ones_like(weight))
 
 
 def _without_root(*args: Tensor) -> Sequence[Tensor]:
