@@ -115,6 +115,8 @@ bench: $(READY) $(BODIES)  ## long measurements on the CPU, kept in benchmarks/r
 	@$(PYTHON) -m autograder quality
 	@echo "==> Right answers, with many seeds each"
 	@$(PYTHON) -m benchmarks.record full_marks
+	@echo "==> Every reference solution, with 1,000 seeds where that takes at most three minutes"
+	@$(PYTHON) -m benchmarks.record reference_seeds
 	@echo "==> Every solution, handed in for every other exercise"
 	@$(PYTHON) -m benchmarks.record exchanged_answers
 	@echo "==> The pages that an instructor of sixty opens"

@@ -43,7 +43,7 @@ def imprecise(error: float, magnitude: float, dtype: torch.dtype) -> str:
         if unit / LIKE_FLOAT32 <= error <= LIKE_FLOAT32 * unit:
             return "It is as exact as float32: a step is computed in float32."
         return ""
-    if dtype is torch.float32 and error > 1e-4 * magnitude:
+    if dtype is torch.float32 and error > LIKE_FLOAT32 * torch.finfo(dtype).eps * magnitude:
         return "A step is less precise than float32, or a formula or a constant is only about right."
     return ""
 

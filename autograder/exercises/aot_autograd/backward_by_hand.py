@@ -55,11 +55,48 @@ def _not_summed(grad: Tensor, *args: Tensor) -> Sequence[Tensor]:
     return right[0], right[0], right[2], grad * _centred(*args[:4])[0], grad
 
 
+def _normed_term_missing(
+    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
+) -> Sequence[Tensor]:
+    normed, root = _centred(x, bias, residual, kept)
+    g = grad * weight
+    inner = root * (g - g.mean(-1, keepdim=True))
+    return inner * kept, (inner * kept).sum(0), inner, (grad * normed).sum(0), grad.sum(0)
+
+
+def _mean_term_missing(
+    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
+) -> Sequence[Tensor]:
+    normed, root = _centred(x, bias, residual, kept)
+    g = grad * weight
+    inner = root * (g - normed * (g * normed).mean(-1, keepdim=True))
+    return inner * kept, (inner * kept).sum(0), inner, (grad * normed).sum(0), grad.sum(0)
+
+
+def _without_weight(
+    grad: Tensor, x: Tensor, bias: Tensor, residual: Tensor, kept: Tensor, weight: Tensor
+) -> Sequence[Tensor]:
+    return truth(grad, x, bias, residual, kept, torch.ones_like(weight))
+
+
+def _without_root(*args: Tensor) -> Sequence[Tensor]:
+    _, root = _centred(*args[1:5])
+    by_h = truth(*args)[2] / root
+    return by_h * args[4], (by_h * args[4]).sum(0), by_h, *truth(*args)[3:]
+
+
 KNOWN: tuple[tuple[Formula, str], ...] = (
     (
         _statistics_as_constants,
         "Mean and variance were taken as constants; they depend on every element of the row, which adds two terms.",
     ),
+    (
+        _normed_term_missing,
+        "The variance was taken as a constant: normalised * mean of g * normalised is missing.",
+    ),
+    (_mean_term_missing, "The mean was taken as a constant: it takes the mean of g away from g."),
+    (_without_weight, "The weight is missing: LayerNorm multiplies by it, so the gradient is multiplied by it first."),
+    (_without_root, "The root is missing: h is divided by its deviation, and so is its gradient."),
     (_without_mask, "The mask is missing: what dropout removed, or scaled, is removed or scaled in the gradient too."),
     (_not_summed, "It was not summed: a tensor that is added to all rows gets the sum of their gradients."),
 )

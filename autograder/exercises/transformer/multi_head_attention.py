@@ -66,6 +66,21 @@ MISTAKES = (
         "values",
     ),
     Mistake(
+        {"roles": ("query", "key", "key")},
+        "The context is made of the keys; the probabilities weigh the values.",
+        "values",
+    ),
+    Mistake(
+        {"roles": ("query", "query", "value")},
+        "The scores compare queries with queries; they compare each query with the keys.",
+        "values",
+    ),
+    Mistake(
+        {"roles": ("key", "key", "value")},
+        "The scores compare keys with keys; they compare each query with the keys.",
+        "values",
+    ),
+    Mistake(
         {"one_table": True}, "All heads together make one table of scores; each head should have its own.", "values"
     ),
     Mistake(

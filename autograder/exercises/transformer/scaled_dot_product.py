@@ -49,9 +49,9 @@ def attention(
 
     The scores are multiplied by the head size to the `power`, and softmax runs over `dim`.
     """
-    mask = {"as given": mask, "ignored": None, "inverted": None if mask is None else ~mask}[masks]
+    mask = None if mask is None or masks == "ignored" else ~mask if masks == "inverted" else mask
     scores = torch.einsum("bhqd,bhkd->bhqk", query, key) * query.shape[-1] ** power
-    if mask is not None:
+    if mask is not None and masks != "after softmax":
         scores = scores.masked_fill(~mask, -torch.inf)
     probabilities = torch.softmax(scores, dim=dim)
     if mask is not None:
@@ -81,6 +81,12 @@ MISTAKES = (
         {"masks": "inverted"},
         "The mask is the wrong way round: True means that a position may be attended to. Every hidden position must "
         "get probability 0.",
+        "masks",
+    ),
+    Mistake(
+        {"masks": "after softmax"},
+        "The mask is applied after softmax only, so rows do not sum to 1: set the scores of hidden positions to minus "
+        "infinity before softmax.",
         "masks",
     ),
     Mistake({"masks": "ignored"}, "The mask changes nothing; give every hidden position probability 0.", "masks"),

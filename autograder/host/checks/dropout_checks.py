@@ -17,7 +17,8 @@ from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Reply
-from autograder.host.kinds.graph import GraphAnswer, differing_literals, times
+from autograder.host.kinds.fused_calls import differing_literals
+from autograder.host.kinds.graph import GraphAnswer, times
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Program, traced

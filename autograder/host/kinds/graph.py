@@ -13,6 +13,7 @@ from autograder.host.channel import MalformedAnswerError
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Case, Reply, as_tuple, placed_call, read_called
+from autograder.host.kinds.fused_calls import differing_literals, erased_write, swaps
 from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
@@ -21,7 +22,6 @@ from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, LoadGraph, ObserveWrites
 from course_lib.graph import from_data
-from course_lib.graph.data.targets import functions
 from course_lib.kernels.replayed_draws import ReplayedDraws
 
 
@@ -165,12 +165,27 @@ def _require_rewritten(answer: GraphAnswer, program: Traced, operator: str, draw
     except CheckFailedError as error:
         # too many calls say which one is wrong; too few have nothing to do with the wrong values
         too_many = str(miscounted) if artifact.count(operator) > program.program.fused and miscounted else ""
-        reason = "" if too_many else program.program.reason
-        said = (too_many, differing_literals(artifact, operator, program), copied, str(error), reason)
+        fault = differing_literals(artifact, operator, program) or erased_write(artifact, program) or copied
+        reason = "" if too_many or fault else program.program.reason
+        if not (too_many or fault or reason):
+            fault = _swapped(answer, artifact, program, operator, draw)
+        said = (too_many, fault, str(error), reason)
         raise CheckFailedError(" ".join(filter(None, said)), changes=True) from None
     if miscounted:
         raise miscounted
     return fresh
+
+
+def _swapped(answer: GraphAnswer, artifact: Artifact, program: Traced, operator: str, draw: Draw) -> str:
+    """Return a sentence about two arguments of the fused calls that stand in each other's place; empty if none do."""
+    inputs = draw_inputs(program.program.inputs, draw)
+    for swap in swaps(artifact.with_tensors(program.tensors), operator):
+        try:
+            require_equal(answer, program, swap.artifact, inputs, draw, False)
+        except (CheckFailedError, AnswerFailedError):
+            continue
+        return f"In the fused call {swap.first} and {swap.second} are swapped."
+    return ""
 
 
 def _miscounted(
@@ -358,22 +373,6 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
             )
 
     return run
-
-
-def differing_literals(artifact: Artifact, operator: str, program: Traced) -> str:
-    """Return a sentence about a number or flag of the fused call that is not the program's; empty if there is none."""
-    schema = getattr(functions().get(f"{operator}.default"), "_schema", None)
-    if schema is None:
-        return ""
-    for node in artifact.graph["nodes"]:
-        if node["op"] == "call_function" and node["target"].removesuffix(".default") == operator:
-            given = dict(zip((a.name for a in schema.arguments), node["args"], strict=False)) | node["kwargs"]
-            given = {a.name: a.default_value for a in schema.arguments if a.has_default_value()} | given
-            for name, right in program.program.literals.items():
-                if given.get(name) != right:
-                    shown = given.get(name) if isinstance(given.get(name), int | float | None) else "something else"
-                    return f"The fused call has {name}={shown}; the program {program.program.name} has {right}."
-    return ""
 
 
 def times(count: int) -> str:

@@ -31,9 +31,23 @@ def graph_answer(entry: Callable[..., Any]) -> Handlers:
         result = getattr(result, "graph_module", result)  # a torch.fx PassResult is accepted too
         if not isinstance(result, torch.fx.GraphModule):
             raise NotAGraphError(f"The pass returned a {type(result).__name__}; return the transformed GraphModule.")
+        _cut_off_from_parameters(result)
         return written(result)
 
     return {Transform: transform}
+
+
+def _cut_off_from_parameters(graph_module: torch.fx.GraphModule) -> None:
+    """Detach what the pass computed from parameters and keeps: in a graph it is a constant, and is judged as one."""
+    for node in graph_module.graph.find_nodes(op="get_attr"):
+        path, _, name = str(node.target).rpartition(".")
+        try:
+            owner = graph_module.get_submodule(path)
+            tensor = getattr(owner, name)
+        except AttributeError:  # writing the graph says what is missing
+            continue
+        if type(tensor) is torch.Tensor and tensor.requires_grad:
+            setattr(owner, name, tensor.detach())
 
 
 def written(graph_module: torch.fx.GraphModule) -> Result[WrittenGraph]:

@@ -58,8 +58,8 @@ class GraphWriter:
             name = getattr(target, "__name__", type(target).__name__)
             refuse(
                 where,
-                f"it calls {shown(str(name))}, which is not among the functions that a graph may call. Write it with "
-                "others: `course_lib.graph.data.targets.functions()` has their names",
+                f"it calls {shown(str(name))}, which is not among the functions that a graph may call. "
+                f"{_instead(str(name))}",
             )
 
     def _attribute(self, path: str, where: str) -> object:
@@ -112,3 +112,9 @@ def to_data(gm: torch.fx.GraphModule) -> tuple[dict[str, object], dict[str, torc
         "training": gm.training,
     }
     return data, writer.tensors
+
+
+def _instead(function: str) -> str:
+    if function.partition(".")[0] in ("item", "_local_scalar_dense"):
+        return "It makes a number of Python, as float(), int() and bool() of a tensor do: keep the tensor"
+    return "Write it with others: `course_lib.graph.data.targets.functions()` has their names"

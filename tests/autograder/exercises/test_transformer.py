@@ -1,7 +1,12 @@
 """What students of notebook 01 are likely to think is recognised and named, and costs its own checks only."""
 
 import pytest
+import torch
 
+from autograder.exercises.transformer import train as training
+from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
+from autograder.host.kinds.module import ModuleAnswer
 from tests.autograder.exercises.judged import judged, reference
 
 HEADS, LAYER, BREAK = "01_multi_head_attention", "01_bert_layer", "01_break_attention"
@@ -163,3 +168,22 @@ def test_what_holds_the_answer_cannot_be_imported(exercise_id, module):
 def test_of_twenty_letters_among_padding_none_may_be_selected():
     record = judged(BATCHES, reference(BATCHES), seed=15)
     assert record.points == record.max_points, [check.message for check in record.checks]
+
+
+@pytest.mark.parametrize(("learns_in", "used"), [(1, 1), (3, 3), (9, 1)])
+def test_a_training_that_begins_to_learn_late_is_tried_again(monkeypatch, learns_in, used):
+    runs = []
+
+    def run_on(answer, text, seed):
+        state = {"number": torch.tensor(len(runs) + 1)}
+        runs.append(training.Run(text, seed, state, CheckFailedError("no events")))
+        return runs[-1]
+
+    monkeypatch.setattr(training, "run_on", run_on)
+    monkeypatch.setattr(training, "learned", lambda state, text: int(state["number"]) == learns_in)
+
+    found = training.one_run(ModuleAnswer(None, None), Draw(3, "training"))
+
+    assert int(found.state["number"]) == used
+    assert len(runs) == min(learns_in, training.TRIES)
+    assert len({run.seed for run in runs}) == len(runs)

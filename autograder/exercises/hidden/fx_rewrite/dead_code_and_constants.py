@@ -95,9 +95,10 @@ class _OfParameterAndBuffer(Buffers):
         return x + self.weight * self.scale.neg()
 
 
+TRAINED = "Training will change self.weight: what is computed from a parameter is no constant."
 PARAMETERS = [
-    tidied("x * (self.weight * 2) + (self.shift * 2)", _Parameter, 3, reason="Training will change self.weight."),
-    tidied("x + self.weight * self.scale.neg()", _OfParameterAndBuffer, 2, reason="Training will change self.weight."),
+    tidied("x * (self.weight * 2) + (self.shift * 2)", _Parameter, 3, reason=TRAINED, warning=TRAINED),
+    tidied("x + self.weight * self.scale.neg()", _OfParameterAndBuffer, 2, reason=TRAINED, warning=TRAINED),
 ]
 
 
@@ -173,7 +174,11 @@ HIDDEN = HiddenPart(
         Check("what is written to is no constant", "refusals", 0.6, rewritten(CHANGING, together=True)),
         Check("constants in other forms", "constants", 1.2, rewritten(FORMS)),
     ),
-    controls=(ANSWERS.reference(8), ANSWERS.file("torch's own dead code elimination", 1.6)),
+    controls=(
+        ANSWERS.reference(8),
+        ANSWERS.file("torch's own dead code elimination", 1.6),
+        ANSWERS.edited("parameters are constants, too", 4.8, ("if not isinstance(tensor, nn.Parameter):", "if True:")),
+    ),
     right_here=NO_OPERATORS,
     equivalent={
         "graph_module.recompile() -> pass": "nodes cross to the host, not generated code",
