@@ -104,7 +104,10 @@ def course(masked: Sequence[str] = ()) -> list[tuple[Path, str]]:
     """
     parts = [PACKAGE / "__init__.py", PACKAGE / "protocol", PACKAGE / "worker"]
     shown = [(part, f"autograder/{part.name}") for part in parts if part.exists()]
-    hidden = {_path_in_course_lib(name) for name in masked if name not in outside_course(masked)}
+    outside = outside_course(masked)
+    for name in outside:
+        _places_of(name)  # so that an unknown name is refused at every level
+    hidden = {_path_in_course_lib(name) for name in masked if name not in outside}
     return [*shown, *_without(course_lib(), "course_lib", hidden)]
 
 
@@ -130,7 +133,7 @@ def _places_of(name: str) -> list[str]:
     first, *rest = name.split(".")
     spec = find_spec(first)
     place = Path(next(iter(spec.submodule_search_locations or ["/"] if spec else ["/"])), *rest)
-    if not rest or not place.is_dir():
+    if not rest or first in PROJECT_PACKAGES or not place.is_dir():
         raise SandboxError(f"{name!r} cannot be masked: it names no package below course_lib or an installed one.")
     return sorted({str(place), os.path.realpath(place)})
 
