@@ -81,6 +81,7 @@ from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     roomy,
     unique,
 )
+from tests.autograder.host.hostile.naive_predictions import collected, listed, predicted  # noqa: F401
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
@@ -96,9 +97,12 @@ ENTRY = naive_models.ENTRY | {
     "05_scale_dropout_rms_norm_pass": "fuse_scale_dropout_rms_norm",
     "05": "fuse_bias_silu",
     "06_fuse_block_ends": "fuse_block_ends",
+    "07_capture_backend": "collect",
+    "07_predict_graphs": "count_graphs",
     "08_backward_by_hand": "backward",
     "08_decompose": "decomposed",
     "08_functionalise": "functional",
+    "09_blocker_hunt": "hunted",
     "no": "change",
 }
 
