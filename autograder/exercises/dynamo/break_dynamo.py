@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact

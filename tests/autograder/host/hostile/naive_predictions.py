@@ -1,4 +1,4 @@
-"""How predictions and collections are graded where the questions are always the same, or the answer may compute them."""
+"""How predictions are graded where the questions are always the same, or where the answer may compute them."""
 
 import torch
 from torch import fx
