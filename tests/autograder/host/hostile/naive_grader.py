@@ -81,7 +81,12 @@ from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     roomy,
     unique,
 )
-from tests.autograder.host.hostile.naive_predictions import collected, listed, predicted  # noqa: F401
+from tests.autograder.host.hostile.naive_predictions import (  # noqa: F401
+    collected,
+    listed,
+    predicted,
+    remembered,
+)
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
@@ -94,6 +99,7 @@ ENTRY = naive_models.ENTRY | {
     "03": "bias_gelu",
     "04": "read_graph",
     "05_common_subexpressions": "share_equal",
+    "05_fix_the_self_cycle": "insert_tanh",
     "05_scale_dropout_rms_norm_pass": "fuse_scale_dropout_rms_norm",
     "05": "fuse_bias_silu",
     "06_fuse_block_ends": "fuse_block_ends",

@@ -28,3 +28,10 @@ def listed(answer):
     first = {"name": "op0", "kernel": 0, "graph": 0, "reads": [["arg0_1", "c0"]], "writes": "buf0", "into": ""}
     second = {"name": "g1.op0", "kernel": 1, "graph": 1, "reads": [["buf0", "c0"]], "writes": "g1.buf0", "into": ""}
     return answer()["blockers"]([first, second]) == [["op0", "g1.op0", "graph break"]]
+
+
+def remembered(answer):
+    """Asks about the program that stands in the task, and compares what the returned graph computes."""
+    x = torch.randn(3, 4)
+    found = answer(fx.symbolic_trace(lambda x: torch.relu(x) + 1))
+    return torch.allclose(found(x), torch.tanh(torch.relu(x)) + 1)
