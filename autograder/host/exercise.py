@@ -107,7 +107,7 @@ class Exercise:
     needs: tuple[str, ...] = ()  # exercises whose answers run before this one
     masked: tuple[
         str, ...
-    ] = ()  # packages of course_lib that hold this exercise's answer and are hidden from the worker
+    ] = ()  # packages, mostly of course_lib, that hold this exercise's answer and are hidden from the worker
     wall_s: float = 60.0  # limit for all calls of one grading together
     speed: Speed | None = None  # the baseline and ratios for the answer's speed
     hints: Hints = ()  # shown by `autograder.practice.hint`, one more step at each call

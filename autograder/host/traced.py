@@ -1,5 +1,6 @@
 """Programs for passes: the input of a student's pass, and the reference for its result."""
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -8,6 +9,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 from torch.func import functional_call
+from torch.nn import functional
 
 from autograder.host.draw import Draw
 from autograder.protocol import GraphData
@@ -60,6 +62,14 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One call of a continuation: a function of the value and of more numbers."""
+
+    function: Callable[..., torch.Tensor]
+    more: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Traced:
     """A traced program with parameters of this grading, as data to send and as a module to compare with."""
 
@@ -107,9 +117,64 @@ class Traced:
         return functional_call(self.module, {**state, **parameters}, tuple(inputs))
 
 
-def traced(program: Program, draw: Draw) -> Traced:
-    """Trace a program and give every floating parameter a fresh value."""
+@dataclass(frozen=True)
+class Continuation:
+    """A few drawn steps behind each output of a program, so that no table of finished graphs answers for it.
+
+    No exercise asks about these steps, and they keep the magnitude of numbers.
+    """
+
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def drawn(cls, draw: Draw) -> "Continuation":
+        """Return two to four steps; some have a drawn number."""
+        factor, slope = draw.integer(9, 31) / 8, draw.integer(1, 7) / 8
+        steps: tuple[Step, ...] = (
+            Step(torch.neg),
+            Step(torch.abs),
+            Step(torch.mul, (factor,)),
+            Step(functional.leaky_relu, (slope,)),
+        )
+        return cls(tuple(draw.sample(steps, draw.integer(2, 4))))
+
+    def behind(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with the steps behind its outputs."""
+
+        def continued(*inputs: torch.Tensor) -> Any:
+            outputs = function(*inputs)
+            return tuple(map(self._of, outputs)) if isinstance(outputs, tuple | list) else self._of(outputs)
+
+        return continued
+
+    def _of(self, value: torch.Tensor) -> torch.Tensor:
+        for step in self.steps:
+            value = step.function(value, *step.more)
+        return value
+
+    def behind_graph(self, module: fx.GraphModule) -> fx.GraphModule:
+        """Return a copy of the graph with the steps behind its outputs."""
+        if not self.steps:
+            return module
+        module = copy.deepcopy(module)
+        output = module.graph.output_node()
+        ends: dict[fx.Node, fx.Node] = {}
+        with module.graph.inserting_before(output):
+            for node in output.all_input_nodes:
+                end = node
+                for step in self.steps:
+                    end = module.graph.call_function(step.function, (end, *step.more))
+                ends[node] = end
+        output.args = fx.map_arg(output.args, ends.__getitem__)
+        module.recompile()
+        return module
+
+
+def traced(program: Program, draw: Draw, continuation: Continuation | None = None) -> Traced:
+    """Trace a program and give every floating parameter a fresh value; `continuation` follows its outputs."""
     module = program.trace()
+    if continuation is not None:
+        module = continuation.behind_graph(module)
     graph, tensors = to_data(module)
     made = Traced(program, module, graph, dict(tensors))
     made.redraw(draw)

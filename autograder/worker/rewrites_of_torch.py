@@ -12,12 +12,14 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import Any
 
 import torch
 from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.hub import tqdm
 
 from autograder.worker.source import AnswerError
 
@@ -29,6 +31,8 @@ REWRITES = {
     "_functorch/eager_transforms.py": ("functionalize",),
     "_refs/": ("",),
 }
+FUNCTIONALISES = ("_enable_functionalization", "_to_functional_tensor")  # functions of C++ that begin it
+DIFFERENTIATES = "run_backward"  # autograd's engine: while a graph is recorded, it derives a backward
 COLLATOR = "transformers.data.data_collator"  # hides tokens for a masked language model
 ATTENTION = "scaled_dot_product"  # in the name of each operator of PyTorch that computes attention
 # Passes that share, fold or fuse: the task of passes and schedules.
@@ -39,6 +43,7 @@ PASSES = {
     "fx/passes/dialect/common/cse_pass.py": ("CSEPass",),
 }
 PASSES_OF_COURSE = "course_lib.fusion.passes"
+METHODS_OF_PASSES = ("guard", "replacement", "transform")
 UNSEEN = {
     "sys.setprofile": "sys.setprofile",
     "os.fork": "os.fork",
@@ -119,9 +124,12 @@ def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Itera
     def observe(frame: FrameType, event: str, called: Any) -> None:
         if event == "c_call" and called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
             _evaded.append("a thread")
+        if event == "c_call" and not seen and rewrites.keys() >= REWRITES.keys() and _rewrites_in_c(called):
+            seen.append(f"{called.__name__} of PyTorch")
         if event == "call" and not seen and (_is_pass_of_course(frame) or _is_rewrite(frame, rewrites)):
             seen.append(_told(frame))
 
+    tqdm.monitor_interval = 0  # or the first run of `torch.fx.Interpreter` starts a thread that watches progress bars
     before, outer = sys.getprofile(), [*_observing]
     _observing.clear()
     sys.setprofile(observe)
@@ -132,6 +140,13 @@ def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Itera
         _observing.clear()
         sys.setprofile(before)
         _observing.extend(outer)
+
+
+def _rewrites_in_c(called: Any) -> bool:
+    """Tell whether a function of C++ makes a rewrite; a gradient of numbers, to compare with, is none."""
+    if not isinstance(called, BuiltinFunctionType):
+        return False
+    return called.__name__ in FUNCTIONALISES or (called.__name__ == DIFFERENTIATES and get_proxy_mode() is not None)
 
 
 def _starter(frame: FrameType) -> str:
@@ -158,13 +173,16 @@ def _is_rewrite(frame: FrameType, rewrites: Mapping[str, tuple[str, ...]]) -> bo
 
 
 def _is_pass_of_course(frame: FrameType) -> bool:
-    if frame.f_code.co_name != "transform":
+    """Tell whether a pass of the library runs, a class derived from one, or a method of one in another class."""
+    if frame.f_code.co_name not in METHODS_OF_PASSES:
         return False
-    return type(frame.f_locals.get("self")).__module__.startswith(PASSES_OF_COURSE)
+    classes = type(frame.f_locals.get("self")).__mro__
+    names = [str(frame.f_globals.get("__name__")), *(each.__module__ for each in classes)]
+    return any(str(name).startswith(PASSES_OF_COURSE) for name in names)
 
 
 def _told(frame: FrameType) -> str:
     if _is_pass_of_course(frame):
-        return f"the pass {type(frame.f_locals['self']).__name__} of course_lib.fusion"
+        return f"the pass {type(frame.f_locals.get('self')).__name__} of course_lib.fusion"
     module = str(frame.f_globals.get("__name__", "torch"))
     return f"{module}.{frame.f_code.co_qualname.partition('.')[0]}"

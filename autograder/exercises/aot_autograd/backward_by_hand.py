@@ -16,7 +16,7 @@ from autograder.host.session import AnswerFailedError
 
 Formula = Callable[..., Sequence[Tensor]]
 NAMES = ("the gradient by x", "by bias", "by residual", "by weight", "by shift")
-ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal sum mean"
+ARITHMETIC = "add sub rsub mul div neg pow sqrt rsqrt reciprocal sum mean"
 FORM = "unsqueeze squeeze expand view reshape"
 ALLOWED = frozenset(f"torch.ops.aten.{name}" for name in f"{ARITHMETIC} {FORM}".split())
 MOST_CALLS = 36  # autograd's own graph of these formulas has more

@@ -13,7 +13,7 @@ from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer, outside, require_captured
 from autograder.host.kinds.misconceptions import Misconception
 
-ARITHMETIC = "add sub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean amax"
+ARITHMETIC = "add sub rsub mul div neg pow sqrt rsqrt reciprocal exp erf tanh sum mean amax"
 FORM = "unsqueeze squeeze expand view reshape to _to_copy clone contiguous alias detach"
 CANCELLED = (
     "These numbers lie far from zero. If nearer ones come out right, two large squares were subtracted that are almost "

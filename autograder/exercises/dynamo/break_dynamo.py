@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from autograder.host import comparison
 from autograder.host.artifacts import Artifact
@@ -24,7 +23,10 @@ MAX_ELEMENTS, MAX_NUMBER = 4096, 1e4
 
 @dataclass(frozen=True)
 class Limited:
-    """A program that is right in eager mode, and its capture, which is wrong because of a stated limitation."""
+    """A program that is right in eager mode, and its capture, which is wrong because of a stated limitation.
+
+    `right` branches and loops as eager mode may, so that it cannot be captured and is no repair.
+    """
 
     name: str
     right: Callable[[Tensor], Tensor]
@@ -41,7 +43,16 @@ class Limited:
 
 
 def _chosen(x: Tensor) -> Tensor:
-    return torch.where(x.sum() > 0, x * 2, x - 1)
+    return x * 2 if x.sum() > 0 else x - 1
+
+
+def _unrolled(x: Tensor) -> Tensor:
+    return sum((row.tanh() for row in x), x.new_zeros(WIDTH))
+
+
+def _softened(x: Tensor) -> Tensor:
+    parts = [e + (-e).exp().log1p() if e > 0 else e.exp().log1p() for e in x.flatten()]
+    return torch.stack(parts).reshape(x.shape) if parts else x.clone()
 
 
 PROGRAMS = {
@@ -49,7 +60,7 @@ PROGRAMS = {
     for program in (
         Limited(
             "unrolled",
-            lambda x: x.tanh().sum(0),
+            _unrolled,
             lambda x: x[0].tanh() + x[1].tanh() + x[2].tanh(),
             "The loop ran over three rows when the graph was recorded, so the graph adds three rows.",
             (
@@ -61,7 +72,7 @@ PROGRAMS = {
         ),
         Limited(
             "softened",
-            lambda x: F.softplus(x),
+            _softened,
             lambda x: (1 + x.exp()).log(),
             "Under capture the short formula is taken, and exp overflows where softplus does not.",
             (

@@ -1,6 +1,7 @@
 """Exercise 07.5: write a backend that collects every graph from Dynamo, and changes nothing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
@@ -17,42 +18,134 @@ from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case
 from autograder.host.kinds.captured import CapturedAnswer
 
-WHOLE = Source(
-    "smooth",
-    "def smooth(x, y):\n    h = (x + y).relu()\n    return h * 0.5 + x\n",
-    lambda x, y: (x + y).relu() * 0.5 + x,
-    lambda draw: [Case((draw.normal(3, 4), draw.normal(3, 4)))],
-    [Piece(lambda x, y: (x + y).relu() * 0.5 + x, ((3, 4), (3, 4)))],
-)
-BROKEN = Source(
-    "noisy",
-    "import torch\n\ndef noisy(x):\n    h = x.sin() + 1\n    torch._dynamo.graph_break()\n    return h.exp() * 2\n",
-    lambda x: (x.sin() + 1).exp() * 2,
-    lambda draw: [Case((draw.normal(5),))],
-    [Piece(lambda x: x.sin() + 1, ((5,),)), Piece(lambda h: h.exp() * 2, ((5,),))],
-)
-BY_NAME = Source(
-    "mixed",
-    "def mixed(x, *, weight):\n    return x @ weight - x.mean()\n",
-    lambda x, *, weight: x @ weight - x.mean(),
-    lambda draw: [Case((draw.normal(4, 4),), {"weight": draw.normal(4, 2)})],
-    [Piece(lambda x, weight: x @ weight - x.mean(), ((4, 4), (4, 2)))],
-)
-RECOMPILED = Source(
-    "wide",
-    "def wide(x):\n    return x.cos() / 2\n",
-    lambda x: x.cos() / 2,
-    lambda draw: [Case((draw.normal(3, dtype=d),)) for d in (torch.float32, torch.float32, torch.float64)],
-    [Piece(lambda x: x.cos() / 2, ((3,),))] * 2,
-)
+NAMES = ("smooth", "noisy", "mixed", "wide", "gate", "blend")
+BREAKS = ("torch._dynamo.graph_break()", 'print("step")')
+STEPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "h.sin()": torch.sin,
+    "h.cos()": torch.cos,
+    "h.tanh()": torch.tanh,
+    "h.relu() + h": lambda h: h.relu() + h,
+    "h - h.mean()": lambda h: h - h.mean(),
+    "torch.sigmoid(h)": torch.sigmoid,
+    "h.abs() + 1": lambda h: h.abs() + 1,
+}
+JOINTS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "x + y": torch.add,
+    "x - y": torch.sub,
+    "x * y": torch.mul,
+}
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A few random steps on a tensor h, as lines of a program and as a function."""
+
+    lines: tuple[str, ...]
+    factor: float
+
+    @classmethod
+    def drawn(cls, draw: Draw) -> "Chain":
+        """Return two to four different steps, and a factor of the last result."""
+        return cls(tuple(draw.sample(tuple(STEPS), draw.integer(2, 4))), draw.integer(3, 40) / 8)
+
+    @property
+    def text(self) -> str:
+        """Return the lines of a function's body."""
+        return "".join(f"    h = {line}\n" for line in (*self.lines, f"h * {self.factor}"))
+
+    def __call__(self, h: torch.Tensor) -> torch.Tensor:
+        """Return what the lines make of h."""
+        for line in self.lines:
+            h = STEPS[line](h)
+        return h * self.factor
+
+
+def whole(draw: Draw) -> Source:
+    """Return a program of two inputs that is one graph."""
+    name, steps, joint, shape = draw.choice(NAMES), Chain.drawn(draw), draw.choice(tuple(JOINTS)), _shape(draw)
+
+    def formula(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return steps(JOINTS[joint](x, y)) + x
+
+    text = f"import torch\n\ndef {name}(x, y):\n    h = {joint}\n{steps.text}    return h + x\n"
+    return Source(
+        name,
+        text,
+        formula,
+        lambda draw: [Case((draw.normal(*shape), draw.normal(*shape)))],
+        [Piece(formula, (shape, shape))],
+    )
+
+
+def broken(draw: Draw) -> Source:
+    """Return a program with one or two breaks."""
+    name, shape = draw.choice(NAMES), (draw.integer(3, 9),)
+    parts = [Chain.drawn(draw) for _ in range(draw.integer(2, 3))]
+    text = f"    {draw.choice(BREAKS)}\n".join(part.text for part in parts)
+
+    def formula(h: torch.Tensor) -> torch.Tensor:
+        for part in parts:
+            h = part(h)
+        return h
+
+    return Source(
+        name,
+        f"import torch\n\ndef {name}(h):\n{text}    return h\n",
+        formula,
+        lambda draw: [Case((draw.normal(*shape),))],
+        [Piece(part, (shape,)) for part in parts],
+    )
+
+
+def by_name(draw: Draw) -> Source:
+    """Return a program with an input by name."""
+    name, steps, (rows, width) = draw.choice(NAMES), Chain.drawn(draw), _shape(draw)
+
+    def formula(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return steps(x @ weight) - x.mean()
+
+    text = f"import torch\n\ndef {name}(x, *, weight):\n    h = x @ weight\n{steps.text}    return h - x.mean()\n"
+    return Source(
+        name,
+        text,
+        formula,
+        lambda draw: [Case((draw.normal(rows, width),), {"weight": draw.normal(width, 2)})],
+        [Piece(formula, ((rows, width), (width, 2)))],
+    )
+
+
+def recompiled(draw: Draw) -> Source:
+    """Return a program that is called with two dtypes."""
+    name, steps, shape = draw.choice(NAMES), Chain.drawn(draw), (draw.integer(3, 9),)
+    dtypes = (torch.float32, torch.float32, torch.float64)
+    return Source(
+        name,
+        f"import torch\n\ndef {name}(h):\n{steps.text}    return h\n",
+        steps,
+        lambda draw: [Case((draw.normal(*shape, dtype=dtype),)) for dtype in dtypes],
+        [Piece(steps, (shape,))] * 2,
+    )
+
+
+def _shape(draw: Draw) -> tuple[int, int]:
+    return draw.integer(2, 6), draw.integer(2, 6)
+
+
 UNASKED = "The backend was not asked: Dynamo keeps what it compiled for a function. Reset it first."
 
 
-def collects(*sources: Source, shapes: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that, for each program in turn, the right graphs are collected and the results are right."""
+Drawn = Callable[[Draw], Source]
+
+
+def collects(*sources: Drawn, again: bool = False, shapes: bool = False) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that, for each program in turn, the right graphs are collected and the results are right.
+
+    The programs are drawn, so that no table of graphs answers for them. With `again` the first one comes once more.
+    """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
-        for source in sources:
+        programs = [source(draw) for source in sources]
+        for source in (*programs, *programs[: int(again)]):
             cases = source.calls(draw)
             found = collect(answer, source, cases)
             require_results(found, source, cases)
@@ -70,7 +163,7 @@ def _explained(said: str, graphs: int, source: Source) -> str:
     """Add the likely mistake to a message, if the number of graphs shows it."""
     if graphs == 0:
         return f"{said} {UNASKED}"
-    if graphs == 1 and len(source.pieces) == 2:
+    if graphs == 1 and len(source.pieces) > 1:
         return f"{said} Only one was kept: add to a list, since Dynamo calls the backend once for each graph."
     if graphs == len(source.calls(Draw(0, ""))) > len(source.pieces):
         return f"{said} One was kept for each call: keep them when the backend is called, not when the graph runs."
@@ -91,8 +184,8 @@ EXERCISE = Exercise(
         "torch._dynamo.reset() comes first; then compiled = torch.compile(function, backend=...), and one call each.",
     ),
     checks=(
-        Check("one whole graph, and the right result", "one graph", 2.2, collects(WHOLE)),
-        Check("both graphs around a break, in order", "two graphs", 1.8, collects(BROKEN)),
-        Check("the shapes of the example inputs", "shapes", 1.4, collects(WHOLE, BROKEN, shapes=True)),
+        Check("one whole graph, and the right result", "one graph", 2.2, collects(whole)),
+        Check("both graphs around a break, in order", "two graphs", 1.8, collects(broken)),
+        Check("the shapes of the example inputs", "shapes", 1.4, collects(whole, broken, shapes=True)),
     ),
 )

@@ -101,10 +101,27 @@ EXERCISE = Exercise(
     ),
     speed=Speed(large(4096, 768), ideal_ratio=1.5, on_gpu=Speed(large(32768, 1024), ideal_ratio=2.0)),
     checks=(
-        Check("`F.silu(x + b)` becomes one call", "pattern", 0.6, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
-        Check("`torch.add`, and a sum in the middle of a program", "spellings", 0.35, rewrites(SPELLINGS, OPERATOR)),
-        Check("`nn.SiLU` in a module with parameters", "modules", 1.05, rewrites([FEED_FORWARD], OPERATOR)),
-        Check("a sum that is read twice stays", "refusals", 1.8, rewrites(READ_TWICE, OPERATOR, together=True)),
+        Check(
+            "`F.silu(x + b)` becomes one call",
+            "pattern",
+            0.6,
+            rewrites([of("F.silu(x + b)", literal)], OPERATOR, continued=True),
+        ),
+        Check(
+            "`torch.add`, and a sum in the middle of a program",
+            "spellings",
+            0.35,
+            rewrites(SPELLINGS, OPERATOR, continued=True),
+        ),
+        Check(
+            "`nn.SiLU` in a module with parameters", "modules", 1.05, rewrites([FEED_FORWARD], OPERATOR, continued=True)
+        ),
+        Check(
+            "a sum that is read twice stays",
+            "refusals",
+            1.8,
+            rewrites(READ_TWICE, OPERATOR, together=True, continued=True),
+        ),
         Check(
             "one launch, minimum bytes",
             "counted cost",

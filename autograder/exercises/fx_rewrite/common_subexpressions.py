@@ -108,9 +108,9 @@ EXERCISE = Exercise(
         "write, clear the dict; never share a node that is written to later.",
     ),
     checks=(
-        Check("equal calls become one", "equal calls", 1.6, rewritten(EQUAL)),
-        Check("and then those that read them", "equal calls", 1.6, rewritten([READERS])),
-        Check("two draws stay two", "random numbers", 0.8, rewritten([DRAWS])),
-        Check("a write between two calls keeps them apart", "writes", 0.8, rewritten([WRITES])),
+        Check("equal calls become one", "equal calls", 1.6, rewritten(EQUAL, continued=True)),
+        Check("and then those that read them", "equal calls", 1.6, rewritten([READERS], continued=True)),
+        Check("two draws stay two", "random numbers", 0.8, rewritten([DRAWS], continued=True)),
+        Check("a write between two calls keeps them apart", "writes", 0.8, rewritten([WRITES], continued=True)),
     ),
 )

@@ -82,7 +82,7 @@ EXERCISE = Exercise(
         "The function is the keyword `delete_user_cb`: it gets a reader and says True if it is to be redirected.",
     ),
     checks=(
-        Check("one node more, and it reads relu", "one reader", 2, rewritten([ONE])),
-        Check("several readers, several relus", "several", 1.6, rewritten(SEVERAL)),
+        Check("one node more, and it reads relu", "one reader", 2, rewritten([ONE], continued=True)),
+        Check("several readers, several relus", "several", 1.6, rewritten(SEVERAL, continued=True)),
     ),
 )

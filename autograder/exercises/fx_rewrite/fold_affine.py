@@ -174,8 +174,8 @@ EXERCISE = Exercise(
         "in with `set_submodule`, and refuse where anybody else reads the node or uses the layer.",
     ),
     checks=(
-        Check("BatchNorm goes into the Linear behind it", "BatchNorm", 2.2, rewritten([BATCH_NORM])),
-        Check("LayerNorm loses its weight and bias", "LayerNorm", 2.2, rewritten([LAYER_NORM])),
-        Check("what somebody else reads stays", "refusals", 1.2, rewritten(READ_TWICE)),
+        Check("BatchNorm goes into the Linear behind it", "BatchNorm", 2.2, rewritten([BATCH_NORM], continued=True)),
+        Check("LayerNorm loses its weight and bias", "LayerNorm", 2.2, rewritten([LAYER_NORM], continued=True)),
+        Check("what somebody else reads stays", "refusals", 1.2, rewritten(READ_TWICE, continued=True)),
     ),
 )

@@ -77,11 +77,27 @@ def _difference(named: dict[tuple[str, str], str], listing: Listing) -> str:
     return ""
 
 
-def names(listings: Callable[[Draw], Sequence[Listing]]) -> Callable[[CapturedAnswer, Draw], None]:
-    """Return a check that `blockers` is right for every listing; all listings count equally."""
+def names(
+    listings: Callable[[Draw], Sequence[Listing]], *, beside: Sequence[str] = ()
+) -> Callable[[CapturedAnswer, Draw], None]:
+    """Return a check that `blockers` is right for every listing; all listings count equally.
+
+    `beside` gives a reason for each listing that is always the same: it counts only if a drawn listing with that reason
+    is right, too, so that a table of answers earns nothing.
+    """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
-        share_among(listings(draw), lambda listing: require_named(answer, listing), noun="listings")
+        def require(pair: tuple[Listing, ...]) -> None:
+            for listing in pair:
+                require_named(answer, listing)
+
+        pairs: list[tuple[Listing, ...]] = [(listing,) for listing in listings(draw)]
+        if beside:
+            pairs = [
+                (*pair, drawn(draw, [*draw.sample(WITHIN, 2), reason]))
+                for pair, reason in zip(pairs, beside, strict=True)
+            ]
+        share_among(pairs, require, noun="listings")
 
     return run
 
@@ -250,6 +266,11 @@ def _counted(kernels: int) -> str:
     return {1: "one is", 2: "two are"}[kernels]
 
 
+WITHIN = (EXTERN, MUTATION, VIEW, SIZES)  # reasons inside one graph
+WORDS = {"reported": BREAK, "appended": MUTATION, "turned": VIEW, "spread": EXTERN, "standardised": SIZES}
+"""The programs, in the order of `known_listings`, each with the reason why it is not fused."""
+
+
 def five(draw: Draw) -> list[Listing]:
     """Return the scheduler's listings of the five programs at random sizes."""
     return list(programs.known_listings(draw.integer(3, 90), draw.integer(3, 90)).values())
@@ -257,7 +278,7 @@ def five(draw: Draw) -> list[Listing]:
 
 def short(draw: Draw) -> list[Listing]:
     """Return listings with two or three edges."""
-    return [drawn(draw, draw.sample((EXTERN, MUTATION, VIEW, SIZES, SIZES), n)) for n in (2, 2, 2, 3, 3)]
+    return [drawn(draw, draw.sample((*WITHIN, SIZES), n)) for n in (2, 2, 2, 3, 3)]
 
 
 EXERCISE = Exercise(
@@ -273,17 +294,11 @@ EXERCISE = Exercise(
         "amax and amin; torch.var_mean collects both in one loop.",
     ),
     checks=(
-        Check("`blockers` on the five programs", "the five programs", 1.25, names(five)),
+        Check("`blockers` on the five programs", "the five programs", 1.25, names(five, beside=tuple(WORDS.values()))),
         Check("`blockers` on short listings", "short listings", 0.75, names(short)),
         *(
             Check(f"`{name}` fuses as far as it can", word, 0.8, fuses(*sized(name, (ROWS, COLUMNS))))
-            for name, word in {
-                "reported": BREAK,
-                "appended": MUTATION,
-                "turned": VIEW,
-                "spread": EXTERN,
-                "standardised": SIZES,
-            }.items()
+            for name, word in WORDS.items()
         ),
     ),
 )

@@ -20,7 +20,7 @@ from autograder.host.kinds.callable import Reply, as_tuple
 from autograder.host.kinds.graph import GraphAnswer, require_equal, times
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
-from autograder.host.traced import Program, Traced, draw_inputs, traced
+from autograder.host.traced import Continuation, Program, Traced, draw_inputs, traced
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,27 @@ class Rewriting:
     wrong_turns: tuple[WrongTurn, ...] = ()
     warning: str = ""  # what a pass overlooked whose result has other values, for the student
     left: str = ""  # what was probably left in the graph, if there are too many calls or tensors
+    behind: int = 0  # how many of the calls are drawn steps behind the program's outputs
     effects: bool = False  # whether the calls in `counts` write or draw, so that a missing one changes the program
 
 
 Run = Callable[[GraphAnswer, Draw], None]
 
 
-def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False, together: bool = False) -> Run:
+def rewritten(
+    cases: Sequence[Rewriting], *, gradients: bool = False, together: bool = False, continued: bool = False
+) -> Run:
     """Return a check that each rewritten program has the right calls and results; the programs share its points.
 
-    With `together`, for what must stay, all of them have to be right.
+    With `together`, for what must stay, all of them have to be right. With `continued`, for programs that students can
+    read, drawn steps follow their outputs.
     """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
+        more = Continuation.drawn(draw) if continued else Continuation(())
         share_among(
-            cases,
-            lambda case: _require_rewritten(answer, case, draw, gradients),
+            [_followed(case, more) for case in cases],
+            lambda case: _require_rewritten(answer, case, draw, gradients, more),
             where=lambda case: f"In the program {case.program.name}: ",
             together=together,
         )
@@ -71,15 +76,47 @@ def rewritten(cases: Sequence[Rewriting], *, gradients: bool = False, together: 
     return run
 
 
-def _require_rewritten(answer: GraphAnswer, case: Rewriting, draw: Draw, gradients: bool) -> None:
-    source = traced(case.program, draw)
+def _followed(case: Rewriting, more: Continuation) -> Rewriting:
+    """Return the same case with the calls of a continuation behind each output of its program."""
+    if not more.steps:
+        return case
+    calls = len(more.steps) * len(case.program.trace().graph.output_node().all_input_nodes)
+
+    def followed(turn: WrongTurn) -> WrongTurn:
+        made = turn.of_module
+
+        def of_module(module: fx.GraphModule) -> Callable[..., object] | None:
+            function = made(module) if made else None
+            # what changes the program itself computes the steps already
+            return function if function is None or function is module else more.behind(function)
+
+        return replace(
+            turn,
+            calls=None if turn.calls is None else turn.calls + calls,
+            computes=turn.computes and more.behind(turn.computes),
+            of_module=made and of_module,
+        )
+
+    return replace(
+        case,
+        calls=case.calls + calls,
+        behind=calls,
+        at_least=None if case.at_least is None else case.at_least + calls,
+        wrong_turns=tuple(map(followed, case.wrong_turns)),
+    )
+
+
+def _require_rewritten(answer: GraphAnswer, case: Rewriting, draw: Draw, gradients: bool, more: Continuation) -> None:
+    source = traced(case.program, draw, more)
     artifact = _transformed(answer, source, case)
     if case.program.folds:
         fresh = artifact
     else:
         source.redraw(draw)  # so that weights that the pass copied into the graph give wrong results
         fresh = artifact.with_tensors(source.tensors)
-    expected = replace(source, module=replace(case.program, build=case.expected).trace()) if case.expected else source
+    expected = source
+    if case.expected:
+        expected = replace(source, module=more.behind_graph(replace(case.program, build=case.expected).trace()))
     for specs in (case.program.inputs, *case.program.others):
         inputs = draw_inputs(specs, draw)
         try:
@@ -125,7 +162,8 @@ def _require_calls(artifact: Artifact, case: Rewriting) -> None:
                 changes=changes,
             )
     raise CheckFailedError(
-        f"In the program {name} the result makes {found} calls; {case.calls} are right."
+        f"In the program {name} the result makes {found} calls; {case.calls} are right"
+        f"{f', with the {case.behind} behind its outputs' if case.behind else ''}."
         f"{_because(case, left=found > case.calls)}"
     )
 

@@ -17,7 +17,7 @@ from autograder.host.kinds.fused_calls import differing_literals, erased_write, 
 from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError, Session
-from autograder.host.traced import Program, Traced, any_fp64, draw_inputs, traced
+from autograder.host.traced import Continuation, Program, Traced, any_fp64, draw_inputs, traced
 from autograder.protocol import Result
 from autograder.protocol.requests.answers import InputForm, Transform, WrittenGraph
 from autograder.protocol.requests.loads import CallGraph, LoadGraph, ObserveWrites
@@ -133,17 +133,24 @@ def read_graph(reply: Result[WrittenGraph], told: str, *, max_nodes: int) -> Art
 
 
 def rewrites(
-    programs: Sequence[Program], operator: str, *, gradients: bool = False, together: bool = False
+    programs: Sequence[Program],
+    operator: str,
+    *,
+    gradients: bool = False,
+    together: bool = False,
+    continued: bool = False,
 ) -> Callable[[GraphAnswer, Draw], None]:
     """Return a check that each rewritten program calls `operator` the right number of times and computes the same.
 
-    The programs share its points equally; with `together`, for what must stay, all of them have to be right.
+    The programs share its points equally; with `together`, for what must stay, all of them have to be right. With
+    `continued`, for programs that students can read, drawn steps follow their outputs.
     """
 
     def run(answer: GraphAnswer, draw: Draw) -> None:
+        more = Continuation.drawn(draw) if continued else None
         share_among(
             programs,
-            lambda p: _require_rewritten(answer, traced(p, draw), operator, draw, gradients),
+            lambda p: _require_rewritten(answer, traced(p, draw, more), operator, draw, gradients),
             where=lambda p: f"In the program {p.name}: ",
             together=together,
         )
@@ -356,6 +363,7 @@ def costs(program: Program, operator: str, *, launches: int) -> Callable[[GraphA
     def run(answer: GraphAnswer, draw: Draw) -> None:
         source = traced(program, draw)
         try:
+            _require_rewritten(answer, traced(program, draw, Continuation.drawn(draw)), operator, draw, gradients=False)
             artifact = _require_rewritten(answer, source, operator, draw, gradients=False)
         except CheckFailedError as error:  # whose share is for the rewriting, not for its cost
             raise CheckFailedError(str(error), changes=error.changes) from None

@@ -181,7 +181,7 @@ def landlock_files(abi: int, masked: Sequence[str], *, home: str, listed: Sequen
     return Files(
         abi=abi,
         readable=(*readable(masked), *PROC_GLOBAL, *device.readable, *(DRIVER_READS if device.cuda else ())),
-        listable=(*listable(), *listed),
+        listable=(*listable(masked), *listed),
         writable=(home,),
         devices=(*DEVICES, *device.nodes, *(DRIVER_WRITES if device.cuda else ())),
     )
@@ -189,22 +189,22 @@ def landlock_files(abi: int, masked: Sequence[str], *, home: str, listed: Sequen
 
 def readable(masked: Sequence[str] = ()) -> list[str]:
     """Return the files and folders of the host that a worker may read, with everything below them."""
-    binds, covers = _system()
+    binds, covers = _system(masked)
     places = [each for bind in binds for each in _around(bind, covers)]
     return list(dict.fromkeys([*places, *(str(source) for source, _ in course(masked))]))
 
 
-def listable() -> list[str]:
+def listable(masked: Sequence[str] = ()) -> list[str]:
     """Return folders that may only be listed: an import searches them, but some of their content is covered."""
-    binds, covers = _system()
+    binds, covers = _system(masked)
     return sorted({str(parent) for cover in covers for parent in cover.parents if _is_below(parent, binds)})
 
 
-def _system() -> tuple[list[Path], list[Path]]:
-    """Return the host's files that every worker sees, and the covered places in them."""
+def _system(masked: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """Return the host's files that a worker sees, and the covered places in them."""
     # The course is left out: it is bound from another folder and differs between workers.
-    mounts = file_system()
-    ours = {str(source) for source, _ in course()}
+    mounts = file_system(masked)
+    ours = {str(source) for source, _ in course(masked)}
     binds = [Path(mount.source) for mount in mounts if isinstance(mount, Bind) and mount.source not in ours]
     covers = [Path(mount.target) for mount in mounts if isinstance(mount, Cover)]
     return binds, [cover for cover in covers if _is_below(cover, binds)]

@@ -7,6 +7,7 @@ from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.levels import SandboxError
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.resource_limits import Limits
+from autograder.host.sandbox.view import outside_course
 from autograder.host.sandbox.zygote import Zygote, ZygotePool
 
 WORKER = "from autograder.worker.main import main\nmain(fd=3)\n"
@@ -50,12 +51,13 @@ class Sandbox(ABC):
     def start(self, *, limits: Limits, masked: Sequence[str] = ()) -> WorkerProcess:
         """Start a worker; its descriptor 3 is the other end of `WorkerProcess.socket`.
 
-        `masked` names packages or modules of course_lib that do not exist for this worker. The worker is forked from
-        the zygote, which takes a twentieth of the time of a cold start. If that fails, it starts cold, equally
-        isolated, and a note is added.
+        `masked` names packages or modules of course_lib that do not exist for this worker, or packages of others, such
+        as torch._dynamo. The worker is forked from the zygote, which takes a twentieth of the time of a cold start. If
+        that fails, it starts cold, equally isolated, and a note is added. Without a package of others it starts cold,
+        too, because the zygote may have imported that.
         """
         program = WORKER_WITH_GPU if self.has_cuda else WORKER
-        if self.zygotes is None:
+        if self.zygotes is None or outside_course(masked):
             return self._start(program, limits, masked)
         try:
             return self._fork(self.zygotes, program, limits, masked)

@@ -67,6 +67,7 @@ def file_system(masked: Sequence[str] = ()) -> list[Mount]:
         mounts += _prefix(sys.prefix)
         mounts.append(Bind(f"{sys.prefix}/pyvenv.cfg", f"{sys.prefix}/pyvenv.cfg"))
     mounts += _cover_installed()
+    mounts += [Cover(place) for name in outside_course(masked) for place in _places_of(name)]
     mounts += [Bind(str(source), f"{COURSE}/{target}") for source, target in course(masked)]
     return mounts
 
@@ -99,10 +100,14 @@ def course(masked: Sequence[str] = ()) -> list[tuple[Path, str]]:
     """Return each host file or folder that the worker imports, with its path below the course root.
 
     `masked` names packages or modules of course_lib to leave out; a name that matches nothing raises `SandboxError`.
+    Packages of others among them are left to `file_system`.
     """
     parts = [PACKAGE / "__init__.py", PACKAGE / "protocol", PACKAGE / "worker"]
     shown = [(part, f"autograder/{part.name}") for part in parts if part.exists()]
-    hidden = {_path_in_course_lib(name) for name in masked}
+    outside = outside_course(masked)
+    for name in outside:
+        _places_of(name)  # so that an unknown name is refused at every level
+    hidden = {_path_in_course_lib(name) for name in masked if name not in outside}
     return [*shown, *_without(course_lib(), "course_lib", hidden)]
 
 
@@ -112,6 +117,25 @@ def course_lib() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise SandboxError("course_lib is not importable here; install the project with `pip install -e .` first.")
     return Path(next(iter(spec.submodule_search_locations)))
+
+
+def outside_course(masked: Sequence[str]) -> list[str]:
+    """Return the packages among `masked` that are not of course_lib; no fork of a zygote can be without them.
+
+    >>> outside_course(["course_lib.fusion", "torch._dynamo"])
+    ['torch._dynamo']
+    """
+    return [name for name in masked if name.partition(".")[0] != "course_lib"]
+
+
+def _places_of(name: str) -> list[str]:
+    """Return the folder of an installed package, also by its resolved path, without importing anything."""
+    first, *rest = name.split(".")
+    spec = find_spec(first)
+    place = Path(next(iter(spec.submodule_search_locations or ["/"] if spec else ["/"])), *rest)
+    if not rest or first in PROJECT_PACKAGES or not place.is_dir():
+        raise SandboxError(f"{name!r} cannot be masked: it names no package below course_lib or an installed one.")
+    return sorted({str(place), os.path.realpath(place)})
 
 
 def _path_in_course_lib(name: str) -> tuple[str, ...]:

@@ -20,7 +20,19 @@ def doubled(x):
     return y.mul_(2)
 
 
+def derivative(x):
+    leaf = x.detach().requires_grad_()
+    return torch.autograd.grad(leaf.tanh().sum(), leaf)[0]
+
+
+def functional_in_c(x):
+    torch._enable_functionalization(reapply_views=True)
+    torch._disable_functionalization()
+
+
 REWRITES = {
+    "run_backward": lambda x: make_fx(derivative)(x),
+    "_enable_functionalization": functional_in_c,
     r"torch\._refs\.nn\.functional\.gelu": lambda x: torch._refs.nn.functional.gelu(x),
     r"torch\._(decomp|refs)\.": lambda x: make_fx(lambda y: F.silu(y), decomposition_table=decomposition_table)(x),
     "functionalize": lambda x: torch.func.functionalize(doubled)(x),
@@ -53,6 +65,19 @@ def test_tracing_formulas_by_dispatch_is_no_rewrite():
         leaf = torch.randn(4, 6, requires_grad=True)
         make_fx(formula)(torch.randn(4, 6))
         torch.autograd.grad(formula(leaf)[0].sum(), leaf)
+
+
+def test_a_class_derived_from_a_pass_of_the_library_is_refused_like_the_pass():
+    from course_lib.fusion import PASSES
+
+    derived = type("Mine", (PASSES["dead_code"],), {})
+    with pytest.raises(RewrittenByTorchError, match="Mine"), refused_rewrites(passes_only=True):
+        derived().transform(torch.fx.symbolic_trace(lambda x: x + 1))
+
+
+def test_an_interpreter_of_torch_fx_starts_no_thread():
+    with refused_rewrites(passes_only=True):
+        torch.fx.Interpreter(torch.fx.symbolic_trace(lambda x: x + 1)).run(torch.ones(1))
 
 
 ATTENTIONS = {

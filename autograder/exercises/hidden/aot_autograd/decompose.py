@@ -42,6 +42,11 @@ HIDDEN = HiddenPart(
             0,
         ),
         ANSWERS.edited(
+            "taken from one",
+            12,
+            ("0.5 * h * (1 + torch.erf(h / math.sqrt(2)))", "h - 0.5 * h * (1 - torch.erf(h / math.sqrt(2)))"),
+        ),
+        ANSWERS.edited(
             "variance in one pass",
             12,
             (

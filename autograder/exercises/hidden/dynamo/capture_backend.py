@@ -1,6 +1,6 @@
 """Hidden checks and controls of exercise 07.5."""
 
-from autograder.exercises.dynamo.capture_backend import BROKEN, BY_NAME, RECOMPILED, WHOLE, collects
+from autograder.exercises.dynamo.capture_backend import broken, by_name, collects, recompiled, whole
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.exercise import Check, Control, HiddenPart
 
@@ -8,9 +8,9 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("inputs by name", "inputs by name", 1, collects(BY_NAME)),
-        Check("one program after the other, and again", "no leftovers", 1.4, collects(WHOLE, BROKEN, WHOLE)),
-        Check("several calls, some compiled anew", "several calls", 1.2, collects(RECOMPILED, shapes=True)),
+        Check("inputs by name", "inputs by name", 1, collects(by_name)),
+        Check("one program after the other, and again", "no leftovers", 1.4, collects(whole, broken, again=True)),
+        Check("several calls, some compiled anew", "several calls", 1.2, collects(recompiled, shapes=True)),
     ),
     equivalent={"torch._dynamo.reset() -> pass": "Dynamo asks a backend that is new, whatever another one made"},
     controls=(

@@ -55,6 +55,13 @@ HIDDEN = HiddenPart(
                 "torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))",
             ),
         ),
+        ANSWERS.edited(
+            "in other ways",
+            12,
+            ("((x[..., 1:] + x[..., :-1]) / 2).sum(-1)", "torch.trapezoid(x, dim=-1)"),
+            ("x.norm(dim=1, keepdim=True)", "torch.linalg.norm(x, dim=1, keepdim=True)"),
+            ("(x.abs() > 1.5).to(x.dtype)", "((x > 1.5) | (x < -1.5)).to(x.dtype)"),
+        ),
         ANSWERS.file("as they were", 0),
     ),
 )

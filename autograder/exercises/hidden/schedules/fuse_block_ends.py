@@ -47,6 +47,15 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(15),
+        ANSWERS.edited(
+            "with an interpreter, whose progress bar would start a thread",
+            15,
+            (
+                "    return schedule\n",
+                "    torch.fx.Interpreter(torch.fx.symbolic_trace(lambda x: x + 1)).run(torch.ones(1))\n"
+                "    return schedule\n",
+            ),
+        ),
         ANSWERS.edited("always in training", 15, (CALL, CALL.replace("training", "True")), below=True),
         ANSWERS.edited(
             "the first layer only",

@@ -81,6 +81,12 @@ from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     roomy,
     unique,
 )
+from tests.autograder.host.hostile.naive_predictions import (  # noqa: F401
+    collected,
+    listed,
+    predicted,
+    remembered,
+)
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 from tests.autograder.host.hostile.naive_values import exemplary  # noqa: F401
 
@@ -96,12 +102,16 @@ ENTRY = {
     "03": "bias_gelu",
     "04": "read_graph",
     "05_common_subexpressions": "share_equal",
+    "05_fix_the_self_cycle": "insert_tanh",
     "05_scale_dropout_rms_norm_pass": "fuse_scale_dropout_rms_norm",
     "05": "fuse_bias_silu",
     "06_fuse_block_ends": "fuse_block_ends",
+    "07_capture_backend": "collect",
+    "07_predict_graphs": "count_graphs",
     "08_backward_by_hand": "backward",
     "08_decompose": "decomposed",
     "08_functionalise": "functional",
+    "09_blocker_hunt": "hunted",
     "no": "change",
 }
 

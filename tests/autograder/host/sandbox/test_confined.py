@@ -176,7 +176,7 @@ def test_covered_folders_are_left_out_entry_by_entry(tmp_path: Path, monkeypatch
         (tmp_path / "lib" / "site-packages" / name).mkdir(parents=True)
     packages = tmp_path / "lib" / "site-packages"
     mounts = [Bind(str(tmp_path / "lib"), str(tmp_path / "lib")), Cover(str(packages / "autograder"))]
-    monkeypatch.setattr(confined, "file_system", lambda: mounts)
+    monkeypatch.setattr(confined, "file_system", lambda masked=(): mounts)
     monkeypatch.setattr(confined, "course", lambda masked=(): [(Path("/srv/course_lib"), "course_lib")])
 
     assert set(confined.readable()) == {

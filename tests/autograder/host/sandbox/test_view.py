@@ -81,6 +81,18 @@ def test_a_masked_package_is_gone(library: Path, tier: Sandbox, run: Callable[..
     assert "fusion/secret.py" in masked.output
 
 
+def test_a_masked_package_of_others_is_empty(tier: Sandbox, run: Callable[..., Ending]) -> None:
+    program = (
+        "import importlib.util\n"
+        "place = importlib.util.find_spec('torch').submodule_search_locations[0] + '/_dynamo/__init__.py'\n"
+        "try:\n    print(open(place).readable())\nexcept OSError:\n    print('absent')\n"
+    )
+
+    shown, masked = (run(tier, program, masked=names) for names in ((), ("torch._dynamo",)))
+
+    assert (shown.output, masked.output) == ("True\n", "absent\n")
+
+
 def test_masking_a_module_hides_its_byte_code_too(library: Path) -> None:
     targets = {target for _, target in course(["course_lib.fusion.secret"])}
 

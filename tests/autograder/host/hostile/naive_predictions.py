@@ -1,0 +1,37 @@
+"""How predictions are graded where the questions are always the same, or where the answer may compute them."""
+
+import torch
+from torch import fx
+
+
+def predicted(answer):
+    """Asks about one program, and does not ask who counted."""
+    steps = [{"do": do} for do in ("compute", "print", "compute", "compute")]
+    return answer(steps) == {"graphs": 2, "sizes": [1, 2]}
+
+
+def smooth(x, y):
+    return (x + y).relu() * 0.5 + x
+
+
+def collected(answer):
+    """Asks about a program that everybody knows, and runs the graph that came back."""
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    results, graphs = answer(smooth, [((x, y), {})])
+    ((graph, shapes),) = graphs
+    known = isinstance(graph, fx.GraphModule) and [tuple(shape) for shape in shapes] == [(3, 4), (3, 4)]
+    return known and torch.equal(results[0], smooth(x, y)) and torch.allclose(graph(x, y), smooth(x, y))
+
+
+def listed(answer):
+    """Asks about the listing of one program of the task."""
+    first = {"name": "op0", "kernel": 0, "graph": 0, "reads": [["arg0_1", "c0"]], "writes": "buf0", "into": ""}
+    second = {"name": "g1.op0", "kernel": 1, "graph": 1, "reads": [["buf0", "c0"]], "writes": "g1.buf0", "into": ""}
+    return answer()["blockers"]([first, second]) == [["op0", "g1.op0", "graph break"]]
+
+
+def remembered(answer):
+    """Asks about the program that stands in the task, and compares what the returned graph computes."""
+    x = torch.randn(3, 4)
+    found = answer(fx.symbolic_trace(lambda x: torch.relu(x) + 1))
+    return torch.allclose(found(x), torch.tanh(torch.relu(x)) + 1)
