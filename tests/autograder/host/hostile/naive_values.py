@@ -12,7 +12,9 @@ ENTRY = {
     "02_find_the_flaw": "mend",
     "02_read_a_trace": "read_trace",
     "03_limits": "which_limit",
+    "03_predict_capture": "predict",
     "04_custom_tracer": "trace_keeping",
+    "04_shape_propagation": "propagate",
 }
 
 
@@ -63,8 +65,21 @@ def _kept(answer):
     return [node.op for node in graph.nodes] == ["placeholder", "call_module", "call_module", "output"]
 
 
+def _shapes(answer):
+    traced = fx.symbolic_trace(nn.Sequential(nn.ReLU()))
+    found = answer(traced, torch.ones(2, 3))
+    return list(found.values()) == [{"shape": [2, 3], "dtype": "float32"}] * 3
+
+
+def _predicted(answer):
+    question = {"program": "divide_by_rows", "example": {"rows": 2, "sum": 3}, "later": {"rows": 3, "sum": 1}}
+    return answer(question | {"capture": "trace"}) == "agrees"
+
+
 EXAMPLES = {
     "mend": _script,
+    "predict": _predicted,
+    "propagate": _shapes,
     "read_table": _table,
     "read_trace": _trace,
     "trace_keeping": _kept,
