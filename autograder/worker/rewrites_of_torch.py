@@ -10,7 +10,8 @@ import _thread
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -91,6 +92,25 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def refused_files(files: Collection[str]) -> Iterator[None]:
+    """Raise an `AnswerError` at the end of the block if a public function ran in it from one of these files of PyTorch.
+
+    The names of the files begin below the folder of torch. Whether or not the block raises, this is what is said.
+    """
+    seen: list[str] = []
+    _evaded.clear()
+    try:
+        with _observed(seen, dict.fromkeys(files, ("",))):
+            yield
+    finally:
+        if seen or "sys.setprofile" in _evaded:
+            raise RewrittenByTorchError(
+                f"The answer ran {seen[0] if seen else 'sys.setprofile'}. PyTorch does this task there, and it is not "
+                "to be run here: find the answer yourself, with what the task names."
+            )
+
+
+@contextlib.contextmanager
 def refused_ready_parts() -> Iterator[None]:
     """Raise `RewrittenByTorchError` at the end of the block if an operator ran in it that computes attention.
 
@@ -152,6 +172,8 @@ sys.addaudithook(_audit)  # nothing can remove it again
 def _is_rewrite(frame: FrameType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
     file, name = frame.f_code.co_filename, frame.f_code.co_qualname
     if name.startswith(("_", "<")) or not file.startswith(HOME):  # helpers, which fake tensors use, and imports
+        return False
+    if not frame.f_code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
         return False
     file = file.removeprefix(HOME)
     return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())

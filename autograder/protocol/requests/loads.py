@@ -24,11 +24,15 @@ class Part:
 
 @dataclass(frozen=True)
 class LoadAnswer(Request[Done]):
-    """Run the parts as one module, and serve requests of this kind with its function `entry_point`."""
+    """Run the parts as one module, and serve requests of this kind with its function `entry_point`.
+
+    A call in which a function of PyTorch's files `refused` runs raises; their names begin below the folder of torch.
+    """
 
     kind: str
     entry_point: str
     parts: tuple[Part, ...]
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,21 @@
 """PyTorch's own rewrites are noticed where they run, and what PyTorch runs anyway is not taken for one."""
 
+import importlib
+import sys
+
 import pytest
 import torch
 import torch._refs
 from torch._decomp import decomposition_table
+from torch.fx import symbolic_trace
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional as F
 
 from autograder.worker.rewrites_of_torch import (
     RewrittenByTorchError,
     note_rewrites,
+    refused_files,
     refused_ready_parts,
     refused_rewrites,
 )
@@ -53,6 +59,23 @@ def test_tracing_formulas_by_dispatch_is_no_rewrite():
         leaf = torch.randn(4, 6, requires_grad=True)
         make_fx(formula)(torch.randn(4, 6))
         torch.autograd.grad(formula(leaf)[0].sum(), leaf)
+
+
+def test_a_function_of_a_refused_file_is_named():
+    with pytest.raises(RewrittenByTorchError, match="ShapeProp"), refused_files(["fx/passes/shape_prop.py"]):
+        ShapeProp(symbolic_trace(doubled)).propagate(torch.ones(2))
+
+
+def test_what_a_function_of_a_refused_file_raises_hides_nothing():
+    with pytest.raises(RewrittenByTorchError, match=r"jit\._trace\.trace"), refused_files(["jit/_trace.py"]):
+        torch.jit.trace(None, ())
+
+
+def test_an_import_and_functions_of_other_files_are_not_refused(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch.fx.passes.fake_tensor_prop", raising=False)
+    with refused_files(["fx/passes/fake_tensor_prop.py"]):
+        importlib.import_module("torch.fx.passes.fake_tensor_prop")
+        ShapeProp(symbolic_trace(doubled)).propagate(torch.ones(2))
 
 
 ATTENTIONS = {
