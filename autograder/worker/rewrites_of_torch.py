@@ -23,6 +23,7 @@ from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfi
 from autograder.worker.source import AnswerError
 
 HOME = f"{Path(torch.__file__).parent}/"
+SITE = f"{Path(torch.__file__).parents[1]}/"
 # Files of PyTorch, and how the names of those functions begin that rewrite programs; "" stands for all public names.
 REWRITES = {
     "_decomp/decompositions.py": ("",),
@@ -31,7 +32,7 @@ REWRITES = {
     "_refs/": ("",),
 }
 COLLATOR = "transformers.data.data_collator"  # hides tokens for a masked language model
-ATTENTION = "scaled_dot_product"  # in the name of each operator of PyTorch that computes attention
+ATTENTION = ("scaled_dot_product", "multi_head_attention")  # in the name of each operator that computes attention
 # Passes that share, fold or fuse: the task of passes and schedules.
 PASSES = {
     "_functorch/compile_utils.py": ("fx_graph_cse",),
@@ -92,21 +93,22 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def refused_files(files: Collection[str]) -> Iterator[None]:
-    """Raise an `AnswerError` at the end of the block if a public function ran in it from one of these files of PyTorch.
+def refused_files(places: Collection[str]) -> Iterator[None]:
+    """Raise an `AnswerError` at the end of the block if a public function ran in it from one of these places.
 
-    The names of the files begin below the folder of torch. Whether or not the block raises, this is what is said.
+    A place is a file or folder where packages are installed, such as "transformers/", or a file, a colon, and how the
+    names of the refused functions begin. Whether or not the block raises otherwise, this error is raised.
     """
     seen: list[str] = []
     _evaded.clear()
     try:
-        with _observed(seen, dict.fromkeys(files, ("",))):
+        with _observed(seen, {file: (begins,) for file, _, begins in map(_split, places)}):
             yield
     finally:
         if seen or "sys.setprofile" in _evaded:
             raise RewrittenByTorchError(
-                f"The answer ran {seen[0] if seen else 'sys.setprofile'}. PyTorch does this task there, and it is not "
-                "to be run here: find the answer yourself, with what the task names."
+                f"The answer ran {seen[0] if seen else 'sys.setprofile'}. That does this task by itself, and is "
+                "refused here: find the answer yourself, with what the task names."
             )
 
 
@@ -122,7 +124,7 @@ def refused_ready_parts() -> Iterator[None]:
         yield
     finally:
         events = [event.name() for thread in _disable_profiler_legacy() for event in thread]
-    ran = next((name for name in events if name.startswith("aten::") and ATTENTION in name), "")
+    ran = next((name for name in events if name.startswith("aten::") and any(a in name for a in ATTENTION)), "")
     if ran:
         raise RewrittenByTorchError(
             f"The answer ran {ran}, which is PyTorch's own attention. Compute it by hand: a product, a scale, a mask, "
@@ -154,6 +156,11 @@ def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Itera
         _observing.extend(outer)
 
 
+def _split(place: str) -> tuple[str, str, str]:
+    """Return the file of a place as it stands in `REWRITES`, a colon, and how the names of functions begin."""
+    return (place.removeprefix("torch/") if place.startswith("torch/") else f"../{place}").partition(":")
+
+
 def _starter(frame: FrameType) -> str:
     """Return the file that starts a thread, which has no audit event, from the frame of the call."""
     while frame.f_code.co_filename == threading.__file__ and frame.f_back:
@@ -171,11 +178,11 @@ sys.addaudithook(_audit)  # nothing can remove it again
 
 def _is_rewrite(frame: FrameType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
     file, name = frame.f_code.co_filename, frame.f_code.co_qualname
-    if name.startswith(("_", "<")) or not file.startswith(HOME):  # helpers, which fake tensors use, and imports
+    if name.startswith(("_", "<")) or not file.startswith(SITE):  # helpers, which fake tensors use, and imports
         return False
     if not frame.f_code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
         return False
-    file = file.removeprefix(HOME)
+    file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
     return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
 
 

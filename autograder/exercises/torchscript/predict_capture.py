@@ -96,7 +96,7 @@ EXERCISE = Exercise(
     points=8,
     wall_s=20,
     masked=("course_lib.models.small_programs",),  # students should predict the programs, not run them
-    refused=("jit/_trace.py", "jit/_script.py", "jit/frontend.py"),
+    refused=("torch/jit/_trace.py", "torch/jit/_script.py", "torch/jit/frontend.py"),
     checks=tuple(map(_visible, GROUPS)),
     hints=(
         "Ask of each program: which of its steps does torch see, and which does Python finish before torch is asked?",

@@ -264,6 +264,7 @@ EXERCISE = Exercise(
     entry_point="scaled_dot_product",
     points=10,
     masked=("course_lib.models", "course_lib.training"),
+    refused=("torch/nn/functional.py:multi_head_attention_forward", "torch/nn/attention/", "transformers/models/"),
     wall_s=30,
     hints=(
         "Write the shapes of query, key and value on paper first. Which two of their dimensions must meet in a matrix "

@@ -26,7 +26,7 @@ class Part:
 class LoadAnswer(Request[Done]):
     """Run the parts as one module, and serve requests of this kind with its function `entry_point`.
 
-    A call in which a function of PyTorch's files `refused` runs raises; their names begin below the folder of torch.
+    A call raises in which a function of the places `refused` runs: files, folders and functions of installed packages.
     """
 
     kind: str

@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+import numpy as np
 import pytest
 import torch
 import torch._refs
@@ -62,20 +63,32 @@ def test_tracing_formulas_by_dispatch_is_no_rewrite():
 
 
 def test_a_function_of_a_refused_file_is_named():
-    with pytest.raises(RewrittenByTorchError, match="ShapeProp"), refused_files(["fx/passes/shape_prop.py"]):
+    with pytest.raises(RewrittenByTorchError, match="ShapeProp"), refused_files(["torch/fx/passes/shape_prop.py"]):
         ShapeProp(symbolic_trace(doubled)).propagate(torch.ones(2))
 
 
 def test_what_a_function_of_a_refused_file_raises_hides_nothing():
-    with pytest.raises(RewrittenByTorchError, match=r"jit\._trace\.trace"), refused_files(["jit/_trace.py"]):
+    with pytest.raises(RewrittenByTorchError, match=r"jit\._trace\.trace"), refused_files(["torch/jit/_trace.py"]):
         torch.jit.trace(None, ())
 
 
 def test_an_import_and_functions_of_other_files_are_not_refused(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch.fx.passes.fake_tensor_prop", raising=False)
-    with refused_files(["fx/passes/fake_tensor_prop.py"]):
+    with refused_files(["torch/fx/passes/fake_tensor_prop.py"]):
         importlib.import_module("torch.fx.passes.fake_tensor_prop")
         ShapeProp(symbolic_trace(doubled)).propagate(torch.ones(2))
+
+
+def test_a_function_of_another_package_is_refused_and_its_neighbours_are_not():
+    with refused_files(["numpy/linalg/", "torch/nn/functional.py:relu"]):
+        F.silu(torch.ones(2))
+    for place, call in (("numpy/linalg/", lambda: np.linalg.det(np.eye(2))), ("torch/nn/functional.py:relu", _relu)):
+        with pytest.raises(RewrittenByTorchError), refused_files([place]):
+            call()
+
+
+def _relu():
+    return F.relu(torch.ones(2))
 
 
 ATTENTIONS = {
