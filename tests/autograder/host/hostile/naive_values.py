@@ -9,6 +9,7 @@ from torch import fx, nn
 # What an answer defines, by the folder of the attacks on it.
 ENTRY = {
     "00_read_a_table": "read_table",
+    "02_count_bytes_and_flops": "count",
     "02_find_the_flaw": "mend",
     "02_read_a_trace": "read_trace",
     "03_limits": "which_limit",
@@ -76,7 +77,13 @@ def _predicted(answer):
     return answer(question | {"capture": "trace"}) == "agrees"
 
 
+def _counted(answer):
+    question = {"inputs": [{"shape": [2, 3]}], "steps": [["t", "%0"], ["neg", "%1"]]}
+    return answer(question) == {"bytes": 48, "flops": 0}
+
+
 EXAMPLES = {
+    "count": _counted,
     "mend": _script,
     "predict": _predicted,
     "propagate": _shapes,
