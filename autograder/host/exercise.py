@@ -108,6 +108,7 @@ class Exercise:
     masked: tuple[
         str, ...
     ] = ()  # packages, mostly of course_lib, that hold this exercise's answer and are hidden from the worker
+    refused: tuple[str, ...] = ()  # what does this exercise's task: "transformers/", "torch/nn/functional.py:silu"
     wall_s: float = 60.0  # limit for all calls of one grading together
     speed: Speed | None = None  # the baseline and ratios for the answer's speed
     hints: Hints = ()  # shown by `autograder.practice.hint`, one more step at each call

@@ -46,7 +46,7 @@ def _judge(
     exercise: Exercise, parts: Mapping[str, str], sandbox: Sandbox, seed: int, show_speed: bool
 ) -> ExerciseRecord:
     cells = tuple(Part(name, text) for name, text in parts.items())
-    load = LoadAnswer(exercise.kind.value, exercise.entry_point, cells)
+    load = LoadAnswer(exercise.kind.value, exercise.entry_point, cells, exercise.refused)
     absent = absent_names(exercise.setup, exercise.masked)
     student = Session(sandbox, load, masked=exercise.masked, absent=absent, wall_s=exercise.wall_s)
     clean = Session(sandbox, None, wall_s=exercise.wall_s)

@@ -10,7 +10,8 @@ import _thread
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import BuiltinFunctionType, FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from torch.hub import tqdm
 from autograder.worker.source import AnswerError
 
 HOME = f"{Path(torch.__file__).parent}/"
+SITE = f"{Path(torch.__file__).parents[1]}/"
 # Files of PyTorch, and how the names of those functions begin that rewrite programs; "" stands for all public names.
 REWRITES = {
     "_decomp/decompositions.py": ("",),
@@ -34,7 +36,7 @@ REWRITES = {
 FUNCTIONALISES = ("_enable_functionalization", "_to_functional_tensor")  # functions of C++ that begin it
 DIFFERENTIATES = "run_backward"  # autograd's engine: while a graph is recorded, it derives a backward
 COLLATOR = "transformers.data.data_collator"  # hides tokens for a masked language model
-ATTENTION = "scaled_dot_product"  # in the name of each operator of PyTorch that computes attention
+ATTENTION = ("scaled_dot_product", "multi_head_attention")  # in the name of each operator that computes attention
 # Passes that share, fold or fuse: the task of passes and schedules.
 PASSES = {
     "_functorch/compile_utils.py": ("fx_graph_cse",),
@@ -96,6 +98,26 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def refused_files(places: Collection[str]) -> Iterator[None]:
+    """Raise an `AnswerError` at the end of the block if a public function ran in it from one of these places.
+
+    A place is a file or folder where packages are installed, such as "transformers/", or a file, a colon, and how the
+    names of the refused functions begin. Whether or not the block raises otherwise, this error is raised.
+    """
+    seen: list[str] = []
+    _evaded.clear()
+    try:
+        with _observed(seen, {file: (begins,) for file, _, begins in map(_split, places)}):
+            yield
+    finally:
+        if seen or "sys.setprofile" in _evaded:
+            raise RewrittenByTorchError(
+                f"The answer ran {seen[0] if seen else 'sys.setprofile'}. That does this task by itself, and is "
+                "refused here: find the answer yourself, with what the task names."
+            )
+
+
+@contextlib.contextmanager
 def refused_ready_parts() -> Iterator[None]:
     """Raise `RewrittenByTorchError` at the end of the block if an operator ran in it that computes attention.
 
@@ -107,7 +129,7 @@ def refused_ready_parts() -> Iterator[None]:
         yield
     finally:
         events = [event.name() for thread in _disable_profiler_legacy() for event in thread]
-    ran = next((name for name in events if name.startswith("aten::") and ATTENTION in name), "")
+    ran = next((name for name in events if name.startswith("aten::") and any(a in name for a in ATTENTION)), "")
     if ran:
         raise RewrittenByTorchError(
             f"The answer ran {ran}, which is PyTorch's own attention. Compute it by hand: a product, a scale, a mask, "
@@ -149,6 +171,11 @@ def _rewrites_in_c(called: Any) -> bool:
     return called.__name__ in FUNCTIONALISES or (called.__name__ == DIFFERENTIATES and get_proxy_mode() is not None)
 
 
+def _split(place: str) -> tuple[str, str, str]:
+    """Return the file of a place as it stands in `REWRITES`, a colon, and how the names of functions begin."""
+    return (place.removeprefix("torch/") if place.startswith("torch/") else f"../{place}").partition(":")
+
+
 def _starter(frame: FrameType) -> str:
     """Return the file that starts a thread, which has no audit event, from the frame of the call."""
     while frame.f_code.co_filename == threading.__file__ and frame.f_back:
@@ -166,9 +193,11 @@ sys.addaudithook(_audit)  # nothing can remove it again
 
 def _is_rewrite(frame: FrameType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
     file, name = frame.f_code.co_filename, frame.f_code.co_qualname
-    if name.startswith(("_", "<")) or not file.startswith(HOME):  # helpers, which fake tensors use, and imports
+    if name.startswith(("_", "<")) or not file.startswith(SITE):  # helpers, which fake tensors use, and imports
         return False
-    file = file.removeprefix(HOME)
+    if not frame.f_code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
+        return False
+    file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
     return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
 
 

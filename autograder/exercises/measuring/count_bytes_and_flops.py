@@ -65,6 +65,22 @@ def views(draw: Draw) -> Iterator[Question]:
     whole = "Only the slice is read, not the tensor that it was cut from."
     wrong = ((4 * (m * n + k * n), whole), (4 * (m * n + k * n) + part, VIEWS_COST), (2 * part, VIEWS_COST))
     yield Question("slice and exp", ((m, n),), steps, part, wrong=wrong)
+    for view, shown, elements in draw.sample(_other_views(m, n), 3):
+        moved = 2 * 4 * elements
+        wrong = ((moved + 4 * (m * n + elements), VIEWS_COST), (2 * moved, VIEWS_COST))
+        yield Question(f"{view[0]} and neg", ((m, n),), (view, ("neg", shown)), moved, wrong=wrong)
+
+
+def _other_views(m: int, n: int) -> list[tuple[tuple[Any, ...], str, int]]:
+    """Return views of a matrix that programs use seldom, each with its value in the program and its elements."""
+    return [
+        (("select", "%0", 0, m // 2), "%1", n),
+        (("diagonal", "%0"), "%1", min(m, n)),
+        (("detach", "%0"), "%1", m * n),
+        (("as_strided", "%0", [n, m], [1, n]), "%1", m * n),
+        (("unbind", "%0", 1), "%1.0", m),
+        (("alias", "%0"), "%1", m * n),
+    ]
 
 
 def products(draw: Draw) -> Iterator[Question]:

@@ -58,10 +58,7 @@ def attention(
         mask = {"as given": mask, "ignored": None, "inverted": None if mask is None else ~mask}[masks]
         size = query.shape[-1]
         divisor = {"head size": size, "hidden size": hidden.shape[-1], "nothing": 1, "head size squared": size**2}
-        scores = query @ key.mT * divisor[scale] ** -0.5
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        joined = join(scores.softmax(-1) @ value)
+        joined = join(F.scaled_dot_product_attention(query, key, value, mask, scale=divisor[scale] ** -0.5))
         return linear("output", joined) if last else joined
 
     return formula

@@ -51,6 +51,7 @@ def _about(name: str, draw: Draw, largest: int) -> Iterator[Question]:
     up, down = draw.choice((1, draw.integer(2, 9))), -draw.integer(1, 9)
     pairs = [((few, up), (few, up)), ((few, up), (few, down)), ((few, down), (few, down - 1)), ((many, up), (few, up))]
     pairs += [((few, down), (many, down)), ((few, up), (fewer, up)), ((many, down), (few, up))]
+    pairs += [((many, up), (many + draw.integer(1, 3), up))]
     for example, later in pairs:
         for capture in ("trace", "script"):
             yield {"program": name, "capture": capture, "example": _input(*example), "later": _input(*later)}
@@ -95,6 +96,7 @@ EXERCISE = Exercise(
     points=8,
     wall_s=20,
     masked=("course_lib.models.small_programs",),  # students should predict the programs, not run them
+    refused=("torch/jit/_trace.py", "torch/jit/_script.py", "torch/jit/frontend.py"),
     checks=tuple(map(_visible, GROUPS)),
     hints=(
         "Ask of each program: which of its steps does torch see, and which does Python finish before torch is asked?",

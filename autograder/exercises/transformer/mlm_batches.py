@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch.nn import functional as F
 
 from autograder.host.checks.function_checks import agrees, gradients_agree
 from autograder.host.draw import Draw
@@ -22,26 +21,30 @@ LETTERS, MASK, PADDING = 50, 51, 50
 """Tokens below `LETTERS` are text; the first that is none is padding, so that one letter too many is seen."""
 
 
-def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross-entropy over the selected tokens; 0 if there are none."""
-    total = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
-    return total / (labels != IGNORED).sum().clamp(min=1)
+Places = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Row, column and letter of each token that is asked for; the grader knows them, and an answer has to find them."""
 
 
-def _over_everything(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return loss(logits, labels) * (labels != IGNORED).sum() / labels.numel()
+def loss(logits: torch.Tensor, places: Places) -> torch.Tensor:
+    """Return the mean cross-entropy over the tokens that are asked for; 0 if there are none."""
+    return -logits.log_softmax(-1)[places].sum() / max(len(places[0]), 1)
 
 
-def _summed(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return loss(logits, labels) * (labels != IGNORED).sum()
+def _over_everything(logits: torch.Tensor, places: Places) -> torch.Tensor:
+    return loss(logits, places) * len(places[0]) / logits[..., 0].numel()
 
 
-def _per_row(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return torch.stack([loss(a[None], b[None]) for a, b in zip(logits, labels, strict=True)]).mean()
+def _summed(logits: torch.Tensor, places: Places) -> torch.Tensor:
+    return loss(logits, places) * len(places[0])
 
 
-def _probabilities(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return loss(logits.softmax(-1), labels)
+def _per_row(logits: torch.Tensor, places: Places) -> torch.Tensor:
+    in_rows = [places[0] == row for row in range(len(logits))]
+    return torch.stack([loss(logits, (places[0][i], places[1][i], places[2][i])) for i in in_rows]).mean()
+
+
+def _probabilities(logits: torch.Tensor, places: Places) -> torch.Tensor:
+    return loss(logits.softmax(-1), places)
 
 
 MISCONCEPTIONS = (
@@ -139,30 +142,39 @@ def _shares(answer: CallableAnswer, draw: Draw) -> None:
     require_share(half, int(changed.sum()), 0.5, "Of the random letters, the lower half of the alphabet is")
 
 
-def loss_cases(draw: Draw, batch: Batch) -> Iterator[Case]:
-    """Yield logits for a batch, in two precisions."""
-    for dtype in (torch.float64, torch.float32):
-        logits = draw.normal(*batch.labels.shape, LETTERS, dtype=dtype, scale=3.0)
-        yield Case((logits, batch.labels), label=f"in {str(dtype).removeprefix('torch.')}")
+def _asked(draw: Draw, rows: int, length: int) -> tuple[torch.Tensor, Places]:
+    """Return labels that ask for some tokens in each row, and the places of these tokens."""
+    chosen = [
+        (row, column) for row in range(rows) for column in draw.sample(range(length), draw.integer(2, length // 2))
+    ]
+    places = [torch.tensor(each) for each in zip(*chosen, strict=True)]
+    letters = torch.tensor([draw.integer(0, LETTERS - 1) for _ in chosen])
+    return torch.full((rows, length), IGNORED).index_put((places[0], places[1]), letters), (
+        places[0],
+        places[1],
+        letters,
+    )
 
 
-def _labels(draw: Draw, rows: int, length: int) -> torch.Tensor:
-    tokens = text(draw, rows, length)
-    return torch.where(draw.keep(rows, length, probability=0.3) & (tokens != PADDING), tokens, IGNORED)
+def _at(places: Places, formula: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Return the formula on logits and labels, whose places are known."""
+    return lambda logits, labels: formula(logits, places)
 
 
 def _loss(answer: CallableAnswer, draw: Draw) -> None:
     """Check the loss on the grader's own labels; wrong shares lose no points here, but `mask_tokens` must work."""
-    tokens = text(draw, 16, 40)
-    hide(answer, tokens, draw.integer(0, 10**6))
-    batch = Batch(tokens, tokens, _labels(draw, 16, 40))
+    hide(answer, text(draw, 16, 40), draw.integer(0, 10**6))
+    labels, places = _asked(draw, 16, 40)
 
     def cases(draw: Draw) -> Iterator[Case]:
-        return loss_cases(draw, batch)
+        for dtype in (torch.float64, torch.float32):
+            logits = draw.normal(*labels.shape, LETTERS, dtype=dtype, scale=3.0)
+            yield Case((logits, labels), label=f"in {str(dtype).removeprefix('torch.')}")
 
     function: Any = answer.function("masked_loss")
+    known = [replace(misconception, formula=_at(places, misconception.formula)) for misconception in MISCONCEPTIONS]
     try:
-        agrees(loss, cases, ("the loss",), MISCONCEPTIONS)(function, draw)
+        agrees(_at(places, loss), cases, ("the loss",), known)(function, draw)
     except AnswerFailedError as error:
         if error.fatal or "size" not in error.message:
             raise
@@ -170,17 +182,20 @@ def _loss(answer: CallableAnswer, draw: Draw) -> None:
             f"{error.message} Logits have the shape (batch, length, letters): flatten batch and length to one "
             "dimension, and the labels likewise, since cross_entropy expects the letters in dimension 1."
         ) from None
-    gradients_agree(loss, cases, ("the loss",), ("the logits",))(function, draw)
+    gradients_agree(_at(places, loss), cases, ("the loss",), ("the logits",))(function, draw)
 
 
 def loss_formula(answer: CallableAnswer, draw: Draw) -> Callable[..., torch.Tensor]:
-    """Return the formula that `masked_loss` computes: the right one, or that of a mistake that another check counts."""
+    """Return the formula that `masked_loss` computes: the right one, or that of a mistake that another check counts.
+
+    It takes logits and places.
+    """
     shared = draw.shared("one loss")
-    labels = _labels(shared, 8, 20)
+    labels, places = _asked(shared, 8, 20)
     case = Case((shared.normal(8, 20, LETTERS, scale=3.0), labels))
     reply = answer.function("masked_loss").call(case)
     for formula in (loss, *(misconception.formula for misconception in MISCONCEPTIONS)):
-        if gives(Misconception(formula, ""), reply, case, ("the loss",)):
+        if gives(Misconception(_at(places, formula), ""), reply, case, ("the loss",)):
             return formula
     return loss
 

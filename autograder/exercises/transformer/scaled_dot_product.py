@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 
 from autograder.host import comparison
 from autograder.host.checks.function_checks import Run, agrees, gradients_agree
@@ -25,7 +26,7 @@ def reference(
     mask: torch.Tensor | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return context and probabilities, computed by the eager formula without dropout.
+    """Return context and probabilities, computed by PyTorch's attention without dropout.
 
     query (batch, heads, q, size), key and value (batch, heads, k, size), mask (broadcastable to batch, heads, q, k),
     True = may attend. Returns context (batch, heads, q, size) and probabilities (batch, heads, q, k); rows without
@@ -47,16 +48,25 @@ def attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return context and probabilities without dropout; the options give the wrong versions.
 
-    The scores are multiplied by the head size to the `power`, and softmax runs over `dim`.
+    The scores are multiplied by the head size to the `power`, and softmax runs over `dim`. PyTorch's attention computes
+    the probabilities, which an answer may not use, so this function is no answer.
     """
-    mask = None if mask is None or masks == "ignored" else ~mask if masks == "inverted" else mask
-    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) * query.shape[-1] ** power
-    if mask is not None and masks != "after softmax":
-        scores = scores.masked_fill(~mask, -torch.inf)
-    probabilities = torch.softmax(scores, dim=dim)
-    if mask is not None:
+    inverted = None if mask is None else ~mask
+    inside = {"as given": mask, "ignored": None, "after softmax": None, "inverted": inverted}[masks]
+    scale = query.shape[-1] ** power
+    if dim == -1:
+        probabilities = _shares(query, key, inside, scale)
+    else:
+        probabilities = _shares(key, query, None if inside is None else inside.mT, scale).mT
+    if masks == "after softmax" and mask is not None:
         probabilities = torch.where(mask, probabilities, 0.0)
     return torch.einsum("bhqk,bhkd->bhqd", probabilities, value), probabilities
+
+
+def _shares(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None, scale: float) -> torch.Tensor:
+    """Return the share of each key for each query: the context of values that are the rows of a unit matrix."""
+    ones = torch.eye(key.shape[-2], dtype=query.dtype).expand(*key.shape[:-1], key.shape[-2])
+    return F.scaled_dot_product_attention(query, key, ones, mask, scale=scale)
 
 
 MISTAKES = (
@@ -263,6 +273,7 @@ EXERCISE = Exercise(
     entry_point="scaled_dot_product",
     points=10,
     masked=("course_lib.models", "course_lib.training"),
+    refused=("torch/nn/functional.py:multi_head_attention_forward", "torch/nn/attention/", "transformers/models/"),
     wall_s=30,
     hints=(
         "Write the shapes of query, key and value on paper first. Which two of their dimensions must meet in a matrix "

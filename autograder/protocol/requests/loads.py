@@ -24,11 +24,15 @@ class Part:
 
 @dataclass(frozen=True)
 class LoadAnswer(Request[Done]):
-    """Run the parts as one module, and serve requests of this kind with its function `entry_point`."""
+    """Run the parts as one module, and serve requests of this kind with its function `entry_point`.
+
+    A call raises in which a function of the places `refused` runs: files, folders and functions of installed packages.
+    """
 
     kind: str
     entry_point: str
     parts: tuple[Part, ...]
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The handlers of a student's function by kind of exercise, and the function that serves each class of load request."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -25,7 +25,7 @@ from autograder.worker.kinds.graph import graph_answer
 from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.value import value_answer
-from autograder.worker.rewrites_of_torch import note_rewrites
+from autograder.worker.rewrites_of_torch import note_rewrites, refused_files
 
 KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "analysis": analysis_answer,
@@ -44,8 +44,22 @@ def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
     """Run the parts of an answer as one module, and return the handlers for its function `entry_point`."""
     parts = {part.name: part.text for part in request.parts}
     with note_rewrites() if request.kind == "captured" else nullcontext():
+        if not request.refused:
+            return KINDS[request.kind](source.load(parts, request.entry_point))
+    with refused_files(request.refused):
         entry = source.load(parts, request.entry_point)
-    return KINDS[request.kind](entry)
+    handlers = KINDS[request.kind](entry)
+    return {asked: _without(request.refused, serve) for asked, serve in handlers.items()}
+
+
+def _without(files: Collection[str], serve: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a handler that refuses what functions of these files did."""
+
+    def refusing(request: Any, tensors: Tensors) -> Any:
+        with refused_files(files):
+            return serve(request, tensors)
+
+    return refusing
 
 
 LOADS: Mapping[type[Load], Callable[[Any, Tensors], Handlers]] = {

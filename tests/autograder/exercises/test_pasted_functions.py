@@ -140,6 +140,19 @@ def test_a_function_of_the_hidden_part_would_be_an_answer(exercise_id, function)
 # How functions of a visible module become an answer on tensors, and the points that they may earn.
 TENSORS = [
     (
+        "01_scaled_dot_product",
+        "def scaled_dot_product(query, key, value, mask=None, dropout_p=0.0):\n"
+        "    _, probabilities = attention(query, key, value, mask)\n"
+        "    probabilities = F.dropout(probabilities, dropout_p)\n"
+        "    return probabilities @ value, probabilities\n",
+        0,
+    ),
+    (
+        "01_mlm_batches",
+        reference("01_mlm_batches").partition("def masked_loss")[0] + "masked_loss = loss\n",
+        7,  # for `mask_tokens`
+    ),
+    (
         "03_bias_gelu_script",
         "def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:\n    return gelu(x + bias)\n"
         "def bias_gelu_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor):\n"

@@ -1,15 +1,22 @@
 """PyTorch's own rewrites are noticed where they run, and what PyTorch runs anyway is not taken for one."""
 
+import importlib
+import sys
+
+import numpy as np
 import pytest
 import torch
 import torch._refs
 from torch._decomp import decomposition_table
+from torch.fx import symbolic_trace
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional as F
 
 from autograder.worker.rewrites_of_torch import (
     RewrittenByTorchError,
     note_rewrites,
+    refused_files,
     refused_ready_parts,
     refused_rewrites,
 )
@@ -78,6 +85,35 @@ def test_a_class_derived_from_a_pass_of_the_library_is_refused_like_the_pass():
 def test_an_interpreter_of_torch_fx_starts_no_thread():
     with refused_rewrites(passes_only=True):
         torch.fx.Interpreter(torch.fx.symbolic_trace(lambda x: x + 1)).run(torch.ones(1))
+
+
+def test_a_function_of_a_refused_file_is_named():
+    with pytest.raises(RewrittenByTorchError, match="ShapeProp"), refused_files(["torch/fx/passes/shape_prop.py"]):
+        ShapeProp(symbolic_trace(doubled)).propagate(torch.ones(2))
+
+
+def test_what_a_function_of_a_refused_file_raises_hides_nothing():
+    with pytest.raises(RewrittenByTorchError, match=r"jit\._trace\.trace"), refused_files(["torch/jit/_trace.py"]):
+        torch.jit.trace(None, ())
+
+
+def test_an_import_and_functions_of_other_files_are_not_refused(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch.fx.passes.fake_tensor_prop", raising=False)
+    with refused_files(["torch/fx/passes/fake_tensor_prop.py"]):
+        importlib.import_module("torch.fx.passes.fake_tensor_prop")
+        ShapeProp(symbolic_trace(doubled)).propagate(torch.ones(2))
+
+
+def test_a_function_of_another_package_is_refused_and_its_neighbours_are_not():
+    with refused_files(["numpy/linalg/", "torch/nn/functional.py:relu"]):
+        F.silu(torch.ones(2))
+    for place, call in (("numpy/linalg/", lambda: np.linalg.det(np.eye(2))), ("torch/nn/functional.py:relu", _relu)):
+        with pytest.raises(RewrittenByTorchError), refused_files([place]):
+            call()
+
+
+def _relu():
+    return F.relu(torch.ones(2))
 
 
 ATTENTIONS = {

@@ -106,6 +106,11 @@ HIDDEN = HiddenPart(
         Control("always agrees", "def predict(question):\n    return 'agrees'\n", 0),
         Control("always fails", "def predict(question):\n    return 'fails'\n", 0),
         ANSWERS.edited(
+            "more rows are the other branch",
+            5.4,
+            ("(example['rows'] > 4) == (later['rows'] > 4)", "same_rows or max(example['rows'], later['rows']) <= 4"),
+        ),
+        ANSWERS.edited(
             "sizes are frozen too",
             5.2,
             ("'divide_by_len': same_rows", "'divide_by_len': same_rows, 'divide_by_rows': same_rows"),

@@ -1,6 +1,7 @@
 """Hidden checks and controls of exercise 01.4."""
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -136,7 +137,7 @@ def _untrained(answer: CallableAnswer, draw: Draw) -> None:
     case = Case((logits, batch.labels), label="of an untrained model")
     found = function.call(case).outputs
     if formula is not visible.loss:  # another check counts this mistake
-        require_outputs(function.call(case), case, formula, ("the loss",))
+        require_outputs(function.call(case), case, _on_labels(formula), ("the loss",))
     elif len(found) != 1 or found[0].numel() != 1 or not abs(float(found[0]) - math.log(vocabulary)) < 0.1:
         raise CheckFailedError(
             f"The loss of an untrained model is {found[0].flatten()[:1].tolist() if found else None}; expected about "
@@ -145,10 +146,20 @@ def _untrained(answer: CallableAnswer, draw: Draw) -> None:
     single = torch.full((2, 40), visible.IGNORED)
     single[1, draw.integer(0, 39)] = draw.integer(0, visible.LETTERS - 1)
     case = Case((logits[:2], single), label="where one token is asked for")
-    require_outputs(function.call(case), case, formula, ("the loss",))
+    require_outputs(function.call(case), case, _on_labels(formula), ("the loss",))
     empty = function.call(Case((logits[:2], torch.full_like(single, visible.IGNORED)))).outputs
     if len(empty) != 1 or empty[0].numel() != 1 or float(empty[0]) != 0:
         raise CheckFailedError("Where no token is asked for, the loss must be 0, not NaN.")
+
+
+def _on_labels(formula: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Return a formula of logits and places as one of logits and labels."""
+
+    def on_labels(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        rows, columns = (labels != visible.IGNORED).nonzero(as_tuple=True)
+        return formula(logits, (rows, columns, labels[rows, columns]))
+
+    return on_labels
 
 
 NUMBERS = "tokens are whole numbers"

@@ -9,10 +9,13 @@ from torch import fx, nn
 # What an answer defines, by the folder of the attacks on it.
 ENTRY = {
     "00_read_a_table": "read_table",
+    "02_count_bytes_and_flops": "count",
     "02_find_the_flaw": "mend",
     "02_read_a_trace": "read_trace",
     "03_limits": "which_limit",
+    "03_predict_capture": "predict",
     "04_custom_tracer": "trace_keeping",
+    "04_shape_propagation": "propagate",
 }
 
 
@@ -63,8 +66,27 @@ def _kept(answer):
     return [node.op for node in graph.nodes] == ["placeholder", "call_module", "call_module", "output"]
 
 
+def _shapes(answer):
+    traced = fx.symbolic_trace(nn.Sequential(nn.ReLU()))
+    found = answer(traced, torch.ones(2, 3))
+    return list(found.values()) == [{"shape": [2, 3], "dtype": "float32"}] * 3
+
+
+def _predicted(answer):
+    question = {"program": "divide_by_rows", "example": {"rows": 2, "sum": 3}, "later": {"rows": 3, "sum": 1}}
+    return answer(question | {"capture": "trace"}) == "agrees"
+
+
+def _counted(answer):
+    question = {"inputs": [{"shape": [2, 3]}], "steps": [["t", "%0"], ["neg", "%1"]]}
+    return answer(question) == {"bytes": 48, "flops": 0}
+
+
 EXAMPLES = {
+    "count": _counted,
     "mend": _script,
+    "predict": _predicted,
+    "propagate": _shapes,
     "read_table": _table,
     "read_trace": _trace,
     "trace_keeping": _kept,
