@@ -20,6 +20,7 @@ MAX_CALLS = 100_000
 OVERHEAD_SHARE = 0.02
 LAUNCH_BOUND = 1.3
 LATE_SHARE, LATE_LEAST_US = 0.1, 20.0
+BEYOND_WALL, LONG_ENOUGH_US = 1.05, 500.0
 
 
 class Sampler:
@@ -109,6 +110,9 @@ def _notes(clock: Clock, readings: Sequence[Reading], calls: int, overhead_us: f
     elif by_events and wall_us > LAUNCH_BOUND * middle_us:
         waits, works = format_us(wall_us / calls), format_us(middle_us / calls)
         notes.append(f"launch-bound: a caller waits {waits} a call, the device works {works}")
+    if by_events and wall_us > LONG_ENOUGH_US and middle_us > BEYOND_WALL * wall_us:
+        told, waits = format_us(middle_us), format_us(wall_us)
+        notes.append(f"events tell {told} a sample, which a caller sees end after {waits}: use clock='wall'")
     if calls > 1 and clock.cache is Cache.COLD:
         notes.append(f"calls are so short that {calls} make a sample: the cache is cold for the first of them only")
     return notes
