@@ -131,6 +131,8 @@ def _environment(device: str, section: str) -> dict[str, str]:
     # The tests that need such loops are skipped; all sections that measure have them.
     usual = "0" if section != "tests" and interpreter_obstacle() else "1"
     interpreter = {"TRITON_INTERPRET": os.environ.get("TRITON_INTERPRET", usual)} if device == "cpu" else {}
+    if interpreter.get("TRITON_INTERPRET") == "1":
+        interpreter["GPU_CHECK_NO_LOOPS"] = interpreter_obstacle()
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
     return {**os.environ, **interpreter, "GPU_CHECK_DEVICE": device, "PYTHONPATH": paths, "PYTHONUNBUFFERED": "1"}
 

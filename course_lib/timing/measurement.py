@@ -20,6 +20,7 @@ MAX_CALLS = 100_000
 OVERHEAD_SHARE = 0.02
 LAUNCH_BOUND = 1.3
 LATE_SHARE, LATE_LEAST_US = 0.1, 20.0
+BEYOND_WALL, LONG_ENOUGH_US = 1.05, 500.0
 
 
 class Sampler:
@@ -109,6 +110,9 @@ def _notes(clock: Clock, readings: Sequence[Reading], calls: int, overhead_us: f
     elif by_events and wall_us > LAUNCH_BOUND * middle_us:
         waits, works = format_us(wall_us / calls), format_us(middle_us / calls)
         notes.append(f"launch-bound: a caller waits {waits} a call, the device works {works}")
+    if by_events and wall_us > LONG_ENOUGH_US and middle_us > BEYOND_WALL * wall_us:
+        told, waits = format_us(middle_us), format_us(wall_us)
+        notes.append(f"events tell {told} a sample, which a caller sees end after {waits}: use clock='wall'")
     if calls > 1 and clock.cache is Cache.COLD:
         notes.append(f"calls are so short that {calls} make a sample: the cache is cold for the first of them only")
     return notes
@@ -118,12 +122,14 @@ def open_clock(device: str | None, clock: str, cache: str, arguments: Iterable[o
     """Return the requested clock; "auto" is events and a cold cache on CUDA, and the wall clock on the CPU.
 
     Without a device, it is the device of the tensors that `arguments` reach: those given, and those that functions
-    among them use. If no tensor is found in a process that uses CUDA, "auto" is the wall clock from an idle device to
-    an idle device, which is right for both. Raises `TimingError` for unknown names and impossible combinations.
+    among them use. If none lies on CUDA in a process that uses it, "auto" is the wall clock from an idle device to an
+    idle device: the program may still move tensors there. Raises `TimingError` for unknown names and impossible
+    combinations.
     """
-    where = device or device_reached(arguments)
-    if where is None:
-        where = default_device()
+    reached = None if device else device_reached(arguments)
+    on_either = device is None and default_device() == "cuda" and not (reached or "").startswith("cuda")
+    where = device or ("cuda" if on_either else reached or "cpu")
+    if on_either:
         clock = ClockName.WALL if clock == "auto" else clock
         cache = Cache.WARM if cache == "auto" else cache
     names = ["auto", *ClockName] if where.startswith("cuda") else ["auto", ClockName.WALL]
@@ -136,11 +142,14 @@ def open_clock(device: str | None, clock: str, cache: str, arguments: Iterable[o
         return WallClock()
     from course_lib.timing.cuda_clocks import cuda_clock  # loads torch, which timing on the CPU does not need
 
-    return cuda_clock(
+    opened = cuda_clock(
         where,
         ClockName.CUDA_EVENT if clock == "auto" else ClockName(clock),
         Cache.COLD if cache == "auto" else Cache(cache),
     )
+    if on_either and reached and opened.name is ClockName.WALL:
+        opened.device = reached
+    return opened
 
 
 def _check(what: str, given: str, known: list[str], where: str) -> None:

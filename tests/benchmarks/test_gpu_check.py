@@ -225,6 +225,7 @@ def test_an_interpreter_that_fails_with_this_numpy_runs_no_loops(
     assert told.startswith(skips.INTERPRETER) == fails
     assert running._environment("cpu", "kernels")["TRITON_INTERPRET"] == ("0" if fails else "1")
     assert running._environment("cpu", "tests")["TRITON_INTERPRET"] == "1"
+    assert running._environment("cpu", "tests")["GPU_CHECK_NO_LOOPS"] == told
     notes = {"test_a": {"one": "passed", "two": f"skipped: {told}" if fails else "passed"}}
     assert gpu_tests.failures(notes) == []
     assert ("1 tests skipped: needs another" in gpu_tests.as_markdown(notes)) == fails

@@ -15,6 +15,7 @@ def notes(**changes: Any) -> dict[str, Any]:
     return good | {"with a neighbour": [right]} | changes
 
 
+LYING = {"calls": 100, "host_us": 5_000.0, "inside_us": 5_500.0, "kernels_us": 4_950.0, "empty_us": 90.0}
 OFF = {"calls": 100, "host_us": 5_000.0, "inside_us": 4_000.0, "kernels_us": 4_900.0, "empty_us": 90.0}
 WRONG = {"ratio": 1.1, "pairs": 9, "verdicts": {"1.2": "fail", "2.0": "fail"}}
 UNDECIDED = {"ratio": 1.2, "pairs": 9, "verdicts": {"1.2": "environment", "2.0": "inconclusive"}}
@@ -32,6 +33,7 @@ def test_a_good_run_fails_nothing_and_is_in_the_table():
     ("change", "words"),
     [
         ({"agreement": [OFF]}, "at 100 calls the host's clock is +25.0% off inside"),
+        ({"agreement": [LYING]}, "at 100 calls the host's clock is -9.1% off inside"),  # events that lie by 10 %
         ({"idle": [WRONG]}, "idle, asked for 1.2: fail at a true ratio of 1.5"),
         ({"with a neighbour": [WRONG]}, "with a neighbour, asked for 1.2"),
         ({"attacks": {"late writes": "pass"}}, "the attack 'late writes' passes"),

@@ -117,6 +117,13 @@ def test_a_note_says_when_measuring_costs_more_than_what_is_measured():
     assert timing_by_events(Reading(100.0, 100.0)).notes == ()
 
 
+@pytest.mark.parametrize(("factor", "told"), [(1.1, True), (1.02, False)])
+def test_a_note_says_when_events_tell_more_than_a_caller_waits(factor, told):
+    notes = timing_by_events(Reading(factor * 1000.0, 1000.0)).notes
+
+    assert notes == (("events tell 1.1 ms a sample, which a caller sees end after 1 ms: use clock='wall'",) * told)
+
+
 def test_a_note_says_when_a_program_is_launch_bound():
     notes = timing_by_events(Reading(100.0, 140.0)).notes
 

@@ -1,7 +1,6 @@
 """The device that a timer measures on is that of the tensors that a program uses, whatever else the process does."""
 
 import functools
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,8 +10,10 @@ from course_lib.profiling import profile_operators
 from course_lib.profiling.operator_profile import CUDA
 from course_lib.timing import compare, time_callable
 from course_lib.timing.clocks import Cache, ClockName
+from course_lib.timing.cuda_clocks import CudaEventClock, CudaWallClock
 from course_lib.timing.measurement import open_clock
 from course_lib.timing.reach import device_reached
+from tests.course_lib.timing.test_cuda_clocks import FakeCuda
 
 X = torch.ones(3)
 MODEL = torch.nn.Linear(3, 2)
@@ -64,12 +65,26 @@ ON_THE_CPU = [
 ]
 
 
+def use_cuda(monkeypatch) -> FakeCuda:
+    """Let this process use a stand-in for CUDA, as after `doctor()`; return it."""
+    cuda = FakeCuda()
+
+    def cuda_clock(where, name, cache):
+        kind = {ClockName.WALL: CudaWallClock, ClockName.CUDA_EVENT: CudaEventClock}[name]
+        return kind(torch.device("cuda", 0), cold=cache is Cache.COLD, cuda=cuda, empty=cuda.empty)
+
+    monkeypatch.setattr("course_lib.timing.cuda_clocks.cuda_clock", cuda_clock)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    return cuda
+
+
 @pytest.mark.parametrize("program", ON_THE_CPU)
 def test_a_program_on_the_cpu_is_timed_on_the_cpu_although_the_process_uses_cuda(program, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)  # as after `doctor()`
+    use_cuda(monkeypatch)
+    clock = open_clock(None, "auto", "auto", (program,))
 
     assert device_reached([program]) == "cpu"
-    assert open_clock(None, "auto", "auto", (program,)).device == "cpu"
+    assert (clock.name, clock.cache, clock.device) == (ClockName.WALL, Cache.WARM, "cpu")
 
 
 def test_one_tensor_on_a_gpu_decides():
@@ -80,26 +95,30 @@ def test_one_tensor_on_a_gpu_decides():
 
 
 def test_without_a_tensor_the_clock_is_right_for_both(monkeypatch):
-    opened = []
+    use_cuda(monkeypatch)
+    unknown = open_clock(None, "auto", "auto", (lambda: sum(range(10)),))
+    asked = open_clock("cuda", "auto", "auto", ())
 
-    def cuda_clock(*about):
-        opened.append(about)
-        return SimpleNamespace()
+    assert (unknown.name, unknown.cache, unknown.device) == (ClockName.WALL, Cache.WARM, "cuda:0 Stand-in")
+    assert (asked.name, asked.cache) == (ClockName.CUDA_EVENT, Cache.COLD)
 
-    monkeypatch.setattr("course_lib.timing.cuda_clocks.cuda_clock", cuda_clock)
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    open_clock(None, "auto", "auto", (lambda: sum(range(10)),))
-    open_clock("cuda", "auto", "auto", ())
 
-    assert opened == [("cuda", ClockName.WALL, Cache.WARM), ("cuda", ClockName.CUDA_EVENT, Cache.COLD)]
+def test_a_program_that_moves_its_tensors_to_a_gpu_is_waited_for(monkeypatch):
+    cuda = use_cuda(monkeypatch)
+    open_clock(None, "auto", "auto", (lambda: X.cuda(),)).read(lambda: cuda.log.append("call"), 1)
+
+    assert cuda.log == ["idle", "call", "mark", "mark reached", "idle"]
 
 
 def test_time_and_ratio_of_a_program_on_the_cpu_hold_where_cuda_is_in_use(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    use_cuda(monkeypatch)
     x = torch.ones(1000)
 
-    assert time_callable(lambda: x.exp(), max_samples=5, budget_s=0.05, warmup_s=0.0).device == "cpu"
-    assert compare(lambda: x.exp(), lambda: x.exp().exp(), max_pairs=5, warmup_s=0.0).candidate.device == "cpu"
+    timing = time_callable(lambda: x.exp(), max_samples=5, budget_s=0.05, warmup_s=0.0)
+    assert (timing.device, timing.clock) == ("cpu", "wall")
+    assert timing.median_us > 0
+    compared = compare(lambda: x.exp(), lambda: x.exp().exp(), max_pairs=5, warmup_s=0.0)
+    assert (compared.candidate.device, compared.candidate.clock) == ("cpu", "wall")
 
 
 def test_memory_of_a_program_on_the_cpu_is_counted_where_cuda_is_in_use(monkeypatch):

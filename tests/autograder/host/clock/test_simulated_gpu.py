@@ -21,7 +21,8 @@ from autograder.host.traced import Program, TensorSpec, traced
 from autograder.protocol import Done, Result
 from autograder.worker.rounds import Rounds
 from course_lib.kernels import bias_silu
-from course_lib.timing.cuda_clocks import CudaEventClock
+from course_lib.timing import cuda_clocks
+from course_lib.timing.cuda_clocks import CudaEventClock, CudaWallClock
 from course_lib.timing.environment import lasting_problems, parse_gpu
 from course_lib.timing.measurement import open_clock
 from tests import simulated_gpu
@@ -200,6 +201,8 @@ def test_a_program_on_the_cpu_would_be_free_by_events_and_is_timed_by_the_wall_c
 
     assert events.read(on_the_cpu, 10).time_us < 50.0
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    by_wall = CudaWallClock(torch.device("cuda"), cold=False, cuda=lying_events(gpu, context, 1.0))
+    monkeypatch.setattr(cuda_clocks, "cuda_clock", lambda where, name, cache: by_wall if name == "wall" else events)
     clock = open_clock(None, "auto", "auto", (on_the_cpu,))
     clock._now_ns = lambda: round(gpu.now_us * 1e3)
     assert clock.read(on_the_cpu, 10).time_us == pytest.approx(5_000.0)
