@@ -7,8 +7,31 @@
 #include <cmath>
 #include <cstdint>
 
+#if defined(CPU_CAPABILITY_AVX512) || defined(CPU_CAPABILITY_AVX2)
+#include <immintrin.h>
+#endif
+
 namespace course_lib {
 namespace {
+
+// Words of several counters side by side, each in the lower half of 64 bits; the upper half may hold anything.
+#if defined(CPU_CAPABILITY_AVX512)
+using Lanes = __m512i;
+inline Lanes product(Lanes a, Lanes b) {
+  return _mm512_mul_epu32(a, b);  // of the lower halves
+}
+#elif defined(CPU_CAPABILITY_AVX2)
+using Lanes = __m256i;
+inline Lanes product(Lanes a, Lanes b) {
+  return _mm256_mul_epu32(a, b);
+}
+#else
+typedef uint64_t Lanes __attribute__((vector_size(16)));
+inline Lanes product(Lanes a, Lanes b) {
+  return (a & 0xFFFFFFFF) * (b & 0xFFFFFFFF);
+}
+#endif
+typedef uint64_t Words __attribute__((vector_size(sizeof(Lanes))));  // with arithmetic, of the same size
 
 class Dropout {
  public:
@@ -25,49 +48,47 @@ class Dropout {
       return;
     }
     const Wide kept = Wide(1) / Wide(1 - p_);
-    std::array<Wide, 4 * kGroups> found;
-    for (int64_t first = 0; first < columns; first += 4 * kGroups) {
-      const bool whole = first + 4 * kGroups <= columns;
-      Wide* const to = whole ? factors + first : found.data();
-      const auto words = draw(static_cast<uint32_t>(first / 4), static_cast<uint64_t>(row));
-      for (int group = 0; group < kGroups; ++group) {
-        for (int word = 0; word < 4; ++word) {
-          to[4 * group + word] = words[word][group] >= threshold_ ? kept : Wide(0);
-        }
-      }
-      if (!whole) {
-        std::copy(found.begin(), found.begin() + (columns - first), factors + first);
+    std::array<uint32_t, kElements> words;
+    for (int64_t first = 0; first < columns; first += kElements) {
+      draw(static_cast<uint64_t>(first / 4), static_cast<uint64_t>(row), words);
+      const int64_t count = std::min<int64_t>(kElements, columns - first);
+      for (int64_t i = 0; i < count; ++i) {
+        factors[first + i] = words[i] >= threshold_ ? kept : Wide(0);
       }
     }
   }
 
  private:
   static constexpr int kRounds = 7;
-  static constexpr int kGroups = 16;  // of four neighbours, computed side by side
-  using Words = std::array<std::array<uint32_t, kGroups>, 4>;
+  static constexpr int kGroups = sizeof(Words) / sizeof(uint64_t);  // of four neighbours, computed side by side
+  static constexpr int kElements = 4 * kGroups;
 
-  // The loops over groups have independent iterations, which the compiler turns into vector instructions.
-  Words draw(uint32_t first_group, uint64_t row) const {
-    Words c;
-    for (int g = 0; g < kGroups; ++g) {
-      c[0][g] = first_group + static_cast<uint32_t>(g);
-      c[1][g] = static_cast<uint32_t>(row);
-      c[2][g] = static_cast<uint32_t>(row >> 32);
-      c[3][g] = 0;
+  void draw(uint64_t first_group, uint64_t row, std::array<uint32_t, kElements>& words) const {
+    Words c0, c1 = Words{} + (row & 0xFFFFFFFF), c2 = Words{} + (row >> 32), c3{};
+    for (int group = 0; group < kGroups; ++group) {
+      c0[group] = first_group + static_cast<uint64_t>(group);
     }
     uint32_t k0 = key_[0], k1 = key_[1];
     for (int round = 0; round < kRounds; ++round) {
-      for (int g = 0; g < kGroups; ++g) {
-        const uint64_t a = uint64_t{0xD2511F53} * c[0][g], b = uint64_t{0xCD9E8D57} * c[2][g];
-        c[0][g] = static_cast<uint32_t>(b >> 32) ^ c[1][g] ^ k0;
-        c[2][g] = static_cast<uint32_t>(a >> 32) ^ c[3][g] ^ k1;
-        c[1][g] = static_cast<uint32_t>(b);
-        c[3][g] = static_cast<uint32_t>(a);
-      }
+      const Words a = times(c0, 0xD2511F53), b = times(c2, 0xCD9E8D57);
+      c0 = (b >> 32) ^ c1 ^ uint64_t{k0};
+      c2 = (a >> 32) ^ c3 ^ uint64_t{k1};
+      c1 = b;
+      c3 = a;
       k0 += 0x9E3779B9;
       k1 += 0xBB67AE85;
     }
-    return c;
+    for (int group = 0; group < kGroups; ++group) {
+      words[4 * group] = static_cast<uint32_t>(c0[group]);
+      words[4 * group + 1] = static_cast<uint32_t>(c1[group]);
+      words[4 * group + 2] = static_cast<uint32_t>(c2[group]);
+      words[4 * group + 3] = static_cast<uint32_t>(c3[group]);
+    }
+  }
+
+  static Words times(Words words, uint64_t multiplier) {
+    return reinterpret_cast<Words>(
+        product(reinterpret_cast<Lanes>(words), reinterpret_cast<Lanes>(Words{} + multiplier)));
   }
 
   std::array<uint32_t, 2> key_;
