@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -48,42 +49,58 @@ class Dropout {
       return;
     }
     const Wide kept = Wide(1) / Wide(1 - p_);
-    std::array<uint32_t, kElements> words;
+    std::array<Wide, kElements> found;
     for (int64_t first = 0; first < columns; first += kElements) {
-      draw(static_cast<uint64_t>(first / 4), static_cast<uint64_t>(row), words);
-      const int64_t count = std::min<int64_t>(kElements, columns - first);
-      for (int64_t i = 0; i < count; ++i) {
-        factors[first + i] = words[i] >= threshold_ ? kept : Wide(0);
+      const auto words = draw(static_cast<uint64_t>(first / 4), static_cast<uint64_t>(row));
+      const bool whole = first + kElements <= columns;
+      Wide* const to = whole ? factors + first : found.data();
+      for (int i = 0; i < kElements; ++i) {
+        to[i] = words[i] >= threshold_ ? kept : Wide(0);
+      }
+      if (!whole) {
+        std::copy(found.begin(), found.begin() + (columns - first), factors + first);
       }
     }
   }
 
  private:
   static constexpr int kRounds = 7;
-  static constexpr int kGroups = sizeof(Words) / sizeof(uint64_t);  // of four neighbours, computed side by side
-  static constexpr int kElements = 4 * kGroups;
+  static constexpr int kElements = 64;  // that are computed side by side
+  static constexpr int kGroups = sizeof(Words) / sizeof(uint64_t);  // of four neighbours
+  static constexpr int kStreams = kElements / 4 / kGroups;  // so that one works while another waits
 
-  void draw(uint64_t first_group, uint64_t row, std::array<uint32_t, kElements>& words) const {
-    Words c0, c1 = Words{} + (row & 0xFFFFFFFF), c2 = Words{} + (row >> 32), c3{};
-    for (int group = 0; group < kGroups; ++group) {
-      c0[group] = first_group + static_cast<uint64_t>(group);
+  std::array<uint32_t, kElements> draw(uint64_t first_group, uint64_t row) const {
+    Words c0[kStreams], c1[kStreams], c2[kStreams], c3[kStreams];
+    for (int s = 0; s < kStreams; ++s) {
+      for (int group = 0; group < kGroups; ++group) {
+        c0[s][group] = first_group + static_cast<uint64_t>(s * kGroups + group);
+      }
+      c1[s] = Words{} + (row & 0xFFFFFFFF);
+      c2[s] = Words{} + (row >> 32);
+      c3[s] = Words{};
     }
     uint32_t k0 = key_[0], k1 = key_[1];
     for (int round = 0; round < kRounds; ++round) {
-      const Words a = times(c0, 0xD2511F53), b = times(c2, 0xCD9E8D57);
-      c0 = (b >> 32) ^ c1 ^ uint64_t{k0};
-      c2 = (a >> 32) ^ c3 ^ uint64_t{k1};
-      c1 = b;
-      c3 = a;
+      for (int s = 0; s < kStreams; ++s) {
+        const Words a = times(c0[s], 0xD2511F53), b = times(c2[s], 0xCD9E8D57);
+        c0[s] = (b >> 32) ^ c1[s] ^ uint64_t{k0};
+        c2[s] = (a >> 32) ^ c3[s] ^ uint64_t{k1};
+        c1[s] = b;
+        c3[s] = a;
+      }
       k0 += 0x9E3779B9;
       k1 += 0xBB67AE85;
     }
-    for (int group = 0; group < kGroups; ++group) {
-      words[4 * group] = static_cast<uint32_t>(c0[group]);
-      words[4 * group + 1] = static_cast<uint32_t>(c1[group]);
-      words[4 * group + 2] = static_cast<uint32_t>(c2[group]);
-      words[4 * group + 3] = static_cast<uint32_t>(c3[group]);
+    // Two words of a counter, and then the other two, lie side by side.
+    std::array<uint64_t, kElements / 2> pairs;
+    for (int s = 0; s < kStreams; ++s) {
+      const Words low = (c0[s] & 0xFFFFFFFF) | (c1[s] << 32), high = (c2[s] & 0xFFFFFFFF) | (c3[s] << 32);
+      for (int group = 0; group < kGroups; ++group) {
+        pairs[2 * (s * kGroups + group)] = low[group];
+        pairs[2 * (s * kGroups + group) + 1] = high[group];
+      }
     }
+    return std::bit_cast<std::array<uint32_t, kElements>>(pairs);
   }
 
   static Words times(Words words, uint64_t multiplier) {
