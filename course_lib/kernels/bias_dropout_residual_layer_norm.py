@@ -3,8 +3,9 @@
 It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
 The eager body computes what the separate PyTorch operators compute, in the same order, so fusing onto this operator
-changes no value except the random choice. A GPU kernel does not write the three intermediates and the mask to memory
-and read them again: it reads 2N elements and writes N, instead of reading 6N, writing 4N and accessing the mask twice.
+changes no value except the random choice. The C++ body for a CPU and the kernel for a GPU round less often. They do not
+write the three intermediates and the mask to memory and read them again: they read 2N elements and write N, instead of
+reading 6N, writing 4N and accessing the mask twice.
 """
 
 import torch

@@ -1,9 +1,9 @@
 """Define the operator `course_lib::residual_layer_norm`: add a residual, then normalise each row.
 
 The eager body computes what the two separate PyTorch operators compute, in the same order, so fusing onto this operator
-never changes a value. A GPU kernel does not write the sum to memory and read it again: it reads 2N elements and writes
-N, instead of 3N and 2N. The backward pass computes the sum, the mean and the variance again instead of reading them
-from memory.
+never changes a value. The C++ body for a CPU and the kernel for a GPU round less often. They do not write the sum to
+memory and read it again: they read 2N elements and write N, instead of 3N and 2N. The backward pass computes the sum,
+the mean and the variance again instead of reading them from memory.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,8 @@
 It consists of two operators, as PyTorch's own dropout does: see `course_lib.kernels.dropout`.
 
 The eager body computes what the separate PyTorch operators compute, in the same order, so using this operator changes
-no value except the random choice. A GPU kernel does not write the intermediates and the mask to memory.
+no value except the random choice. The C++ body for a CPU and the kernel for a GPU round less often.
+They do not write the intermediates and the mask to memory.
 """
 
 import torch

@@ -22,7 +22,7 @@ inline V sigmoid(V z) {
 struct Silu {
   template <typename V>
   static V value(V z) {
-    return z / (V(1) + z.neg().exp());
+    return z * sigmoid(z);
   }
 
   template <typename V>

@@ -26,8 +26,9 @@ OPTIONS = {
     "AVX2": ("-mavx2", "-mfma", "-mf16c"),
     "DEFAULT": (),
 }
-# Threads are those of the OpenMP that torch brings, so none is linked.
-COMMON_OPTIONS = ("-std=c++20", "-O3", "-g0", "-w", "-fopenmp")
+# Threads are those of the OpenMP that torch brings, so none is linked. A product is rounded wherever it is computed, so
+# that it is the same number each time, unless the sources ask for `fmadd`.
+COMMON_OPTIONS = ("-std=c++20", "-O3", "-g0", "-w", "-fopenmp", "-ffp-contract=off")
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 

@@ -4,11 +4,35 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
+#if defined(CPU_CAPABILITY_AVX512) || defined(CPU_CAPABILITY_AVX2)
+#include <immintrin.h>
+#endif
+
 namespace course_lib {
 namespace {
+
+// Words of several counters side by side, each in the lower half of 64 bits; the upper half may hold anything.
+#if defined(CPU_CAPABILITY_AVX512)
+using Lanes = __m512i;
+inline Lanes product(Lanes a, Lanes b) {
+  return _mm512_mul_epu32(a, b);  // of the lower halves
+}
+#elif defined(CPU_CAPABILITY_AVX2)
+using Lanes = __m256i;
+inline Lanes product(Lanes a, Lanes b) {
+  return _mm256_mul_epu32(a, b);
+}
+#else
+typedef uint64_t Lanes __attribute__((vector_size(16)));
+inline Lanes product(Lanes a, Lanes b) {
+  return (a & 0xFFFFFFFF) * (b & 0xFFFFFFFF);
+}
+#endif
+typedef uint64_t Words __attribute__((vector_size(sizeof(Lanes))));  // with arithmetic, of the same size
 
 class Dropout {
  public:
@@ -25,15 +49,13 @@ class Dropout {
       return;
     }
     const Wide kept = Wide(1) / Wide(1 - p_);
-    std::array<Wide, 4 * kGroups> found;
-    for (int64_t first = 0; first < columns; first += 4 * kGroups) {
-      const bool whole = first + 4 * kGroups <= columns;
+    std::array<Wide, kElements> found;
+    for (int64_t first = 0; first < columns; first += kElements) {
+      const auto words = draw(static_cast<uint64_t>(first / 4), static_cast<uint64_t>(row));
+      const bool whole = first + kElements <= columns;
       Wide* const to = whole ? factors + first : found.data();
-      const auto words = draw(static_cast<uint32_t>(first / 4), static_cast<uint64_t>(row));
-      for (int group = 0; group < kGroups; ++group) {
-        for (int word = 0; word < 4; ++word) {
-          to[4 * group + word] = words[word][group] >= threshold_ ? kept : Wide(0);
-        }
+      for (int i = 0; i < kElements; ++i) {
+        to[i] = words[i] >= threshold_ ? kept : Wide(0);
       }
       if (!whole) {
         std::copy(found.begin(), found.begin() + (columns - first), factors + first);
@@ -43,31 +65,47 @@ class Dropout {
 
  private:
   static constexpr int kRounds = 7;
-  static constexpr int kGroups = 16;  // of four neighbours, computed side by side
-  using Words = std::array<std::array<uint32_t, kGroups>, 4>;
+  static constexpr int kElements = 64;  // that are computed side by side
+  static constexpr int kGroups = sizeof(Words) / sizeof(uint64_t);  // of four neighbours
+  static constexpr int kStreams = kElements / 4 / kGroups;  // so that one works while another waits
 
-  // The loops over groups have independent iterations, which the compiler turns into vector instructions.
-  Words draw(uint32_t first_group, uint64_t row) const {
-    Words c;
-    for (int g = 0; g < kGroups; ++g) {
-      c[0][g] = first_group + static_cast<uint32_t>(g);
-      c[1][g] = static_cast<uint32_t>(row);
-      c[2][g] = static_cast<uint32_t>(row >> 32);
-      c[3][g] = 0;
+  std::array<uint32_t, kElements> draw(uint64_t first_group, uint64_t row) const {
+    Words c0[kStreams], c1[kStreams], c2[kStreams], c3[kStreams];
+    for (int s = 0; s < kStreams; ++s) {
+      for (int group = 0; group < kGroups; ++group) {
+        c0[s][group] = first_group + static_cast<uint64_t>(s * kGroups + group);
+      }
+      c1[s] = Words{} + (row & 0xFFFFFFFF);
+      c2[s] = Words{} + (row >> 32);
+      c3[s] = Words{};
     }
     uint32_t k0 = key_[0], k1 = key_[1];
     for (int round = 0; round < kRounds; ++round) {
-      for (int g = 0; g < kGroups; ++g) {
-        const uint64_t a = uint64_t{0xD2511F53} * c[0][g], b = uint64_t{0xCD9E8D57} * c[2][g];
-        c[0][g] = static_cast<uint32_t>(b >> 32) ^ c[1][g] ^ k0;
-        c[2][g] = static_cast<uint32_t>(a >> 32) ^ c[3][g] ^ k1;
-        c[1][g] = static_cast<uint32_t>(b);
-        c[3][g] = static_cast<uint32_t>(a);
+      for (int s = 0; s < kStreams; ++s) {
+        const Words a = times(c0[s], 0xD2511F53), b = times(c2[s], 0xCD9E8D57);
+        c0[s] = (b >> 32) ^ c1[s] ^ uint64_t{k0};
+        c2[s] = (a >> 32) ^ c3[s] ^ uint64_t{k1};
+        c1[s] = b;
+        c3[s] = a;
       }
       k0 += 0x9E3779B9;
       k1 += 0xBB67AE85;
     }
-    return c;
+    // Two words of a counter, and then the other two, lie side by side.
+    std::array<uint64_t, kElements / 2> pairs;
+    for (int s = 0; s < kStreams; ++s) {
+      const Words low = (c0[s] & 0xFFFFFFFF) | (c1[s] << 32), high = (c2[s] & 0xFFFFFFFF) | (c3[s] << 32);
+      for (int group = 0; group < kGroups; ++group) {
+        pairs[2 * (s * kGroups + group)] = low[group];
+        pairs[2 * (s * kGroups + group) + 1] = high[group];
+      }
+    }
+    return std::bit_cast<std::array<uint32_t, kElements>>(pairs);
+  }
+
+  static Words times(Words words, uint64_t multiplier) {
+    return reinterpret_cast<Words>(
+        product(reinterpret_cast<Lanes>(words), reinterpret_cast<Lanes>(Words{} + multiplier)));
   }
 
   std::array<uint32_t, 2> key_;

@@ -8,8 +8,6 @@
 #include "philox.h"
 #include "rows.h"
 
-#include <ATen/native/cpu/moments_utils.h>
-
 #include <cmath>
 #include <optional>
 
@@ -62,11 +60,13 @@ class Normalisation {
     }
   }
 
-  // Writes the sum that is to be normalised, and the factors of dropout if there are any.
-  void add(int64_t row, Number* sum, Number* factors) const {
+  // Writes the sum that is to be normalised, and the factors of dropout if there are any; returns what to add to the
+  // sum and then to multiply it by, so that it is normalised.
+  std::pair<Number, Number> add(int64_t row, Number* sum, Number* factors) const {
     if (dropout) {
       dropout->fill(factors, row, columns);
     }
+    V total(0);
     along_row<T>(columns, [&](int64_t i, int64_t count) {
       const auto branch = load(x[row] + i, count), other = load(residual[row] + i, count);
       for (int64_t part = 0; part < kParts<T>; ++part) {
@@ -80,26 +80,34 @@ class Normalisation {
         if (dropout) {
           value = value * V::loadu(factors + at);
         }
-        (value + other[part]).store(sum + at);
+        value = value + other[part];
+        value.store(sum + at);
+        total = total + value;
       }
     });
+    const Number shift = layer_norm ? -all_of(total) / columns : Number(0);
+    return {shift, Number(1) / std::sqrt(squares(sum, shift) / columns + eps)};
   }
 
-  // Returns what to add to a row and then to multiply it by, so that it is normalised.
-  std::pair<Number, Number> statistics(const Number* sum) const {
-    if (layer_norm) {
-      const auto [mean, variance] = at::native::RowwiseMoments<Number>(sum, columns);
-      return {-mean, Number(1) / std::sqrt(variance + eps)};
+  // Returns the sum of the squares of a row, each number plus `shift`.
+  Number squares(const Number* sum, Number shift) const {
+    V found[4] = {V(0), V(0), V(0), V(0)};
+    const V by(shift);
+    int64_t at = 0;
+    for (; at + 4 * kLanes <= columns; at += 4 * kLanes) {
+      for (int64_t turn = 0; turn < 4; ++turn) {
+        const V value = V::loadu(sum + at + turn * kLanes) + by;
+        found[turn] = at::vec::fmadd(value, value, found[turn]);
+      }
     }
-    V squares[2] = {V(0), V(0)};
-    for (int64_t at = 0, turn = 0; at < width; at += kLanes, turn ^= 1) {
-      const V value = V::loadu(sum + at);
-      squares[turn] = at::vec::fmadd(value, value, squares[turn]);
+    Number rest = 0;
+    for (; at < columns; ++at) {
+      rest += (sum[at] + shift) * (sum[at] + shift);
     }
-    return {Number(0), Number(1) / std::sqrt(total(squares[0] + squares[1]) / columns + eps)};
+    return rest + all_of((found[0] + found[1]) + (found[2] + found[3]));
   }
 
-  static Number total(V values) {
+  static Number all_of(V values) {
     return at::vec::vec_reduce_all<Number>([](V& a, V& b) { return a + b; }, values);
   }
 
@@ -120,8 +128,7 @@ void normalise_rows(const Call& call, at::Tensor& output) {
   at::parallel_for(0, norm.rows, std::max<int64_t>(kGrain / columns, 1), [&](int64_t begin, int64_t end) {
     std::vector<Wide<T>> sum(norm.width, 0), factors(norm.dropout ? norm.width : 0, 0);
     for (int64_t row = begin; row < end; ++row) {
-      norm.add(row, sum.data(), factors.data());
-      const auto [shift, scale] = norm.statistics(sum.data());
+      const auto [shift, scale] = norm.add(row, sum.data(), factors.data());
       along_row<T>(columns, [&, shift = V(shift), scale = V(scale)](int64_t i, int64_t count) {
         Vecs<T> found;
         for (int64_t part = 0; part < kParts<T>; ++part) {
@@ -174,31 +181,27 @@ class RowGradients {
         of_weight_(sums),
         of_bias_(sums + norm.width),
         of_vector_(sums + 2 * norm.width),
-        normalised_(norm.width, 0),
-        scaled_(norm.width, 0),
+        sum_(norm.width, 0),
         factors_(norm.dropout ? norm.width : 0, 0) {}
 
   // With n for the normalised row and g for the gradient times the weight, the gradient of the row is
   // scale · (g − mean(g) − n · mean(g · n)); RMSNorm has no mean(g).
   void add(int64_t row) {
-    norm_.add(row, normalised_.data(), factors_.data());
-    const auto [shift, scale] = norm_.statistics(normalised_.data());
+    const auto [shift, scale] = norm_.add(row, sum_.data(), factors_.data());
     const auto [mean, along] = means(row, V(shift), V(scale));
-    write(row, V(scale), V(norm_.layer_norm ? mean : Number(0)), V(along));
+    write(row, V(shift), V(scale), V(norm_.layer_norm ? mean : Number(0)), V(along));
   }
 
  private:
-  // Normalises the row, adds to the gradients of weight and bias, and returns mean(g) and mean(g · n).
+  // Adds to the gradients of weight and bias, and returns mean(g) and mean(g · n).
   std::pair<Number, Number> means(int64_t row, V shift, V scale) {
     V sum(0), product(0);
     along_row<T>(norm_.columns, [&](int64_t i, int64_t count) {
       const auto grad = load(grads_[row] + i, count);
       for (int64_t part = 0; part < kParts<T>; ++part) {
         const int64_t at = i + part * kPart<T>;
-        const V normalised = (V::loadu(normalised_.data() + at) + shift) * scale;
+        const V normalised = (V::loadu(sum_.data() + at) + shift) * scale;
         const V scaled = grad[part] * V::loadu(norm_.weight.data() + at);
-        normalised.store(normalised_.data() + at);
-        scaled.store(scaled_.data() + at);
         sum = sum + scaled;
         product = at::vec::fmadd(scaled, normalised, product);
         at::vec::fmadd(grad[part], normalised, V::loadu(of_weight_ + at)).store(of_weight_ + at);
@@ -207,17 +210,20 @@ class RowGradients {
         }
       }
     });
-    return {Normalisation<T>::total(sum) / norm_.columns, Normalisation<T>::total(product) / norm_.columns};
+    return {Normalisation<T>::all_of(sum) / norm_.columns, Normalisation<T>::all_of(product) / norm_.columns};
   }
 
-  void write(int64_t row, V scale, V mean, V along) {
+  // What was computed above is computed again, since that takes less time than to keep it in memory.
+  void write(int64_t row, V shift, V scale, V mean, V along) {
     const int64_t first = row * norm_.columns;
     along_row<T>(norm_.columns, [&](int64_t i, int64_t count) {
       Vecs<T> of_row, of_x;
+      const auto grad = load(grads_[row] + i, count);
       const auto x = norm_.multiplies ? load(norm_.x[row] + i, count) : Vecs<T>();
       for (int64_t part = 0; part < kParts<T>; ++part) {
         const int64_t at = i + part * kPart<T>;
-        of_row[part] = scale * (V::loadu(scaled_.data() + at) - mean - V::loadu(normalised_.data() + at) * along);
+        const V normalised = (V::loadu(sum_.data() + at) + shift) * scale;
+        of_row[part] = scale * (grad[part] * V::loadu(norm_.weight.data() + at) - mean - normalised * along);
         V branch = of_row[part];
         if (norm_.dropout) {
           branch = branch * V::loadu(factors_.data() + at);
@@ -240,7 +246,7 @@ class RowGradients {
   const Rows<T>& grads_;
   T *const grad_x_, *const grad_residual_;
   Number *const of_weight_, *const of_bias_, *const of_vector_;
-  std::vector<Number> normalised_, scaled_, factors_;
+  std::vector<Number> sum_, factors_;
 };
 
 template <typename T>

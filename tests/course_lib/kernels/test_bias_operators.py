@@ -103,6 +103,17 @@ def test_the_inputs_stay_as_they_were_and_the_output_is_new(fused: Operator, eag
     assert torch.equal(bias, kept[1])
 
 
+@BOTH
+def test_what_is_infinite_or_no_number_is_where_eager_has_it_in_float64(
+    fused: Operator, eager: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use("compiled", monkeypatch)  # PyTorch's own vectors give NaN for GELU of infinity in float32
+    odd = [float("inf"), float("-inf"), float("nan"), 1e10, -1e10, 100.0, -100.0, 0.0, -0.0]
+    x, bias = torch.tensor(odd * 8).reshape(2, 36), torch.zeros(36)
+    for mine, other in zip(_results(fused, x, bias), _results(eager, x.double(), bias.double()), strict=True):
+        torch.testing.assert_close(mine, other.float(), equal_nan=True)
+
+
 WRONG_OPERANDS = {
     "bias_of_another_length": (torch.zeros(2, 3), torch.zeros(2)),
     "bias_of_length_one": (torch.zeros(2, 3), torch.zeros(1)),
