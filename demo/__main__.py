@@ -1,6 +1,7 @@
 """An instructor's whole grading cycle on a small class, or an afternoon with a class of sixty that is made up.
 
     python -m demo                                the small class kept in tests/submissions, through all notebooks
+    python -m demo --device cpu --measured        the same, with points for the speed that is measured on this CPU
     python -m demo afternoon [--students 60]      a made-up class, through one notebook and every step of the guide
 
 Exit status: 0 every mark and every page of feedback is as stated · 1 something differs · 4 something of ours failed.
@@ -20,9 +21,10 @@ from autograder.classroom.batch import LocalEngine, fingerprint, records_in, sec
 from autograder.classroom.nbgrader.course import Course, open_course
 from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
+from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DIFFERENT, DONE, run_command
 from autograder.exercises import of_assignment
-from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.host.sandbox import Sandbox
 from demo.afternoon import run_afternoon
 from demo.class_file import Member, read_class
 from demo.hand_in import hand_in, hand_over
@@ -47,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--work", type=Path, default=ROOT / "work" / "demo", help="folder for everything that is made")
     parser.add_argument("--class", dest="members", type=Path, default=SUBMISSIONS, metavar="FOLDER")
     parser.add_argument("--report", type=Path, default=ROOT / "work" / "report", help="folder of the class report")
+    add_sandbox(parser)
     parser.set_defaults(run=_demo)
     made_up = "A made-up class of any size, through one notebook and every step of the guide for instructors."
     commands = parser.add_subparsers(title="another class", metavar="afternoon")
@@ -60,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    result = run_demo(options.work.resolve(), options.members, options.report.resolve(), sandbox=open_sandbox())
+    result = run_demo(options.work.resolve(), options.members, options.report.resolve(), sandbox=open_chosen(options))
     print(f"\n{result.graded.text}")
     if result.resumed:
         print(f"{result.graded.from_journal} records were taken from the journal of the interrupted run.")
@@ -74,7 +77,7 @@ def _demo(options: argparse.Namespace) -> int:
 def _afternoon(options: argparse.Namespace) -> int:
     logging.getLogger("traitlets").setLevel(logging.ERROR)  # nbgrader logs each step of each student
     work, size = options.work.resolve(), options.students
-    done = run_afternoon(work, options.assignment, size, sandbox=open_sandbox(), answers=options.answers)
+    done = run_afternoon(work, options.assignment, size, sandbox=open_chosen(options), answers=options.answers)
     told = _verdict(done.differences)
     print(f"report    {done.graded.page}\nmarks     {done.graded.csv}")
     print(f"{len(done.graded.records)} of {size} students handed in, {done.pages} fetched feedback")

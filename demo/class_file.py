@@ -3,6 +3,7 @@
 The file is text, divided by lines that begin with `# %%`; nothing in it is run here.
 
     # %% answer EXERCISE = MARKS          the text below is the answer cell, and must get these marks
+    # %% answer EXERCISE = MARKS, measured MARKS    the second ones where speed is measured, and not counted
     # %% split                            the answer goes on in a second cell, as after splitting a cell in JupyterLab
     # %% solution EXERCISE = MARKS        the answer cell is that of the notebook with solutions
     # %% mistake EXERCISE = MARKS: NAME   the answer cell is that of the exercise's control of this name
@@ -16,7 +17,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.classroom.nbgrader.markers import with_solutions
@@ -26,7 +27,7 @@ from autograder.exercises.registry import hidden_part
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 _MARK = "# %%"
-_MARKS = r"(?P<exercise>\d\d_\w+) = (?P<marks>\d+(\.\d+)?)"
+_MARKS = r"(?P<exercise>\d\d_\w+) = (?P<marks>\d+(\.\d+)?)(, measured (?P<measured>\d+(\.\d+)?))?"
 _ANSWER = re.compile(rf"(?P<how>answer|solution) {_MARKS}")
 _MISTAKE = re.compile(rf"(?P<how>mistake) {_MARKS}: (?P<name>.+)")
 _UNANSWERED = re.compile(r"unanswered (?P<exercise>\d\d_\w+)")
@@ -47,6 +48,7 @@ class Member:
     answers: Mapping[str, tuple[str, ...]]  # an exercise's answer, in one cell or more
     marks: Mapping[str, float]
     damage: Mapping[str, tuple[str, ...]]  # kinds of damage by assignment
+    measured: Mapping[str, float] = field(default_factory=dict)  # marks that differ where speed is measured
 
 
 def read_class(folder: Path) -> tuple[Member, ...]:
@@ -59,12 +61,15 @@ def read_member(path: Path) -> Member:
     text = path.read_text(encoding="utf-8")
     answers: dict[str, list[str]] = {}
     marks: dict[str, float] = {}
+    measured: dict[str, float] = {}
     damage: dict[str, list[str]] = {}
     last = ""
     for head, body in _parts(text):
         if found := _ANSWER.fullmatch(head) or _MISTAKE.fullmatch(head):
             last = found["exercise"]
             answers[last], marks[last] = [_answer(path, found, body)], float(found["marks"])
+            if found["measured"]:
+                measured[last] = float(found["measured"])
         elif found := _UNANSWERED.fullmatch(head):
             marks[found["exercise"]], last = 0.0, ""
         elif head == "split" and last:
@@ -76,7 +81,7 @@ def read_member(path: Path) -> Member:
     if not answers:
         raise ClassFileError(f"{path.name}: holds no answer with marks, as '{_MARK} answer EXERCISE = MARKS'.")
     about = ast.get_docstring(ast.parse(text)) or ""
-    return Member(path.stem, path.parent.name, about, _frozen(answers), marks, _frozen(damage))
+    return Member(path.stem, path.parent.name, about, _frozen(answers), marks, _frozen(damage), measured)
 
 
 def _answer(path: Path, found: re.Match[str], body: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.classroom.nbgrader.course import Course
 from autograder.exercises import find, of_assignment
-from autograder.host.records import SubmissionRecord
+from autograder.host.records import EarnedBy, ExerciseRecord, SubmissionRecord
 from demo.class_file import Member
 from demo.hand_in import can_ask, fetch_feedback
 
@@ -31,16 +31,23 @@ def _of_member(
 ) -> Iterator[str]:
     own = [record for record in records if record.student == member.name]
     got = {exercise.id: exercise for record in own for exercise in record.exercises}
-    for name, stated in member.marks.items():
+    expected = {name: _stated(member, name, got.get(name)) for name in member.marks}
+    for name, stated in expected.items():
         if name not in got:
             yield f"{member.name}: {name} was not graded; stated are {stated:g} points."
         elif abs(got[name].points - stated) > TOLERANCE:
             yield f"{member.name}: {name} got {got[name].points:g} points; stated are {stated:g}. {got[name].message}"
     for record in own:
-        stated_sum = sum(member.marks.get(exercise.id, 0.0) for exercise in record.exercises)
+        stated_sum = sum(expected.get(exercise.id, 0.0) for exercise in record.exercises)
         mark = exported.get((member.name, record.assignment))
         if mark is None or abs(mark - stated_sum) > TOLERANCE:
             yield f"{member.name}: the gradebook holds {mark} for {record.assignment}; stated are {stated_sum:g}."
+
+
+def _stated(member: Member, name: str, graded: ExerciseRecord | None) -> float:
+    """Return the stated marks: those for measured speed where that decided, and those for counted cost elsewhere."""
+    is_measured = graded is not None and any(check.by is EarnedBy.MEASURED for check in graded.checks)
+    return member.measured.get(name, member.marks[name]) if is_measured else member.marks[name]
 
 
 def feedback_back(

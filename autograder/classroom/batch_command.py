@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.classroom.batch import Engine, LocalEngine, secret_seed
 from autograder.classroom.hand_in import folders_handed_in
-from autograder.classroom.sandbox_options import add_sandbox, open_chosen
+from autograder.classroom.sandbox_options import add_sandbox, chosen_settings, open_chosen
 from autograder.classroom.status import DONE, OUR_FAILURE, CommandError, UsageError
 from autograder.exercises.registry import hidden_folder
 
@@ -120,7 +120,10 @@ def _engine(options: argparse.Namespace, course: "Course") -> Iterator[Engine]:
 
     secret_seed(course.seed_file)  # drawn here, once, and only read by the workers
     with _cluster(options) as client:
-        engine = DaskEngine(client, course.seed_file, options.sandbox, options.i_trust_this_code, options.device)
+        chosen = chosen_settings(options)
+        engine = DaskEngine(
+            client, course.seed_file, options.sandbox, options.i_trust_this_code, chosen.device, chosen.measured
+        )
         engine.require_ready(course.submitted)
         yield engine
 

@@ -111,7 +111,11 @@ def _check(options: argparse.Namespace) -> int:
         raise SubmissionError(f"{options.file.name} is not text in UTF-8.") from None
     sandbox = open_chosen(options)
     graded = grade_exercise(
-        exercise, answers, sandbox=sandbox, seed=new_seed() if options.seed is None else options.seed
+        exercise,
+        answers,
+        sandbox=sandbox,
+        seed=new_seed() if options.seed is None else options.seed,
+        show_speed=True,
     )
     record = SubmissionRecord(
         assignment=exercise.id,

@@ -14,6 +14,7 @@ from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.supervisor import supervised
 from autograder.host.sandbox import SandboxError
 from autograder.host.sandbox.process import StartError
+from autograder.host.settings import SettingsError
 
 GRADE_ONE = ("check", "grade")
 GRADE_CLASS = "batch"
@@ -42,7 +43,7 @@ def _warm(arguments: Sequence[str]) -> None:
     """Open the chosen sandbox and start its zygote; whatever is wrong here is said by the command itself."""
     options = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     add_sandbox(options)
-    with contextlib.suppress(argparse.ArgumentError, SandboxError, StartError, OSError):
+    with contextlib.suppress(argparse.ArgumentError, SandboxError, SettingsError, StartError, OSError):
         sandbox = open_chosen(options.parse_known_args(arguments)[0])
         if sandbox.zygotes is not None:
             sandbox.expect("graphs")

@@ -35,8 +35,8 @@ def judge(
 ) -> ExerciseRecord:
     """Run every check of `exercise` on the answer made of `parts` (name of a cell to its text, set-up first).
 
-    Speed is measured where it earns points; with `show_speed` also where it is only shown. Several threads may judge
-    at a time: one of them computes on the host, and their workers run side by side.
+    Speed is measured where the sandbox measures; with `show_speed` also elsewhere, to be shown only. Several threads
+    may judge at a time: one of them computes on the host, and their workers run side by side.
     """
     with compute_lock.held():
         return _judge(exercise, parts, sandbox, seed, show_speed)
@@ -73,7 +73,7 @@ class _Grading:
 
     exercise: Exercise
     seed: int
-    checks: list[CheckRecord] = field(default_factory=list)
+    checks: list[CheckRecord] = field(default_factory=list)  # in the order of the exercise's checks
     ended: AnswerFailedError | None = None
     ended_unseen: bool = False  # whether `ended` is from a hidden check
     seen: AnswerFailedError | None = None  # the first failure in a visible check
@@ -125,7 +125,7 @@ class _Grading:
             status, message = self.ended.status, shown.message if shown else UNSEEN
         elif self.raised and all(c.status is CheckStatus.ERROR for c in self.checks):
             status, message = self.raised[0].status, self.raised[0].message
-        checks = (*self.checks, *((self.timed.check,) if self.timed.check else ()))
+        checks = tuple(map(self.timed.decided, self.exercise.checks, self.checks))
         assessed = [c for c in checks if c.status is not CheckStatus.NOT_ASSESSED]
         points, most = round(sum(c.points for c in checks), 6), round(sum(c.max_points for c in assessed), 6)
         return ExerciseRecord(

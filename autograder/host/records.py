@@ -39,6 +39,13 @@ class ExerciseStatus(StrEnum):
     GRADER_ERROR = "grader_error"
 
 
+class EarnedBy(StrEnum):
+    """How the points for speed were decided."""
+
+    COUNTED = "counted"  # by counted cost: this device does not measure, or the measured ratio decided nothing
+    MEASURED = "measured"  # by the measured ratio
+
+
 @dataclass(frozen=True)
 class CheckRecord:
     """One check of one exercise: its points and what was earned."""
@@ -50,9 +57,11 @@ class CheckRecord:
     points: float
     max_points: float
     message: str = ""  # one or two sentences to the student; empty when passed
+    by: EarnedBy | None = None  # None unless its points are for speed
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", CheckStatus(self.status))
+        object.__setattr__(self, "by", self.by and EarnedBy(self.by))
         if not 0 <= self.points <= self.max_points:
             raise ValueError(f"check {self.name!r}: {self.points} points outside 0..{self.max_points}")
 
@@ -64,7 +73,7 @@ class SpeedVerdict(StrEnum):
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     ENVIRONMENT = "environment"
-    SHOWN = "shown"  # measured on a device where speed is never graded
+    SHOWN = "shown"  # measured where counted cost earns the points
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,24 @@
 
     speed=Speed(Program("`F.silu(x + b)`", lambda: silu_of_sum, (TensorSpec((4096, 768)), TensorSpec((768,))), 1), 2.0)
 
-An exercise adds only this line. Counted cost is an ordinary check, such as `kinds.graph.costs`.
+An exercise adds only this line, and `speed=True` to its checks of counted cost, such as `kinds.graph.costs`. The points
+of these checks are the exercise's points for speed. The measured ratio earns them where the grading device measures,
+and the counts elsewhere, so the maximum is the same on every machine.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-from autograder.host.traced import Program
+import torch
+
+from autograder.host.artifacts import Artifact
+from autograder.host.traced import Program, Traced
 from course_lib.errors import TimingError
 
 SPEED_SHARE = (0.25, 0.40)
-"""The part of an exercise's points that speed may earn: measured on CUDA, counted everywhere."""
+"""The part of an exercise's points that speed may earn, counted or measured."""
 ROOFLINE_MARGIN = 1.05  # a ratio above this multiple of the ideal one earns nothing until a person has reviewed it
 PASSING_SHARE = 0.6  # part of the measured points for the passing ratio; the full ratio earns all
 
@@ -26,7 +34,12 @@ class Thresholds:
     (1.3, 1.65, 1.85)
     """
 
-    ideal_ratio: float  # bytes moved by the baseline over the fused minimum: the speedup of a perfect kernel
+    ideal_ratio: float
+    """On a GPU, bytes moved by the baseline over the fused minimum: the speedup of a perfect kernel. On a CPU, whose
+    cache and arithmetic matter as much, the ratio of a good answer."""
+    margin: float = field(default=ROOFLINE_MARGIN, repr=False)
+    """Largest multiple of the ideal ratio that is believed. It is infinite where the baseline has other costs than
+    bytes: on a CPU, the memory of each intermediate result is new to the process."""
 
     def __post_init__(self) -> None:
         if not self.ideal_ratio > 1:
@@ -50,7 +63,7 @@ class Thresholds:
     @property
     def too_good(self) -> float:
         """Return the ratio that is beyond what memory allows."""
-        return ROOFLINE_MARGIN * self.ideal_ratio
+        return self.margin * self.ideal_ratio
 
 
 @dataclass(frozen=True)
@@ -58,24 +71,31 @@ class Speed:
     """A program that the answer must exceed in speed.
 
     For a `graph` exercise the answer transforms the program; the host rebuilds the result and times it against the
-    program, without student code. For a `callable` the answer is called with the program's inputs. With `into` it also
+    program, without student code. `graph_of` gets that graph where the answer is not a pass, from the answer and the
+    program with its parameters. For a `callable` the answer is called with the program's inputs. With `into` it also
     takes the outputs and writes there, and only then can a callable's speed earn points. A returned tensor would have
     to be copied to the grader's memory, and an answer that writes to this memory directly would avoid the copy.
 
-    `points` are part of the exercise's points and are assessed on CUDA only; elsewhere the ratio is shown.
+    `shown_only` says why the ratio earns nothing on any machine, where counted cost knows more than the clock.
+    `drawn` changes the normal values of each fresh input in place, for a program that is inexact on some of them.
+    `on_gpu` replaces all of it on a GPU, which needs larger inputs and has other operators.
     """
 
     program: Program
     ideal_ratio: float
-    points: float = 0.0
     into: bool = False
+    graph_of: Callable[[Any, Traced], Artifact] | None = None
+    drawn: Callable[[torch.Tensor], object] | None = None
+    shown_only: str = ""
+    on_gpu: "Speed | None" = None
 
     def __post_init__(self) -> None:
         Thresholds(self.ideal_ratio)
-        if self.points < 0:
-            raise TimingError(f"Speed was given {self.points} points; it expects 0 or more.")
 
-    @property
-    def thresholds(self) -> Thresholds:
-        """Return the required ratios."""
-        return Thresholds(self.ideal_ratio)
+    def on(self, device: str) -> "Speed":
+        """Return what is timed on `device`, which is `cpu` or `cuda`."""
+        return self.on_gpu if self.on_gpu is not None and device != "cpu" else self
+
+    def thresholds(self, device: str, *, rebuilt: bool) -> Thresholds:
+        """Return the required ratios; `rebuilt` says that no student code runs while the answer is timed."""
+        return Thresholds(self.ideal_ratio, math.inf if rebuilt and device == "cpu" else ROOFLINE_MARGIN)

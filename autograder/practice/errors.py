@@ -21,5 +21,9 @@ class NotGradableError(PracticeError):
     """The answer's cell holds something that runs in a notebook only, and would fail in the grader."""
 
 
+class WrongSettingsError(PracticeError):
+    """A setting in course.toml is wrong, or names a device that is not there."""
+
+
 class NotForGradingError(PracticeError):
     """nbgrader called `check` while it executed the notebook, and would use the result as marks."""

@@ -21,10 +21,17 @@ from autograder.host.exercise import Exercise
 from autograder.host.grading import grade_exercise, untouched
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
-from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
+from autograder.host.settings import SettingsError, find_settings
 from autograder.host.source_text import UnreadableSourceError, parsed
 from autograder.practice.answer_cell import current_shell, inputs_of, stale_notes, watch
-from autograder.practice.errors import NoSourceError, NotForGradingError, NotGradableError, UnknownExerciseError
+from autograder.practice.errors import (
+    NoSourceError,
+    NotForGradingError,
+    NotGradableError,
+    UnknownExerciseError,
+    WrongSettingsError,
+)
 from autograder.practice.history import remember
 
 NO_SANDBOX_LEVEL = 5
@@ -113,8 +120,15 @@ def check(exercise_id: str, answer: object) -> Score:
 
 @functools.cache
 def _sandbox() -> Sandbox:
-    """Return the strongest isolation here, probed once; if there is none, the code runs without isolation."""
-    return open_sandbox(trust=True)
+    """Return the strongest isolation here, probed once; if there is none, the code runs without isolation.
+
+    Answers compute on the device that course.toml names; see `autograder.host.settings`.
+    """
+    try:
+        chosen = find_settings()
+        return open_sandbox(trust=True, device=chosen.device, measured=chosen.measured)
+    except (SettingsError, SandboxError) as error:
+        raise WrongSettingsError(str(error)) from None
 
 
 def _answers(exercise: Exercise, answer: object) -> dict[str, str]:

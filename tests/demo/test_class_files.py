@@ -8,12 +8,20 @@ import pytest
 
 from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.registry import hidden_part
-from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    EarnedBy,
+    ExerciseRecord,
+    ExerciseStatus,
+    SandboxRecord,
+    SubmissionRecord,
+)
 from demo import ClassFileError, Member, differences, read_class, read_member
 from demo.class_file import NOTEBOOKS
 
 CLASS = Path(__file__).parents[1] / "submissions"
-RIGHT_BUT_ODD = {"split_cell", "untidy"}  # mistaken in what they did to the notebook
+RIGHT_BUT_ODD = {"split_cell", "untidy", "fused"}  # mistaken in the notebook, or handed in for the speed
 MISTAKE = re.compile(r"^# %% mistake (\w+) = ([\d.]+): (.+)$", re.MULTILINE)
 TEXT = '''"""What it does.
 
@@ -63,10 +71,17 @@ def test_answers_that_the_course_has_are_taken_from_there(tmp_path: Path) -> Non
     assert "output" not in member.answers["00_read_a_table"][0]
 
 
+def test_marks_for_measured_speed_may_differ(tmp_path: Path) -> None:
+    text = '"""x"""\n# %% answer 05_bias_silu_pass = 11.2, measured 9\n# %% answer 00_doctor = 2\n'
+    member = read_member(write(tmp_path, text))
+    assert (member.marks, member.measured) == ({"05_bias_silu_pass": 11.2, "00_doctor": 2}, {"05_bias_silu_pass": 9})
+
+
 @pytest.mark.parametrize(
     "head",
     [
         "answer 04_read_a_graph",
+        "answer 05_bias_silu_pass = 11.2, measured",
         "anwser 04_read_a_graph = 6",
         "split it",
         "do 04_fx_capture",
@@ -142,6 +157,19 @@ def test_every_mark_that_differs_is_named(tmp_path: Path, points: float, exporte
     path.write_text(f"assignment,student_id,score\n04_fx_capture,someone,{exported}\n")
     member = Member("someone", "honest", "", {}, {"04_read_a_graph": 4.6}, {})
     assert len(differences([member], [record(points)], path)) == count
+
+
+@pytest.mark.parametrize(("by", "count"), [("measured", 0), ("counted", 2), (None, 2)])
+def test_marks_for_measured_speed_count_where_it_decided(tmp_path: Path, by: str | None, count: int) -> None:
+    path = tmp_path / "grades.csv"
+    path.write_text("assignment,student_id,score\n04_fx_capture,someone,4\n")
+    member = Member("someone", "timed", "", {}, {"04_read_a_graph": 4.6}, {}, {"04_read_a_graph": 4.0})
+    check = CheckRecord(
+        "launches", "counted cost", False, CheckStatus.FAILED, 4.0, 6.0, "slow", EarnedBy(by) if by else None
+    )
+    exercise = ExerciseRecord("04_read_a_graph", "graph", 4.0, 6.0, ExerciseStatus.GRADED, checks=(check,))
+    graded = SubmissionRecord("04_fx_capture", "someone", "0", SandboxRecord(1), (exercise,))
+    assert len(differences([member], [graded], path)) == count
 
 
 def test_a_student_who_is_missing_from_the_gradebook_is_named(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ class Order:
     level: str  # "auto", or "1" to "5"
     trust: bool
     device: str = "cpu"
+    measured: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,13 @@ class DaskEngine:
     level: str = "auto"
     trust: bool = False
     device: str = "cpu"
+    measured: bool = False
 
     def require_ready(self, folder: Path) -> None:
         """Raise `EngineError`, before grading starts, unless every worker can grade the hand-ins in `folder`."""
         if not self.client.scheduler_info(n_workers=-1)["workers"]:
             raise EngineError("The Dask cluster has no worker; start one with: dask worker SCHEDULER --nthreads 1.")
-        asked = (str(folder), str(self.seed_file), GRADER_VERSION, self.level, self.trust, self.device)
+        asked = (str(folder), str(self.seed_file), GRADER_VERSION, self.level, self.trust, self.device, self.measured)
         for address, sentence in sorted(self.client.run(readiness_problem, *asked).items()):
             if sentence:
                 raise EngineError(f"The Dask worker {address} {sentence}")
@@ -106,6 +108,7 @@ class DaskEngine:
             level=self.level,
             trust=self.trust,
             device=self.device,
+            measured=self.measured,
         )
 
 
@@ -119,17 +122,20 @@ def _record(hand_in: HandedIn, future: Any) -> SubmissionRecord:
 def grade_order(order: Order) -> str:
     """Grade one hand-in on this Dask worker and return its record as JSON."""
     # checked again, since this worker may have joined after the start
-    sentence = readiness_problem(order.path, order.seed_file, order.version, order.level, order.trust, order.device)
+    chosen = (order.level, order.trust, order.device, order.measured)
+    sentence = readiness_problem(order.path, order.seed_file, order.version, *chosen)
     hand_in = replace(read_hand_in(order.assignment, order.student, Path(order.path)), notes=order.notes)
     if sentence:
         return hand_in.not_graded(f"The machine {platform.node()} {sentence}").to_json()
     if hand_in.sha256 != order.sha256:
         return hand_in.not_graded(f"{order.path} reads differently on the machine {platform.node()}.").to_json()
-    sandbox = _sandbox(order.level, order.trust, order.device)
+    sandbox = _sandbox(*chosen)
     return hand_in.grade(sandbox=sandbox, seed=secret_seed(Path(order.seed_file))).to_json()
 
 
-def readiness_problem(path: str, seed_file: str, version: str, level: str, trust: bool, device: str = "cpu") -> str:
+def readiness_problem(
+    path: str, seed_file: str, version: str, level: str, trust: bool, device: str = "cpu", measured: bool = False
+) -> str:
     """Return a sentence about why this Dask worker cannot grade the hand-ins at `path`; empty if it can."""
     if version != GRADER_VERSION:
         return f"runs version {GRADER_VERSION} of the grader instead of {version}; install the same version there."
@@ -137,15 +143,15 @@ def readiness_problem(path: str, seed_file: str, version: str, level: str, trust
         if not os.path.lexists(needed):
             return f"does not see {needed}; share that folder with it under the same name."
     try:
-        _sandbox(level, trust, device)
+        _sandbox(level, trust, device, measured)
     except SandboxError as error:
         return f"has no sandbox: {error}"
     return ""
 
 
 @functools.cache
-def _sandbox(level: str, trust: bool, device: str) -> Sandbox:
-    return open_sandbox("auto" if level == "auto" else int(level), trust=trust, device=device)
+def _sandbox(level: str, trust: bool, device: str, measured: bool) -> Sandbox:
+    return open_sandbox("auto" if level == "auto" else int(level), trust=trust, device=device, measured=measured)
 
 
 @contextmanager

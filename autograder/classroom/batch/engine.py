@@ -47,8 +47,9 @@ class Engine(Protocol):
 class LocalEngine:
     """Grade on this machine with `slots` threads, each of which waits for a sandboxed process and compares results.
 
-    By default there is one slot per core, or one slot on a GPU. A hand-in that keeps a slot for longer than `limit_s`
-    is not graded: some step of the grader hangs. Its thread is left behind, and another one takes its place.
+    By default there is one slot per core, or one slot where speed is measured. A hand-in that keeps a slot for longer
+    than `limit_s` is not graded: some step of the grader hangs. Its thread is left behind, and another one takes its
+    place.
     """
 
     sandbox: Sandbox
@@ -59,7 +60,7 @@ class LocalEngine:
         self, hand_ins: Sequence[HandedIn], *, seed: int
     ) -> Generator[tuple[HandedIn, SubmissionRecord], None, None]:
         """Grade `hand_ins`; see `Engine`."""
-        slots = self.slots or (1 if self.sandbox.has_cuda else len(os.sched_getaffinity(0)))
+        slots = self.slots or (1 if self.sandbox.measures else len(os.sched_getaffinity(0)))
         slow: list[tuple[HandedIn, SubmissionRecord]] = []
         with closing(Slots(slots, self.limit_s, lambda hand_in: self._one(hand_in, seed))) as first:
             for hand_in, record in first.graded(hand_ins):

@@ -25,6 +25,7 @@ from autograder.host.records import ExerciseRecord, ExerciseStatus, SubmissionRe
 from autograder.host.report import exercise_html
 from autograder.host.report.wording import number
 from autograder.host.sandbox import Sandbox, open_sandbox
+from autograder.host.settings import DEVICES, Settings, SettingsError, is_device_choice, read_settings
 
 CHECK = "_check"
 JOURNAL_WAIT_S = 60.0
@@ -42,6 +43,9 @@ class GradeOutsideKernel(NbGraderPreprocessor):
     quarantine = Unicode(help="folder of what was taken out of submitted/").tag(config=True)
     sandbox = Unicode("auto", help="isolation level: auto, or 1 to 5").tag(config=True)
     trust = Bool(False, help="allow level 5, which isolates nothing").tag(config=True)
+    settings = Unicode(help="file course.toml, with the device and whether a CPU's times earn points").tag(config=True)
+    device = Unicode("", help="what answers compute on, before what the file says").tag(config=True)
+    measured = Bool(None, allow_none=True, help="as `measured` in the file, and before it").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Grade one notebook, or read its record from the journal."""
@@ -63,9 +67,20 @@ class GradeOutsideKernel(NbGraderPreprocessor):
         record = find_record(Path(self.journal), hand_in.key)
         if record is None:
             self.log.info("Grading %s of %s outside the kernel", hand_in.assignment, hand_in.student)
-            record = hand_in.grade(sandbox=_open_once(self.sandbox, self.trust), seed=secret_seed(Path(self.seed_file)))
+            sandbox = _open_once(self.sandbox, self.trust, self._chosen())
+            record = hand_in.grade(sandbox=sandbox, seed=secret_seed(Path(self.seed_file)))
             write_down(record, Path(self.journal))
         return record
+
+    def _chosen(self) -> Settings:
+        """Return the course's settings; raises `NotGradedError` if one is wrong, since another device changes marks."""
+        try:
+            found = read_settings(Path(self.settings)) if self.settings and Path(self.settings).exists() else Settings()
+        except SettingsError as error:
+            raise NotGradedError(str(error)) from None
+        if self.device and not is_device_choice(self.device):
+            raise NotGradedError(f"GradeOutsideKernel.device is {self.device!r}; expected {DEVICES}.")
+        return Settings(self.device or found.device, found.measured if self.measured is None else self.measured)
 
     def _hand_in(self, student: str, assignment: str, notebook: str) -> HandedIn:
         """Return the hand-in that the exporter, `self.parent`, has read. Its parent is nbgrader's converter."""
@@ -78,9 +93,10 @@ class GradeOutsideKernel(NbGraderPreprocessor):
 
 
 @functools.cache
-def _open_once(level: str, trust: bool) -> Sandbox:
+def _open_once(level: str, trust: bool, chosen: Settings) -> Sandbox:
     # cached, because probing the machine's isolation takes seconds and nbgrader calls this for every submission
-    return open_sandbox("auto" if level == "auto" else int(level), trust=trust)
+    chosen_level = "auto" if level == "auto" else int(level)
+    return open_sandbox(chosen_level, trust=trust, device=chosen.device, measured=chosen.measured)
 
 
 def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_WAIT_S) -> None:

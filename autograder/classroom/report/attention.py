@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from autograder.host.records import CheckStatus, ExerciseStatus, SubmissionRecord
+from autograder.host.records import CheckStatus, ExerciseStatus, SpeedVerdict, SubmissionRecord
 from autograder.host.report.wording import EXERCISE_WORDS
 
 
@@ -65,6 +65,9 @@ def _of_record(record: SubmissionRecord) -> Iterator[Attention]:
             yield Attention(Urgency.MUST, record.student, exercise.id, sentence)
         elif exercise.status in _STOPPED:
             sentence = f"{words.capitalize()}. {exercise.message}".strip()
+            yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
+        if exercise.speed and exercise.speed.verdict is SpeedVerdict.ENVIRONMENT:
+            sentence = f"Counted cost decided the points for speed, because of the machine: {exercise.speed.reason}"
             yield Attention(Urgency.SHOULD, record.student, exercise.id, sentence)
         for flag in exercise.speed.flags if exercise.speed else ():
             yield Attention(Urgency.SHOULD, record.student, exercise.id, flag)

@@ -13,7 +13,7 @@ SCHEMA = "fusion-course/class/1"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 COLUMNS = (
     *("student", "assignment", "exercise", "status"),
-    *("check", "category", "hidden", "check_status", "points", "max_points", "message"),
+    *("check", "category", "hidden", "check_status", "points", "max_points", "speed", "message"),
 )
 
 
@@ -39,7 +39,7 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
                 where = [_cell(student.name), record.assignment, _cell(e.id), str(e.status)]
                 for c in e.checks:
                     about = [_cell(c.name), _cell(c.category), c.hidden, str(c.status), c.points, c.max_points]
-                    yield [*where, *about, _cell(c.message)]
+                    yield [*where, *about, c.by or "", _cell(c.message)]
 
 
 def _cell(text: str) -> str:

@@ -156,7 +156,8 @@ def _details(index: int, student: Student) -> Html:
 
 def _where(summary: ClassSummary, environment: Environment) -> Html:
     levels = [("sandbox level", "; ".join((str(level), *notes))) for level, notes in summary.sandboxes]
-    facts = (*levels, *environment.facts)
+    speed = [("points for speed", summary.speed)] if summary.speed else []
+    facts = (*levels, *speed, *environment.facts)
     return element("dl", *(joined(element("dt", k), element("dd", v)) for k, v in facts))
 
 

@@ -78,6 +78,7 @@ class ClassSummary:
     attention: tuple[Attention, ...]
     bins: tuple[int, ...]  # number of students by percent: 0 to 9, 10 to 19, …, 90 to 100
     sandboxes: tuple[tuple[int, tuple[str, ...]], ...]  # the levels and notes in the records
+    speed: str  # in how many answers the points for speed were counted and measured; empty without such points
     mean_percent: float
     median_percent: float
 
@@ -101,9 +102,17 @@ def summarise(records: Iterable[SubmissionRecord], also: Iterable[Attention] = (
         attention=tuple(sorted((*attention(ordered), *also))),
         bins=tuple(bins[i] for i in range(BINS)),
         sandboxes=tuple(sorted({(r.sandbox.level, r.sandbox.notes) for r in ordered})),
+        speed=_speed(ordered),
         mean_percent=fmean(shares) if shares else 0.0,
         median_percent=float(median(shares)) if shares else 0.0,
     )
+
+
+def _speed(records: Iterable[SubmissionRecord]) -> str:
+    """Return in how many answers the points for speed were counted and measured; empty if no exercise has any."""
+    answers = (e for record in records for e in record.exercises)
+    decided = Counter(str(by) for e in answers for by in {check.by for check in e.checks if check.by})
+    return ", ".join(f"{by} in {number} answers" for by, number in sorted(decided.items()))
 
 
 def _exercises(records: Sequence[SubmissionRecord]) -> tuple[Exercise, ...]:

@@ -99,6 +99,8 @@ def _attention(summary: ClassSummary) -> Iterator[str]:
 def _where(summary: ClassSummary, environment: Environment) -> Iterator[str]:
     for level, notes in summary.sandboxes:
         yield f"  sandbox level {level}{''.join(f'; {one_line(note)}' for note in notes)}"
+    if summary.speed:
+        yield f"  points for speed: {summary.speed}"
     for name, value in environment.facts:
         yield f"  {one_line(name)}: {one_line(value)}"
 

@@ -78,6 +78,12 @@ READ_TWICE = [  # in both orders, so that no place among the nodes tells what is
     ),
 ]
 
+
+def large(rows: int, width: int) -> Program:
+    """Return the pattern in a size whose time is that of moving bytes, to be timed."""
+    return of("F.silu(x + b)", literal, inputs=(TensorSpec((rows, width)), TensorSpec((width,))))
+
+
 EXERCISE = Exercise(
     title="A pass that fuses bias and SiLU",
     kind=Kind.GRAPH,
@@ -93,14 +99,18 @@ EXERCISE = Exercise(
         "Safe means: `len(total.users) == 1`, both `tensor_meta` there, the bias of one dimension that is the last "
         "one of x. Try both orders of the operands, and accept the function, the method and `nn.SiLU`.",
     ),
-    speed=Speed(of("F.silu(x + b)", literal, inputs=(TensorSpec((512, 768)), TensorSpec((768,)))), ideal_ratio=2.0),
+    speed=Speed(large(4096, 768), ideal_ratio=1.5, on_gpu=Speed(large(32768, 1024), ideal_ratio=2.0)),
     checks=(
         Check("`F.silu(x + b)` becomes one call", "pattern", 0.6, rewrites([of("F.silu(x + b)", literal)], OPERATOR)),
         Check("`torch.add`, and a sum in the middle of a program", "spellings", 0.35, rewrites(SPELLINGS, OPERATOR)),
         Check("`nn.SiLU` in a module with parameters", "modules", 1.05, rewrites([FEED_FORWARD], OPERATOR)),
         Check("a sum that is read twice stays", "refusals", 1.8, rewrites(READ_TWICE, OPERATOR, together=True)),
         Check(
-            "one launch, minimum bytes", "counted cost", 2.2, costs(of("F.silu(x + b)", literal), OPERATOR, launches=1)
+            "one launch, minimum bytes",
+            "counted cost",
+            2.2,
+            costs(of("F.silu(x + b)", literal), OPERATOR, launches=1),
+            speed=True,
         ),
     ),
 )

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from autograder.host.artifacts import Artifact
 from autograder.host.checks.inductor_checks import Advice, reaches_minimum
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
 from autograder.host.kinds.captured import Captured, CapturedAnswer
 from autograder.host.kinds.misconceptions import Misconception
+from autograder.host.speed import Speed
+from autograder.host.traced import Program, TensorSpec, Traced
 
 MOST = 1.05  # times the minimum of bytes
 COLDEST = 0.1
@@ -187,6 +190,33 @@ def at(name: str, *several: Sizes) -> Callable[[CapturedAnswer, Draw], None]:
     return reaches_minimum(*map(wanted, several), most=MOST, advice={name: function.advice})
 
 
+OPERATOR_BY_OPERATOR = (
+    "Shown, not graded: the clock runs `shares` operator by operator. The points count the bytes of Inductor's code, "
+    "which also fuses what this graph computes in several steps."
+)
+
+
+def speed_of_shares(rows: int, width: int, ideal_ratio: float, on_gpu: Speed | None = None) -> Speed:
+    """Return the line that times the graph of `shares`, operator by operator, against the original.
+
+    The original reads x, reads it again, writes a quotient of its size, and reads that; one reading is enough. On a CPU
+    the first reading takes as long as the others together, since the others find x in the cache.
+    """
+
+    def graph_of(answer: CapturedAnswer, source: Traced) -> Artifact:
+        return answer.capture([torch.ones(s.shape) for s in source.program.inputs], member="shares")
+
+    program = Program("`shares`", lambda: shares, (TensorSpec((rows, width)),), 0)
+    return Speed(
+        program,
+        ideal_ratio,
+        graph_of=graph_of,
+        drawn=lambda x: x.abs_().add_(0.5),
+        shown_only=OPERATOR_BY_OPERATOR,
+        on_gpu=on_gpu,
+    )
+
+
 WORDS = {"soften": "graph break", "mix": "copy", "shares": "two reductions", "scores": "dtypes"}
 SIZES: dict[str, Sizes] = {"soften": (96, 128), "mix": (256, 96, 160), "shares": (256, 128), "scores": (512, 256)}
 
@@ -196,6 +226,7 @@ EXERCISE = Exercise(
     entry_point="lean",
     points=14,
     wall_s=90,
+    speed=speed_of_shares(4096, 1024, 2.0, on_gpu=speed_of_shares(32768, 1024, 4.0)),
     hints=(
         "For each function name the tensor that is written although nobody asked for it, or read twice: print "
         "lowered(...).code if you do not see it.",
@@ -206,7 +237,11 @@ EXERCISE = Exercise(
     ),
     checks=tuple(
         Check(
-            f"`{name}` moves at most {MOST} times the minimum, with the right values", word, 2.1, at(name, SIZES[name])
+            f"`{name}` moves at most {MOST} times the minimum, with the right values",
+            word,
+            2.1,
+            at(name, SIZES[name]),
+            speed=name == "shares",
         )
         for name, word in WORDS.items()
     ),

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from autograder.exercises.schedules.fuse_block_ends import IDEAL_RATIO, WIDE
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.schedule import Scheduled, schedules
+from autograder.host.kinds.schedule import Scheduled, scheduled_speed, schedules
 
 OPERATORS = {
     "attention": "torch.nn.functional.scaled_dot_product_attention",
@@ -51,6 +52,13 @@ EXERCISE = Exercise(
     kind=Kind.SCHEDULE,
     entry_point="schedule_encoder",
     points=10,
+    speed=scheduled_speed(
+        scheduled("of one layer with long sequences", ALL, width=64, heads=4),
+        1.5,  # mostly of attention, whose scores a CPU never writes to memory
+        batch=1,
+        sequence=1024,
+        on_gpu=scheduled_speed(scheduled("of one wide layer", ALL, **WIDE), IDEAL_RATIO, batch=4096, sequence=8),
+    ),
     needs=("06_replace_attention", "06_fuse_block_ends"),
     hints=(
         "Three steps that you have written before; the order matters: replace, decompose, trace, find, fuse. And what "
@@ -60,11 +68,11 @@ EXERCISE = Exercise(
         "`leaf_modules=(...,)` with the class of your attention keeps that whole.",
     ),
     checks=(
-        Check("everything, in one layer", "composition", 2, schedules(scheduled("of one layer", ALL))),
+        Check("everything, in one layer", "composition", 1.8, schedules(scheduled("of one layer", ALL))),
         Check(
             "one step at a time",
             "configuration",
-            2,
+            1.7,
             schedules(
                 *(
                     scheduled(f"with {key} alone", {**dict.fromkeys(OPERATORS, False), key: True}, 2)
@@ -72,6 +80,6 @@ EXERCISE = Exercise(
                 )
             ),
         ),
-        Check("launches", "counted cost", 2, schedules(scheduled("of two layers", ALL, 2, counted=True))),
+        Check("launches", "counted cost", 2.5, schedules(scheduled("of two layers", ALL, 2, counted=True)), speed=True),
     ),
 )

@@ -19,13 +19,14 @@ from autograder.host.clock.gpu import CUDA, Gpu
 from autograder.host.clock.memory import DeviceMemory, HostMemory, Memory, Problem
 from autograder.host.clock.side import Side
 from autograder.host.clock.trial import Job, Plan, Trial, run_trial
-from autograder.host.clock.verdict import assess, enough
+from autograder.host.clock.verdict import Assessment, assess, enough
+from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.kinds.callable import as_tuple
 from autograder.host.records import SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
-from autograder.host.speed import Speed
+from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Traced, traced
 from autograder.protocol.requests.loads import LoadGraph
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
@@ -35,7 +36,10 @@ from course_lib.timing.summaries import median_interval
 SHARE_OF_DEVICE = 16  # free memory over memory of one round; both sides, private copies and fp64 need the rest
 SHOWN = Plan(max_pairs=15, budget_s=0.3, window_us=600.0, tries=1)
 """The plan for a CPU, where the ratio is shown and earns no points: a quick interval instead of a verdict."""
-SHOWN_ONLY = "Shown, not graded: a CPU shared with other programs proves nothing about a GPU."
+GRADED = Plan(budget_s=2.5)
+"""The plan of an attempt, so that three of them take few seconds. More pairs would only settle ratios near a cut, and
+an undecided verdict costs no points."""
+SHOWN_ONLY = "Shown, not graded: the counted cost earns the points, since other programs share this CPU."
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,12 @@ class Contest:
         program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(device))
 
         def draw() -> Problem:
-            empty = (torch.empty(s.shape, dtype=s.dtype, device=device) for s in self._inputs)
-            return tuple(t.normal_(generator=generator) for t in empty)
+            inputs = tuple(torch.empty(s.shape, dtype=s.dtype, device=device) for s in self._inputs)
+            for each in inputs:
+                each.normal_(generator=generator)
+                if self.speed.drawn is not None:
+                    self.speed.drawn(each)
+            return inputs
 
         def reference(problem: Problem) -> Problem:
             return tuple(t.detach() for t in as_tuple(program.reference(*problem)))
@@ -129,6 +137,11 @@ class Contest:
             outputs = as_tuple(self.program.reference(*problem))
         return [torch.empty(t.shape, dtype=t.dtype, device="meta") for t in outputs]
 
+    @property
+    def thresholds(self) -> Thresholds:
+        """Return the required ratios."""
+        return self.speed.thresholds(self.device, rebuilt=self.artifact is not None)
+
 
 def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer: Any) -> Contest:
     """Return a contest over the exercise's program, with parameters of this grading."""
@@ -137,23 +150,28 @@ def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer:
 
 @contextlib.contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Wait until no other grading of this installation measures; the lock is on this file and ends with its process."""
+    """Wait until no other grading of this installation measures; the lock is on this file and ends with its process.
+
+    Whoever waits releases the compute lock, which the one that measures needs.
+    """
     descriptor = os.open(__file__, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with compute_lock.released():
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
 
 
-def measure(of: Contest) -> tuple[SpeedRecord, float]:
-    """Judge the speed by the rules in `verdict`; return the record, and the share of the points that it earns."""
-    thresholds = of.speed.thresholds
+def measure(of: Contest) -> tuple[SpeedRecord, Assessment]:
+    """Judge the speed by the rules in `verdict`; return the record, and what was proven."""
+    thresholds = of.thresholds
+    plan = dataclasses.replace(GRADED, enough=enough(thresholds))
     with one_at_a_time():
         found = problems(of.device, of.gpu)
-        result = assess(lambda: of.trial(Plan(enough=enough(thresholds))), of.control, thresholds, found)
+        result = assess(lambda: of.trial(plan), of.control, thresholds, found)
     verdict = SpeedVerdict(str(result.verdict))
-    return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result.share
+    return _record(of, result.passing, result.trial, verdict, result.attempts, result.flags), result
 
 
 def problems(device: str, gpu: Gpu = CUDA) -> tuple[str, ...]:
@@ -168,7 +186,7 @@ def problems(device: str, gpu: Gpu = CUDA) -> tuple[str, ...]:
 def show(of: Contest) -> SpeedRecord:
     """Measure a ratio and its interval to show to the student; it earns nothing."""
     trial = of.trial(SHOWN)
-    decision = decide_speedup(trial.pairs, of.speed.thresholds.passing)
+    decision = decide_speedup(trial.pairs, of.thresholds.passing)
     return _record(of, decision, trial, SpeedVerdict.SHOWN, 1, ())
 
 
@@ -179,7 +197,7 @@ def _record(
     shown = verdict is SpeedVerdict.SHOWN
     return SpeedRecord(
         verdict=verdict,
-        reason=SHOWN_ONLY if shown else decision.reason,
+        reason=(of.speed.shown_only or SHOWN_ONLY) if shown else decision.reason,
         ratio=trial.ratio if shown else decision.ratio,
         ratio_low=low if shown else decision.ratio_low,
         ratio_high=high if shown else decision.ratio_high,
@@ -187,8 +205,8 @@ def _record(
         attempts=attempts,
         answer_us=trial.answer_us,
         baseline_us=trial.baseline_us,
-        passing=of.speed.thresholds.passing,
-        full=of.speed.thresholds.full,
+        passing=of.thresholds.passing,
+        full=of.thresholds.full,
         ideal=of.speed.ideal_ratio,
         device=of.device,
         flags=flags,

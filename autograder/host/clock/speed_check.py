@@ -1,36 +1,56 @@
-"""The judge's last step: time an answer that gave right results, and give the points for speed.
+"""The judge's last step: decide the points for speed, by the measured ratio or by counted cost.
 
-Measured speed earns points on CUDA only. Elsewhere its share is "not assessed here" and left out of points and
-maximum, and the ratio is only shown. No other check of an exercise depends on the clock.
+The checks with `speed=True` have counted. Where the grading device measures, an answer that gave right results is
+timed, and the verdict replaces what they earned. Where the verdict is undecided, the machine disturbed, or nothing
+measured, the counted cost stands. So the maximum is the same on every machine, and no noise costs points.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
-from autograder.host.clock.contest import Contest, contest, measure, show
-from autograder.host.clock.trial import WrongTimedOutputError
+from autograder.host.clock.contest import Contest, measure, show
+from autograder.host.clock.trial import LEAST_PAIRS, WrongTimedOutputError
 from autograder.host.draw import Draw
-from autograder.host.exercise import CheckFailedError, Exercise, Kind
+from autograder.host.exercise import Check, CheckFailedError, Exercise
 from autograder.host.kinds.graph import GraphAnswer
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseStatus, SpeedRecord
+from autograder.host.records import CheckRecord, CheckStatus, EarnedBy, ExerciseStatus, SpeedRecord
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import AnswerFailedError, Session
-from autograder.host.speed import Speed
 from autograder.host.traced import traced
 from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer
+from course_lib.timing import Verdict
 
-NAME, CATEGORY = "as fast as asked for", "measured speed"
-NOT_HERE = "Measured speed is graded on a CUDA device only, and there is none here."
+SECRET = "measured speed"  # names the draw of inputs
+REVIEW = "The share stays open until a person has looked at the answer."
 
 
 @dataclass(frozen=True)
 class Timed:
-    """The result: the record to show, and the check if there are points for speed."""
+    """What measuring decided: the points for speed lie from `least` to `most`, and counted cost decides in between."""
 
     record: SpeedRecord | None = None
-    check: CheckRecord | None = None
+    least: float = 0.0
+    most: float = 1.0
+    said: str = ""  # why the points are not all earned, for the student
+
+    def decided(self, check: Check, counted: CheckRecord) -> CheckRecord:
+        """Return the record of a check after measuring; only a check for speed changes."""
+        if not check.speed:
+            return counted
+        share = counted.points / check.points if check.points else 0.0
+        final = min(max(share, self.least), self.most)
+        if self.least < self.most and final == share:
+            return dataclasses.replace(counted, by=EarnedBy.COUNTED)
+        return dataclasses.replace(
+            counted,
+            status=CheckStatus.PASSED if final == 1 else CheckStatus.FAILED,
+            points=round(final * check.points, 6),
+            message="" if final == 1 else self.said,
+            by=EarnedBy.MEASURED,
+        )
 
 
 def time_answer(
@@ -38,68 +58,82 @@ def time_answer(
 ) -> Timed:
     """Measure the answer that `load` holds; `answer` is what the checks called, and cannot be used afterwards.
 
-    `shown` measures a ratio even if it earns none; `right` says whether the results were right. The student's
-    process that the checks used is ended before the timing. Unrequested bytes from it raise `AnswerFailedError`.
+    `shown` measures a ratio even if counted cost earns the points; `right` says whether the results were right. The
+    student's process that the checks used is ended before the timing. Unrequested bytes from it raise
+    `AnswerFailedError`.
     """
-    speed = exercise.speed
-    if speed is None:
+    if exercise.speed is None or not right:
         return Timed()
-    graded = speed.points > 0 and sandbox.has_cuda
-    if not right:
-        return _without_record(speed, graded, CheckStatus.FAILED, "Not timed, because the results are wrong.")
+    graded = sandbox.measures and not exercise.speed.on(_device(sandbox)).shown_only
     if not graded and not shown:
-        return Timed(None, _check(speed, CheckStatus.NOT_ASSESSED, 0.0, NOT_HERE))
-    draw = Draw(seed, exercise.id, CATEGORY)
+        return Timed()
     try:
-        of = _contest(exercise, speed, answer, load, sandbox, draw)
-        if not graded:
-            return Timed(show(of), _check(speed, CheckStatus.NOT_ASSESSED, 0.0, NOT_HERE))
-        record, share = measure(of)
-    except (CheckFailedError, WrongTimedOutputError) as error:
-        return _without_record(speed, graded, CheckStatus.FAILED, str(error))
-    except AnswerFailedError as error:
-        if error.status is ExerciseStatus.MALFORMED_ANSWER:
-            raise
-        return _without_record(speed, graded, CheckStatus.ERROR, error.message)
+        of = _contest(exercise, answer, load, sandbox, Draw(seed, exercise.id, SECRET))
+    except (CheckFailedError, AnswerFailedError) as error:
+        return _untimed(error, graded)
     except (MalformedAnswerError, ProtocolError) as error:
         raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
-    status = CheckStatus.PASSED if share == 1 else CheckStatus.FAILED
-    if record.verdict == "environment":
-        status, share = CheckStatus.NOT_ASSESSED, 0.0
-    message = (
-        "" if status is CheckStatus.PASSED else " ".join((_sentence(record.reason), *map(_sentence, record.flags)))
-    )
-    return Timed(record, _check(speed, status, share, message))
+    try:
+        return _measured(of) if graded else Timed(show(of))
+    except WrongTimedOutputError as error:
+        return _untimed(error, graded)
+    except AnswerFailedError as error:
+        return _untimed(error, graded and _baseline_runs(of))
+    except (MalformedAnswerError, ProtocolError) as error:
+        raise AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, str(error), fatal=True) from None
 
 
-def _contest(exercise: Exercise, speed: Speed, answer: Any, load: LoadAnswer, sandbox: Sandbox, draw: Draw) -> Contest:
+def _measured(of: Contest) -> Timed:
+    record, found = measure(of)
+    missed = found.full if found.verdict is Verdict.PASS else found.passing
+    said = " ".join((_sentence(missed.reason), *map(_sentence, record.flags)))
+    if not found.suspicious:
+        return Timed(record, found.least, found.most, said)
+    if of.artifact is None:
+        return Timed(record, 0.0, 0.0, f"{said} {REVIEW}")
+    return Timed(record)  # no student code ran: the ideal ratio may be too low for this device
+
+
+def _untimed(error: Exception, graded: bool) -> Timed:
+    """Return that an answer which cannot be timed earns nothing for speed; where nothing is graded, it changes nothing.
+
+    Raise an `AnswerFailedError` for unrequested bytes again, since these concern the whole answer.
+    """
+    if isinstance(error, AnswerFailedError) and error.status is ExerciseStatus.MALFORMED_ANSWER:
+        raise error
+    return Timed(most=0.0, said=str(error)) if graded else Timed()
+
+
+def _baseline_runs(of: Contest) -> bool:
+    """Return whether the baseline itself can be timed here; otherwise the machine is too small, not the answer."""
+    try:
+        of.control(LEAST_PAIRS)
+    except AnswerFailedError:
+        return False
+    return True
+
+
+def _contest(exercise: Exercise, answer: Any, load: LoadAnswer, sandbox: Sandbox, draw: Draw) -> Contest:
     """Return the speed comparison of a graph that the host rebuilt, or of the student's function in new processes."""
-    device = "cuda" if sandbox.has_cuda else "cpu"
-    if exercise.kind is Kind.GRAPH:
-        assert isinstance(answer, GraphAnswer), "a pass has answered"
-        artifact = answer.transform(traced(speed.program, draw))
+    assert exercise.speed is not None, "the caller has asked"
+    device = _device(sandbox)
+    speed = exercise.speed.on(device)
+    program = traced(speed.program, draw)
+    if isinstance(answer, GraphAnswer):
+        artifact = (speed.graph_of or GraphAnswer.transform)(answer, program)
         answer.student.close()
-        return contest(speed, draw, sandbox, exercise.wall_s, artifact=artifact, device=device)
+        return Contest(speed, program, sandbox, exercise.wall_s, draw, artifact=artifact, device=device)
     session: Session = answer.student
     session.close()
 
     def student() -> Session:
         return Session(sandbox, load, masked=exercise.masked, wall_s=exercise.wall_s)
 
-    return contest(speed, draw, sandbox, exercise.wall_s, student=student, device=device)
+    return Contest(speed, program, sandbox, exercise.wall_s, draw, student=student, device=device)
 
 
-def _without_record(speed: Speed, graded: bool, status: CheckStatus, message: str) -> Timed:
-    """Return a check with `status` if speed is graded, and one that is "not assessed" otherwise."""
-    if graded:
-        return Timed(None, _check(speed, status, 0.0, message))
-    return Timed(None, _check(speed, CheckStatus.NOT_ASSESSED, 0.0, NOT_HERE))
-
-
-def _check(speed: Speed, status: CheckStatus, share: float, message: str) -> CheckRecord | None:
-    if not speed.points:
-        return None
-    return CheckRecord(NAME, CATEGORY, False, status, round(share * speed.points, 6), speed.points, message)
+def _device(sandbox: Sandbox) -> str:
+    return "cuda" if sandbox.has_cuda else "cpu"
 
 
 def _sentence(text: str) -> str:

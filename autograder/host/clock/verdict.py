@@ -4,7 +4,8 @@
 - ENVIRONMENT blames the machine, so a control must confirm it: the baseline against itself, in two clean workers. If
   the control is steady, the answer causes the scatter and the verdict is INCONCLUSIVE. So an erratic answer cannot
   have its share left out of the marks.
-- INCONCLUSIVE earns the points of its median ratio, and the record asks a person to review it.
+- INCONCLUSIVE and ENVIRONMENT decide nothing, and cost no points: counted cost decides. Where only the ratio for all
+  points is undecided, the points of the passing ratio are certain.
 """
 
 import dataclasses
@@ -53,11 +54,18 @@ class Assessment:
         return self.passing.verdict
 
     @property
-    def share(self) -> float:
-        """Return the part of the measured points that the answer earns; 0 if a person has to review it first."""
-        if self.suspicious:
+    def least(self) -> float:
+        """Return the part of the points for speed that is proven to be earned."""
+        if self.verdict is not Verdict.PASS:
             return 0.0
-        return 1.0 if _counts(self.full) else PASSING_SHARE if _counts(self.passing) else 0.0
+        return 1.0 if self.full.verdict is Verdict.PASS else PASSING_SHARE
+
+    @property
+    def most(self) -> float:
+        """Return the part of the points for speed that is not proven to be missed."""
+        if self.verdict is Verdict.FAIL:
+            return 0.0
+        return PASSING_SHARE if (self.verdict, self.full.verdict) == (Verdict.PASS, Verdict.FAIL) else 1.0
 
     @property
     def suspicious(self) -> bool:
@@ -145,11 +153,6 @@ def is_steady(control: Trial) -> bool:
     ratios = [p.ratio for p in control.pairs]
     limit = max(CORRELATION_LIMIT, CORRELATION_ERRORS / math.sqrt(len(ratios)))
     return ratio_noise(ratios) <= NOISE_LIMIT and abs(neighbour_correlation(ratios)) <= limit
-
-
-def _counts(decision: Decision) -> bool:
-    on_its_median = decision.verdict is Verdict.INCONCLUSIVE and decision.ratio >= decision.cut
-    return decision.verdict is Verdict.PASS or on_its_median
 
 
 def _flags(passing: Decision, full: Decision, trials: Sequence[Trial], thresholds: Thresholds) -> Iterable[str]:

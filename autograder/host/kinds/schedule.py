@@ -21,6 +21,7 @@ from autograder.host.kinds.graph import GraphAnswer, read_graph, require_equal, 
 from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.kinds.wiring import Wiring, layers_as_functions
 from autograder.host.point_shares import share_among
+from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, Traced, draw_inputs
 from autograder.protocol.requests.answers import Schedule
 
@@ -112,6 +113,30 @@ def schedules(*models: Scheduled, gradients: bool = False, together: bool = Fals
         )
 
     return run
+
+
+def scheduled_speed(
+    model: Scheduled,
+    ideal_ratio: float,
+    *,
+    batch: int,
+    sequence: int,
+    shown_only: str = "",
+    on_gpu: Speed | None = None,
+) -> Speed:
+    """Return the line that times the scheduled model against the model itself, with inputs of this size."""
+    width = model.arguments.get("width", WIDTH)
+    inputs = (TensorSpec((batch, sequence, width)), TensorSpec((batch, 1, 1, sequence)))
+
+    def graph_of(answer: ScheduleAnswer, source: Traced) -> Artifact:
+        with torch.no_grad():
+            for parameter in source.module.parameters():
+                if parameter.dim() > 1:  # so that no softmax saturates, which amplifies rounding
+                    parameter.mul_(parameter.shape[-1] ** -0.5)
+        return answer.scheduled(model, source.module.state_dict())
+
+    program = Program(model.name, lambda: schedule_models.Encoder(**model.arguments), inputs, 0)
+    return Speed(program, ideal_ratio, graph_of=graph_of, shown_only=shown_only, on_gpu=on_gpu)
 
 
 def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, gradients: bool = False) -> Artifact:

@@ -15,17 +15,22 @@ from torch import nn
 class SelfAttention(nn.Module):
     """Multi-head attention of a sequence to itself, operator by operator; the mask is added to the scores."""
 
-    def __init__(self, width: int, heads: int, names: Mapping[str, str], dropout: float, tied: bool) -> None:
+    def __init__(
+        self, width: int, inside: int, heads: int, names: Mapping[str, str], dropout: float, tied: bool
+    ) -> None:
         super().__init__()
-        self.names, self.num_heads, self.head_size = names, heads, width // heads
+        self.names, self.num_heads, self.head_size = names, heads, inside // heads
         for name in ("query", "key", "value"):
-            self.add_module(names.get(name, name), nn.Linear(width, width))
+            self.add_module(names.get(name, name), nn.Linear(width, inside))
         if tied:
             self.get_submodule(names.get("key", "key")).weight = self.get_submodule(names.get("query", "query")).weight
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Map (batch, sequence, width) to the same; the mask broadcasts to (batch, heads, sequence, sequence)."""
+        """Map (batch, sequence, width) to (batch, sequence, inside).
+
+        The mask broadcasts to (batch, heads, sequence, sequence).
+        """
         query, key, value = (self._heads_of(name, hidden) for name in ("query", "key", "value"))
         scores = torch.matmul(query, key.transpose(-1, -2)) / math.sqrt(self.head_size)
         probabilities = self.dropout(torch.softmax(scores + mask, dim=-1))
@@ -86,14 +91,14 @@ class FeedForward(nn.Module):
     """A linear layer, an activation, and the projection back."""
 
     def __init__(
-        self, width: int, names: Mapping[str, str], activation: str, dropout: float, residual_first: bool
+        self, width: int, inside: int, names: Mapping[str, str], activation: str, dropout: float, residual_first: bool
     ) -> None:
         super().__init__()
         self.names, self.kind = names, activation
-        self.add_module(names.get("dense", "dense"), nn.Linear(width, 2 * width))
+        self.add_module(names.get("dense", "dense"), nn.Linear(width, inside))
         if activation in ACTIVATIONS:
             self.add_module(names.get("activation", "activation"), ACTIVATIONS[activation]())
-        self.projection = Projection(2 * width, width, names, dropout, residual_first)
+        self.projection = Projection(inside, width, names, dropout, residual_first)
 
     def forward(self, hidden: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """Map (batch, sequence, width) twice to (batch, sequence, width)."""
@@ -120,13 +125,15 @@ class TransformerLayer(nn.Module):
         branches: bool,
         tied: bool,
         eps: float,
+        inside: int | None,
     ) -> None:
         super().__init__()
         self.names, self.norm_first, self.branches = names, norm_first, branches
-        self.add_module(names.get("attention", "attention"), SelfAttention(width, heads, names, dropout, tied))
-        self.projection = Projection(width, width, names, dropout, residual_first)
+        attention = SelfAttention(width, inside or width, heads, names, dropout, tied)
+        self.add_module(names.get("attention", "attention"), attention)
+        self.projection = Projection(inside or width, width, names, dropout, residual_first)
         self.add_module(names.get("attention_norm", "attention_norm"), nn.LayerNorm(width, eps=eps))
-        forward = FeedForward(width, names, activation, dropout, residual_first)
+        forward = FeedForward(width, inside or 2 * width, names, activation, dropout, residual_first)
         self.add_module(names.get("feed_forward", "feed_forward"), forward)
         self.feed_forward_norm = nn.LayerNorm(width, eps=eps)
 
@@ -145,7 +152,11 @@ class TransformerLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A stack of layers: (batch, sequence, width) and a mask to (batch, sequence, width)."""
+    """A stack of layers: (batch, sequence, width) and a mask to (batch, sequence, width).
+
+    `inside` is the width within both blocks of a layer, by default that of the encoder, and twice that after the first
+    linear layer of a feed-forward block.
+    """
 
     def __init__(
         self,
@@ -160,9 +171,10 @@ class Encoder(nn.Module):
         branches: bool = False,
         tied: bool = False,
         eps: float = 1e-12,
+        inside: int | None = None,
     ) -> None:
         super().__init__()
-        options = (activation, dropout, norm_first, residual_first, branches, tied, eps)
+        options = (activation, dropout, norm_first, residual_first, branches, tied, eps, inside)
         self.layers = nn.ModuleList(TransformerLayer(width, heads, names or {}, *options) for _ in range(layers))
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ from autograder.host.report.wording import (
     HiddenCategory,
     check_marks,
     check_words,
+    earned_by,
     hidden_categories,
     marks,
     number,
@@ -91,7 +92,7 @@ def _heading(record: ExerciseRecord) -> Html:
 def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
     rows = [_check(check, record) for check in record.checks if show_hidden or not check.hidden]
     for group in hidden_categories(record.checks) if not show_hidden else ():
-        label = joined(group.category, element("span", " · hidden check", style=_QUIET))
+        label = joined(group.category, element("span", f" · hidden check{earned_by(group.by)}", style=_QUIET))
         rows.append(_row(group, label, record.status))
     if not rows:
         return Html()
@@ -99,9 +100,10 @@ def _table(record: ExerciseRecord, show_hidden: bool) -> Html:
 
 
 def _check(check: CheckRecord, record: ExerciseRecord) -> Html:
-    kind = element("span", f" · hidden, {check.category}", style=_QUIET) if check.hidden else ""
+    kind = f"{f' · hidden, {check.category}' if check.hidden else ''}{earned_by(check.by)}"
     message = element("div", coded(check.message), style=_WRAPPED) if check.message not in ("", record.message) else ""
-    return _row(check, joined(coded(check.name), kind, message), record.status)
+    about = element("span", kind, style=_QUIET) if kind else ""
+    return _row(check, joined(coded(check.name), about, message), record.status)
 
 
 def _row(check: CheckRecord | HiddenCategory, label: Html, exercise: ExerciseStatus) -> Html:
@@ -141,12 +143,12 @@ def _speed(speed: SpeedRecord) -> Html:
     at = speed_places(speed)
     marks = [
         _mark(at["same"], _GREY, "1: as fast as the baseline"),
-        _mark(at["ideal"], _GREY, f"{speed.ideal:g}: what the fewest bytes allow"),
+        _mark(at["ideal"], _GREY, f"{speed.ideal:.3g}: ideal"),
         _mark(at["ratio"], _BLUE, f"{speed.ratio:.2f}: yours", width=4),
     ]
     if speed.verdict is not SpeedVerdict.SHOWN:
-        marks.append(_mark(at["passing"], _AMBER, f"{speed.passing:g}: passes"))
-        marks.append(_mark(at["full"], _GREEN, f"{speed.full:g}: earns all points"))
+        marks.append(_mark(at["passing"], _AMBER, f"{speed.passing:.3g}: passes"))
+        marks.append(_mark(at["full"], _GREEN, f"{speed.full:.3g}: earns all points"))
     band = f"left:{100 * at['low']:.1f}%;width:{100 * (at['high'] - at['low']):.1f}%;background:rgba({_BLUE},.35)"
     line = element("div", element("div", style=f"{_ON_LINE};{band}"), *marks, style=_LINE, aria_hidden="true")
     verdict = element("span", f" · {SPEED_WORDS[speed.verdict]}", style=_QUIET)

@@ -11,6 +11,7 @@ from autograder.host.report.wording import (
     HiddenCategory,
     check_marks,
     check_words,
+    earned_by,
     hidden_categories,
     marks,
     number,
@@ -48,13 +49,13 @@ def _lines(record: ExerciseRecord, notes: Sequence[str], show_hidden: bool) -> I
             yield from _check(check, record)
     if not show_hidden:
         for group in hidden_categories(record.checks):
-            yield _row(group, f"hidden: {one_line(group.category)}", record.status)
+            yield _row(group, f"hidden: {one_line(group.category)}{earned_by(group.by)}", record.status)
     yield from _quantities(record)
 
 
 def _check(check: CheckRecord, record: ExerciseRecord) -> Iterator[str]:
     label = f"{one_line(check.name)} (hidden)" if check.hidden else one_line(check.name)
-    yield _row(check, label, record.status)
+    yield _row(check, f"{label}{earned_by(check.by)}", record.status)
     if check.message not in ("", record.message):
         yield _indented(check.message, 6)
 

@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    EarnedBy,
+    ExerciseRecord,
+    ExerciseStatus,
+    SpeedRecord,
+    SpeedVerdict,
+)
 from course_lib.show import format_us
 
 # a category shows its worst status
@@ -44,9 +52,9 @@ _UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "percent": "%"}
 SPEED_WORDS = {
     SpeedVerdict.PASS: "fast enough",
     SpeedVerdict.FAIL: "not fast enough",
-    SpeedVerdict.INCONCLUSIVE: "too close to call",
-    SpeedVerdict.ENVIRONMENT: "not judged, because of the machine",
-    SpeedVerdict.SHOWN: "shown, not graded",
+    SpeedVerdict.INCONCLUSIVE: "too close to call, so counted cost decides",
+    SpeedVerdict.ENVIRONMENT: "not judged because of the machine, so counted cost decides",
+    SpeedVerdict.SHOWN: "shown, not graded: counted cost decides",
 }
 
 
@@ -58,22 +66,23 @@ class HiddenCategory:
     status: CheckStatus
     points: float
     max_points: float
+    by: EarnedBy | None = None
 
 
 def hidden_categories(checks: Iterable[CheckRecord]) -> list[HiddenCategory]:
     """Return one line for each category of hidden ones among `checks`, in order of first appearance."""
-    groups: dict[str, list[CheckRecord]] = {}
+    groups: dict[tuple[str, EarnedBy | None], list[CheckRecord]] = {}
     for check in checks:
         if check.hidden:
-            groups.setdefault(check.category, []).append(check)
-    return [_one_line(category, group) for category, group in groups.items()]
+            groups.setdefault((check.category, check.by), []).append(check)
+    return [_one_line(category, group) for (category, _), group in groups.items()]
 
 
 def _one_line(category: str, group: list[CheckRecord]) -> HiddenCategory:
     statuses = {check.status for check in group}
     worst = next(status for status in _WORST_FIRST if status in statuses)
     points, max_points = sum(c.points for c in group), sum(c.max_points for c in group)
-    return HiddenCategory(category, worst, points, max_points)
+    return HiddenCategory(category, worst, points, max_points, group[0].by)
 
 
 def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
@@ -81,6 +90,15 @@ def check_words(status: CheckStatus, exercise: ExerciseStatus) -> str:
     if exercise is ExerciseStatus.NOT_FOUND:
         return "○ open"
     return f"{CHECK_MARKS[status]} {CHECK_WORDS[status]}"
+
+
+def earned_by(by: EarnedBy | None) -> str:
+    """Return how the points for speed were decided, to stand behind a check's name; empty for other points.
+
+    >>> earned_by(EarnedBy.MEASURED), earned_by(None)
+    (' · speed, measured', '')
+    """
+    return f" · speed, {by}" if by else ""
 
 
 def number(value: float) -> str:
@@ -165,10 +183,11 @@ def speed_details(speed: SpeedRecord) -> str:
 
 def speed_asked(speed: SpeedRecord) -> str:
     """Return the ratios that earn points, and the largest possible ratio."""
-    possible = f"{speed.ideal:g} is what the fewest bytes allow"
+    about = "about what a good answer reaches on a CPU" if speed.device == "cpu" else "what the fewest bytes allow"
+    possible = f"{speed.ideal:.3g} is {about}"
     if speed.verdict is SpeedVerdict.SHOWN:
         return possible
-    return f"{speed.passing:g} passes, {speed.full:g} earns all, {possible}"
+    return f"{speed.passing:.3g} passes, {speed.full:.3g} earns all, {possible}"
 
 
 def speed_places(speed: SpeedRecord) -> dict[str, float]:

@@ -10,9 +10,10 @@ from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.resource_limits import Ending, Limits
 from autograder.host.sandbox.sandbox import Sandbox
-from autograder.host.sandbox.selection import describe, open_sandbox
+from autograder.host.sandbox.selection import AUTO, describe, open_sandbox
 
 __all__ = [
+    "AUTO",
     "Ending",
     "Level",
     "Limits",

@@ -20,6 +20,8 @@ class Sandbox(ABC):
     level: int
     zygotes: ZygotePool | None = None
     """The zygotes that fork the workers; None where each worker starts cold."""
+    measures_on_cpu: bool = False
+    """Whether measured speed earns points although the workers have no GPU: an instructor's choice."""
     _device: Device = CPU
     _notes: tuple[str, ...] = ()
     cold_because: str = ""
@@ -29,6 +31,11 @@ class Sandbox(ABC):
     def has_cuda(self) -> bool:
         """Tell whether the workers have a GPU."""
         return self._device.cuda
+
+    @property
+    def measures(self) -> bool:
+        """Tell whether measured speed earns points here; elsewhere counted cost earns them."""
+        return self.has_cuda or self.measures_on_cpu
 
     @property
     def notes(self) -> tuple[str, ...]:

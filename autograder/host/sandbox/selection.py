@@ -1,5 +1,6 @@
 """Select the strongest level of isolation that works on this machine."""
 
+import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,7 @@ from autograder.host.sandbox.sandbox import Sandbox
 
 PROBED = (Level.ISOLATED_AND_LIMITED, Level.ISOLATED, Level.CONFINED, Level.CONFINED_SAME_USER)
 TRUST = "--i-trust-this-code"
+AUTO, GPU = "auto", "cuda"
 KERNEL = "import torch\nassert torch.ones(1024, device='cuda').sum().item() == 1024\n"
 KERNEL_S = 120.0
 
@@ -32,14 +34,45 @@ class Attempt:
     """A sentence that says why there is no sandbox."""
 
 
-def open_sandbox(level: int | Literal["auto"] = "auto", *, trust: bool = False, device: str = "cpu") -> Sandbox:
+def open_sandbox(
+    level: int | Literal["auto"] = "auto", *, trust: bool = False, device: str = "cpu", measured: bool = False
+) -> Sandbox:
     """Return the sandbox of a level, or the strongest one, after attacks on it have failed.
 
     The attacks take about a second. A level that withstood them is not attacked again before the next boot, unless the
     kernel, the user or the configuration changes; see `probe_record`. `trust` permits level 5, which isolates nothing.
     Without it, a machine that has no other level raises `SandboxError`. `device` is the workers' device: `cpu`,
-    `cuda` or `cuda:N`.
+    `cuda`, `cuda:N`, or `auto`, which is a GPU where a worker with it is as isolated as one without. With `measured`,
+    the times of a CPU earn points.
     """
+    sandbox = _automatic(level, trust) if device == AUTO else _opened(level, trust, device)
+    if measured and not sandbox.measures:
+        sandbox = copy.copy(sandbox)  # the opened one is kept for later callers
+        sandbox.measures_on_cpu = True
+    return sandbox
+
+
+def _automatic(level: int | Literal["auto"], trust: bool) -> Sandbox:
+    """Return a sandbox with a GPU, or one on the CPU whose notes say why a GPU that is there is not used."""
+    usual = _opened(level, trust, CPU.name)
+    try:
+        find_device(GPU)
+    except SandboxError:
+        return usual
+    try:
+        with_gpu = _opened(level, trust, GPU)
+    except SandboxError as error:
+        reason = str(error)
+    else:
+        if with_gpu.level <= usual.level:
+            return with_gpu
+        reason = f"a worker with it has level {with_gpu.level:d} only."
+    usual = copy.copy(usual)
+    usual._notes = (*usual._notes, f"there is a GPU, and answers compute on the CPU: {reason}")
+    return usual
+
+
+def _opened(level: int | Literal["auto"], trust: bool, device: str) -> Sandbox:
     if level != "auto" and level not in PROMISES:
         raise SandboxError(f"There is no level {level!r}; levels go from 1 (strongest) to 5 (none).")
     found = find_device(device)

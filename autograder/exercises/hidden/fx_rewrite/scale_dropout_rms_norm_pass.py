@@ -307,7 +307,7 @@ HIDDEN = HiddenPart(
         Check("several places in one program", "several places", 0.3, rewrites(SEVERAL, OPERATOR)),
         Check("the backward pass uses the same mask", "dropout", 0.6, drops(DROPOUT, OPERATOR, gradients=True)),
         Check("gradients", "gradients", 0.2, rewrites([WITHOUT_CHANCE, BRANCH], OPERATOR, gradients=True)),
-        Check("minimum bytes at another size", "counted cost", 1.5, costs(LONG, OPERATOR, launches=1)),
+        Check("minimum bytes at another size", "counted cost", 1.5, costs(LONG, OPERATOR, launches=1), speed=True),
     ),
     controls=(
         ANSWERS.reference(18),

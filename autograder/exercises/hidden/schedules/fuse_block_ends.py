@@ -37,7 +37,13 @@ HIDDEN = HiddenPart(
             1,
             schedules(PRE_NORM, fused("of one layer", activation="gelu module"), together=True),
         ),
-        Check("launches of three layers", "counted cost", 0.8, schedules(fused("of three layers", 3, counted=True))),
+        Check(
+            "launches of three layers",
+            "counted cost",
+            1,
+            schedules(fused("of three layers", 3, counted=True)),
+            speed=True,
+        ),
     ),
     controls=(
         ANSWERS.reference(15),

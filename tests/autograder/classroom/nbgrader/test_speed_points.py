@@ -1,10 +1,9 @@
-"""An exercise whose points hang partly on measured speed, through nbgrader on a machine that has no CUDA.
+"""An exercise with points for speed, through nbgrader on a machine that measures nothing.
 
-nbgrader's maximum is fixed when a notebook is released, so what could be assessed here is scaled to it, and said to be.
+Counted cost earns these points, the maximum is that of the cell, and feedback, report and CSV say what decided.
 """
 
 import csv
-import dataclasses
 import json
 import shutil
 import sys
@@ -26,12 +25,12 @@ from autograder.exercises.setup_cells import SETUP_CELLS
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import CallableAnswer, Case
+from autograder.host.records import EarnedBy
 from autograder.host.sandbox import open_sandbox
 from tests.autograder.host.timed_exercise import HONEST, SETUP, SPEED
 
 ROOT = Path(__file__).parents[4]
 NAME, ANSWER, LESSON = "99_gates", "99_gate", "gates"
-SPEED_POINTS = 4
 WRONG_FOR_ONE = "def gate(x, bias):\n    return F.silu(x + bias) * (2 if len(x) == 1 else 1)\n"
 
 
@@ -51,9 +50,13 @@ EXERCISE = Exercise(
     kind=Kind.CALLABLE,
     entry_point="gate",
     points=10,
-    checks=(Check("several rows", "rows", 4, gates(5)), Check("one row", "odd sizes", 2, gates(1))),
+    checks=(
+        Check("several rows", "rows", 4, gates(5)),
+        Check("one row", "odd sizes", 2, gates(1)),
+        Check("one launch", "counted cost", 4, gates(3), speed=True),
+    ),
     setup=SETUP,
-    speed=dataclasses.replace(SPEED, points=SPEED_POINTS),
+    speed=SPEED,
 )
 
 
@@ -104,21 +107,24 @@ def graded(tmp_path_factory: pytest.TempPathFactory, quick_gradebooks: None) -> 
         return grade_course(course, engine=LocalEngine(open_sandbox()), report=root / "report")
 
 
-def test_what_was_assessed_is_scaled_to_the_points_of_the_cell(graded: Graded) -> None:
+def test_the_maximum_is_that_of_the_cell(graded: Graded) -> None:
     with graded.csv.open() as file:
         marks = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
     assert graded.failures == ()
-    assert marks == {"right": (10.0, 10.0), "half": (pytest.approx(6.6667), 10.0), "open": (0.0, 10.0)}
+    assert marks == {"right": (10.0, 10.0), "half": (8.0, 10.0), "open": (0.0, 10.0)}
 
 
-def test_the_record_says_what_was_assessed(graded: Graded) -> None:
+def test_the_record_says_that_counted_cost_decided(graded: Graded) -> None:
     (record,) = [record for record in graded.records if record.student == "half"]
-    assert (record.points, record.max_points) == (4.0, 6.0)
+    assert [check.by for check in record.exercises[0].checks] == [None, None, EarnedBy.COUNTED]
+    assert record.exercises[0].speed is None
 
 
 def test_student_and_instructor_are_told(graded: Graded) -> None:
     feedback = graded.csv.parent / "feedback" / "half" / NAME / f"{NAME}.html"
-    text = feedback.read_text()
-    assert "6 of 10 points could be assessed here; what you earned of them was scaled to 10." in text
-    assert "graded on a CUDA device only" in text
-    assert "Not assessed here, left out of points and maximum: as fast as asked for." in graded.text
+    with (graded.page.parent / "checks.csv").open() as file:
+        rows = {(row["student"], row["check"]): row["speed"] for row in csv.DictReader(file)}
+    assert "one launch<span" in feedback.read_text()
+    assert "speed, counted" in feedback.read_text()
+    assert "points for speed: counted in 2 answers" in graded.text
+    assert (rows["half", "one launch"], rows["half", "one row"]) == ("counted", "")

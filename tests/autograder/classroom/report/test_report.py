@@ -179,7 +179,7 @@ def test_a_measured_speed_is_shown_with_its_interval_and_what_was_asked_for(rati
     for shown in (text, page):
         assert f"{ratio:.2f} times as fast as the baseline (95 %: {0.9 * ratio:.2f} to {1.1 * ratio:.2f})" in shown
         assert "fast enough" in shown
-        assert "1.3 passes, 1.65 earns all, 2 is what the fewest bytes allow" in shown
+        assert "1.3 passes, 1.65 earns all, 2 is about what a good answer reaches on a CPU" in shown
         assert "246 µs a call against 1.36 ms, 15 pairs, cpu" in shown
     assert "<b>a CPU" not in page
     assert max(len(line) for line in text.splitlines()) <= 110

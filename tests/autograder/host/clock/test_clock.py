@@ -1,5 +1,8 @@
 """The judge's verdicts on workers with known times are right, even with noise."""
 
+import dataclasses
+import math
+
 import pytest
 import torch
 
@@ -144,18 +147,18 @@ def test_the_machine_is_blamed_only_if_the_baseline_scatters_against_itself():
 
     assert blamed.verdict is Verdict.ENVIRONMENT
     assert known.verdict is Verdict.ENVIRONMENT
-    assert blamed.share == known.share == 0
+    assert {(result.least, result.most) for result in (blamed, known)} == {(0.0, 1.0)}
 
 
-def test_a_ratio_that_memory_does_not_allow_is_flagged_and_earns_nothing():
+def test_a_ratio_that_memory_does_not_allow_is_suspicious():
     result = judged(2.2, Thresholds(2.0), "quiet", 1)
 
     assert result.verdict is Verdict.PASS
     assert result.flags[0].startswith(TOO_GOOD)
-    assert result.share == 0
+    assert result.suspicious
 
 
-def test_a_baseline_that_was_slowed_down_is_flagged_and_earns_nothing():
+def test_a_baseline_that_was_slowed_down_is_suspicious():
     def attempt() -> Trial:
         answer = SimulatedSide(PROBLEM_US, is_clean=False)
         baseline = SimulatedSide(PROBLEM_US, alone=lambda: 1.0 if answer.closed or not answer.sizes else 1.6)
@@ -166,12 +169,41 @@ def test_a_baseline_that_was_slowed_down_is_flagged_and_earns_nothing():
     assert result.trial.disturbance == pytest.approx(1.6, rel=0.01)
     assert result.passing.verdict is Verdict.PASS
     assert result.flags[0].startswith(DISTURBED)
-    assert result.share == 0
+    assert result.suspicious
 
 
 @pytest.mark.parametrize(("ratio", "share"), [(1.8, 1.0), (1.5, 0.6), (1.1, 0.0)])
 def test_the_share_of_the_points_follows_from_the_thresholds(ratio, share):
-    assert judged(ratio, Thresholds(2.0), "quiet", 2).share == share
+    found = judged(ratio, Thresholds(2.0), "quiet", 2)
+
+    assert (found.least, found.most) == (share, share)
+
+
+@pytest.mark.parametrize(
+    ("passing", "full", "bounds"),
+    [
+        (Verdict.PASS, Verdict.PASS, (1.0, 1.0)),
+        (Verdict.PASS, Verdict.FAIL, (0.6, 0.6)),
+        (Verdict.FAIL, Verdict.FAIL, (0.0, 0.0)),
+        (Verdict.PASS, Verdict.INCONCLUSIVE, (0.6, 1.0)),
+        (Verdict.INCONCLUSIVE, Verdict.FAIL, (0.0, 1.0)),
+        (Verdict.ENVIRONMENT, Verdict.FAIL, (0.0, 1.0)),
+        (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE, (0.0, 1.0)),
+        (Verdict.ENVIRONMENT, Verdict.ENVIRONMENT, (0.0, 1.0)),
+    ],
+)
+def test_an_undecided_verdict_leaves_points_to_counted_cost(passing, full, bounds):
+    one = decide_speedup([Pair(1.0, 1.5)] * 9, 1.2)
+    found = Assessment(*(dataclasses.replace(one, verdict=v) for v in (passing, full)), Trial(1), 1)
+
+    assert (found.least, found.most) == bounds
+
+
+def test_only_a_rebuilt_graph_on_a_cpu_may_exceed_what_bytes_allow():
+    speed = Speed(Program("`x`", lambda: torch.tanh, (), 0), 2.0)
+
+    limits = [speed.thresholds(device, rebuilt=rebuilt).too_good for device in ("cpu", "cuda") for rebuilt in (0, 1)]
+    assert limits == [2.1, math.inf, 2.1, 2.1]
 
 
 def test_thresholds_are_parts_of_the_way_to_the_ideal_ratio():
@@ -186,7 +218,9 @@ def test_thresholds_are_parts_of_the_way_to_the_ideal_ratio():
 def test_speed_declares_what_it_needs_in_one_line_and_refuses_nonsense():
     program = Program("`x`", lambda: torch.tanh, (), 0)
 
-    assert Speed(program, 2.0).points == 0
-    with pytest.raises(TimingError, match="points"):
-        Speed(program, 2.0, points=-1)
+    larger = Speed(program, 3.0)
+    assert Speed(program, 2.0).on("cuda").ideal_ratio == 2.0
+    assert [Speed(program, 2.0, on_gpu=larger).on(device).ideal_ratio for device in ("cpu", "cuda")] == [2.0, 3.0]
+    with pytest.raises(TimingError, match="above 1"):
+        Speed(program, 1.0)
     assert SPEED_SHARE == (0.25, 0.40)

@@ -1,5 +1,6 @@
-"""Points for measured speed: earned on a GPU, not assessed elsewhere, and lost by a wrong answer on a GPU."""
+"""Points for speed: earned by the measured ratio where the device measures, and by counted cost everywhere else."""
 
+import copy
 import dataclasses
 import threading
 from types import SimpleNamespace
@@ -10,16 +11,21 @@ from autograder.exercises import all_exercises, find
 from autograder.exercises.quality.controls import controls
 from autograder.host.clock import speed_check
 from autograder.host.clock.contest import one_at_a_time
+from autograder.host.clock.speed_check import Timed
 from autograder.host.clock.trial import WrongTimedOutputError
+from autograder.host.compute_lock import compute_lock
+from autograder.host.exercise import Check
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
-from autograder.host.records import CheckStatus, ExerciseStatus, SpeedRecord, SpeedVerdict
+from autograder.host.records import CheckRecord, CheckStatus, EarnedBy, ExerciseStatus, SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError
 from autograder.host.speed import SPEED_SHARE
+from course_lib.timing import Verdict
 
 EXERCISE = find("05_bias_silu_pass")
-GRADED = dataclasses.replace(EXERCISE, speed=dataclasses.replace(EXERCISE.speed, points=2.0))
+COUNTED = Check("launches", "counted cost", 2.0, lambda *_: None, speed=True)
+OTHER = dataclasses.replace(COUNTED, name="values", speed=False)
 RECORD = SpeedRecord(
     verdict=SpeedVerdict.FAIL,
     reason="1.10 times as fast, where 1.30 was asked for (9 pairs).",
@@ -38,7 +44,14 @@ RECORD = SpeedRecord(
 )
 
 
-def timed(monkeypatch, outcome, *, has_cuda=True, right=True, shown=False, exercise=GRADED):
+def counted(share: float, check: Check = COUNTED) -> CheckRecord:
+    """What counting gave before anything was measured."""
+    status = CheckStatus.PASSED if share == 1 else CheckStatus.FAILED
+    message = "" if share == 1 else "3 launches; 1 is enough."
+    return CheckRecord(check.name, check.category, False, status, share * check.points, check.points, message)
+
+
+def timed(monkeypatch, outcome, *, measures=True, right=True, shown=False, rebuilt=True, baseline=True):
     """Return the result of the judge's last step when measuring gives `outcome`."""
 
     def act(of):
@@ -46,61 +59,103 @@ def timed(monkeypatch, outcome, *, has_cuda=True, right=True, shown=False, exerc
             raise outcome
         return outcome
 
-    monkeypatch.setattr(speed_check, "_contest", lambda *args: None)
+    def control(pairs):
+        if not baseline:
+            raise AnswerFailedError(ExerciseStatus.TIMED_OUT, "The baseline, too.", fatal=True)
+
+    of = SimpleNamespace(artifact="graph" if rebuilt else None, control=control)
+    monkeypatch.setattr(speed_check, "_contest", lambda *args: of)
     monkeypatch.setattr(speed_check, "measure", act)
     monkeypatch.setattr(speed_check, "show", act)
-    sandbox = SimpleNamespace(has_cuda=has_cuda)
-    return speed_check.time_answer(exercise, None, {}, sandbox=sandbox, seed=1, shown=shown, right=right)
+    sandbox = SimpleNamespace(measures=measures, has_cuda=False)
+    return speed_check.time_answer(EXERCISE, None, {}, sandbox=sandbox, seed=1, shown=shown, right=right)
+
+
+def assessed(least, most, *, suspicious=False):
+    """A measurement that proved that the share lies in between."""
+    passing, full = SimpleNamespace(reason=RECORD.reason), SimpleNamespace(reason="1.65 was asked for all.")
+    verdict = Verdict.PASS if least else Verdict.FAIL
+    return RECORD, SimpleNamespace(
+        least=least, most=most, suspicious=suspicious, verdict=verdict, passing=passing, full=full
+    )
 
 
 @pytest.mark.parametrize(
-    ("verdict", "share", "status", "points"),
+    ("bounds", "counts", "points", "by"),
     [
-        (SpeedVerdict.PASS, 1.0, CheckStatus.PASSED, 2.0),
-        (SpeedVerdict.PASS, 0.6, CheckStatus.FAILED, 1.2),
-        (SpeedVerdict.FAIL, 0.0, CheckStatus.FAILED, 0.0),
-        (SpeedVerdict.INCONCLUSIVE, 0.0, CheckStatus.FAILED, 0.0),
-        (SpeedVerdict.ENVIRONMENT, 0.0, CheckStatus.NOT_ASSESSED, 0.0),
+        ((1.0, 1.0), 0.0, 2.0, "measured"),
+        ((0.6, 0.6), 1.0, 1.2, "measured"),
+        ((0.0, 0.0), 1.0, 0.0, "measured"),
+        ((0.0, 1.0), 1.0, 2.0, "counted"),
+        ((0.0, 1.0), 0.25, 0.5, "counted"),
+        ((0.6, 1.0), 1.0, 2.0, "counted"),
+        ((0.6, 1.0), 0.25, 1.2, "measured"),
     ],
 )
-def test_on_a_gpu_the_verdict_earns_its_share(monkeypatch, verdict, share, status, points):
-    found = timed(monkeypatch, (dataclasses.replace(RECORD, verdict=verdict), share))
+def test_the_verdict_decides_as_far_as_it_goes_and_counted_cost_the_rest(monkeypatch, bounds, counts, points, by):
+    found = timed(monkeypatch, assessed(*bounds)).decided(COUNTED, counted(counts))
 
-    assert (found.check.status, found.check.points, found.check.max_points) == (status, points, 2.0)
-    assert found.record.verdict is verdict
-    assert ("At the boundary: look." in found.check.message) == (status is not CheckStatus.PASSED)
+    assert (found.points, found.max_points, str(found.by)) == (points, 2.0, by)
+    assert (found.status is CheckStatus.PASSED) == (points == 2.0)
+    missing = by == "measured" and points < 2.0
+    assert ("1.10 times as fast" in found.message) == (missing and not bounds[0])
+    assert ("1.65 was asked for all" in found.message) == (missing and bounds[0] > 0)
+
+
+def test_a_check_that_is_not_for_speed_stays_as_it_was(monkeypatch):
+    was = counted(0.5, OTHER)
+
+    assert timed(monkeypatch, assessed(1.0, 1.0)).decided(OTHER, was) is was
+
+
+def test_where_nothing_measures_counted_cost_earns_the_points_and_the_record_says_so(monkeypatch):
+    found = timed(monkeypatch, AssertionError("measured"), measures=False)
+
+    assert found == Timed()
+    assert found.decided(COUNTED, counted(1.0)) == dataclasses.replace(counted(1.0), by=EarnedBy.COUNTED)
+    assert timed(monkeypatch, RECORD, measures=False, shown=True) == Timed(RECORD)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "status"),
+    "outcome",
     [
-        (WrongTimedOutputError("In a timed call it is wrong."), CheckStatus.FAILED),
-        (AnswerFailedError(ExerciseStatus.TIMED_OUT, "Too long.", fatal=True), CheckStatus.ERROR),
+        WrongTimedOutputError("In a timed call it is wrong."),
+        AnswerFailedError(ExerciseStatus.TIMED_OUT, "Too long.", fatal=True),
     ],
 )
-def test_on_a_gpu_an_answer_that_cannot_be_timed_loses_the_share_and_keeps_it_in_the_maximum(
-    monkeypatch, outcome, status
-):
-    found = timed(monkeypatch, outcome)
+def test_an_answer_that_cannot_be_timed_loses_its_points_for_speed_only_where_they_are_measured(monkeypatch, outcome):
+    found = timed(monkeypatch, outcome).decided(COUNTED, counted(1.0))
 
-    assert (found.check.status, found.check.points, found.check.max_points) == (status, 0.0, 2.0)
-    assert str(outcome) in found.check.message
-
-
-def test_on_a_gpu_wrong_results_lose_the_share_without_being_timed(monkeypatch):
-    found = timed(monkeypatch, None, right=False)
-
-    assert found.check.status is CheckStatus.FAILED
-    assert "results are wrong" in found.check.message
+    assert (found.status, found.points, found.by) == (CheckStatus.FAILED, 0.0, EarnedBy.MEASURED)
+    assert found.message == str(outcome)
+    assert timed(monkeypatch, outcome, measures=False, shown=True) == Timed()
 
 
-@pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize("shown", [True, False])
-def test_without_a_gpu_the_share_is_not_assessed_whatever_the_answer(monkeypatch, right, shown):
-    found = timed(monkeypatch, RECORD, has_cuda=False, right=right, shown=shown)
+def test_a_machine_that_cannot_time_the_baseline_either_costs_nothing(monkeypatch):
+    slow = AnswerFailedError(ExerciseStatus.TIMED_OUT, "Too long.", fatal=True)
 
-    assert found.check.status is CheckStatus.NOT_ASSESSED
-    assert (found.record is not None) == (right and shown)
+    assert timed(monkeypatch, slow, baseline=False) == Timed()
+
+
+def test_counted_cost_decides_on_every_machine_where_it_knows_more_than_the_clock(monkeypatch):
+    inductor = dataclasses.replace(EXERCISE, speed=find("09_reach_byte_minimum").speed)
+    monkeypatch.setattr("tests.autograder.host.clock.test_speed_check.EXERCISE", inductor)
+
+    assert timed(monkeypatch, RECORD, shown=True) == Timed(RECORD)
+    assert timed(monkeypatch, AssertionError("measured")) == Timed()
+
+
+def test_wrong_results_are_not_timed(monkeypatch):
+    assert timed(monkeypatch, AssertionError("measured"), right=False) == Timed()
+
+
+def test_a_ratio_beyond_the_roofline_waits_for_a_person_unless_no_student_code_ran(monkeypatch):
+    outcome = assessed(1.0, 1.0, suspicious=True)
+
+    open_ = timed(monkeypatch, outcome, rebuilt=False).decided(COUNTED, counted(1.0))
+    assert (open_.points, open_.by) == (0.0, EarnedBy.MEASURED)
+    assert speed_check.REVIEW in open_.message
+    assert timed(monkeypatch, outcome).decided(COUNTED, counted(1.0)).by is EarnedBy.COUNTED
 
 
 def test_an_unasked_message_is_a_malformed_answer_not_a_matter_of_speed(monkeypatch):
@@ -108,32 +163,34 @@ def test_an_unasked_message_is_a_malformed_answer_not_a_matter_of_speed(monkeypa
         timed(monkeypatch, AnswerFailedError(ExerciseStatus.MALFORMED_ANSWER, "twice", fatal=True))
 
 
-def test_the_record_leaves_checks_that_were_not_assessed_out_of_points_and_maximum():
-    solution = controls(EXERCISE.id)
-    more = dataclasses.replace(GRADED, points=GRADED.points + 2.0)
-    parts = graded_parts(more, {more.id: solution[0].answer})
-    record = judge(more, parts, sandbox=open_sandbox(), seed=3, show_speed=True)
+@pytest.mark.parametrize("measured", [False, True])
+def test_the_maximum_is_the_same_whether_speed_is_measured_or_counted(monkeypatch, measured):
+    monkeypatch.setattr(speed_check, "measure", lambda of: assessed(0.6, 0.6))
+    monkeypatch.setattr(speed_check, "show", lambda of: dataclasses.replace(RECORD, verdict="shown"))
+    sandbox = copy.copy(open_sandbox())
+    sandbox.measures_on_cpu = measured
+    exercise = dataclasses.replace(EXERCISE, checks=tuple(c for c in EXERCISE.checks if c.speed or c.points == 0.6))
+    parts = graded_parts(exercise, {exercise.id: controls(exercise.id)[0].answer})
+    record = judge(exercise, parts, sandbox=sandbox, seed=3, show_speed=True)
 
-    visible = sum(c.points for c in more.checks)
-    assert (record.points, record.max_points) == (visible, visible)
-    assert record.checks[-1].status is CheckStatus.NOT_ASSESSED
-    assert record.speed.verdict is SpeedVerdict.SHOWN
-    assert record.speed.pairs >= 9
-    assert more.hidden_points == pytest.approx(EXERCISE.hidden_points)
+    assert (record.points, record.max_points) == ((0.6 + 0.6 * 2.2) if measured else 2.8, 2.8)
+    assert [c.by for c in record.checks] == [None, EarnedBy.MEASURED if measured else EarnedBy.COUNTED]
+    assert record.speed.verdict is (SpeedVerdict.FAIL if measured else SpeedVerdict.SHOWN)
 
 
-def test_only_one_grading_measures_at_a_time():
+def test_only_one_grading_measures_at_a_time_and_who_waits_lets_it_compute():
     order = []
 
     def second():
-        with one_at_a_time():
+        with compute_lock.held(), one_at_a_time():
             order.append("second")
 
     thread = threading.Thread(target=second)
     with one_at_a_time():
         thread.start()
         thread.join(0.1)
-        order.append("first")
+        with compute_lock.held():
+            order.append("first")
     thread.join(10)
     assert order == ["first", "second"]
 
@@ -141,6 +198,11 @@ def test_only_one_grading_measures_at_a_time():
 @pytest.mark.parametrize("exercise_id", [e for e in all_exercises() if find(e).speed])
 def test_speed_earns_a_quarter_to_two_fifths_of_the_points(exercise_id):
     exercise = find(exercise_id, hidden=True)
-    counted = sum(c.points for c in exercise.checks if c.category == "counted cost")
+    share = sum(c.points for c in exercise.checks if c.speed) / exercise.points
 
-    assert SPEED_SHARE[0] <= (counted + exercise.speed.points) / exercise.points <= SPEED_SHARE[1]
+    assert SPEED_SHARE[0] <= round(share, 9) <= SPEED_SHARE[1]
+    assert all(c.speed for c in exercise.checks if c.category == "counted cost")
+
+
+def test_every_check_for_speed_belongs_to_an_exercise_that_can_be_timed():
+    assert all(find(e).speed for e in all_exercises() if any(c.speed for c in find(e, hidden=True).checks))

@@ -116,17 +116,19 @@ def test_an_unknown_device_name_is_wrong_usage(command: list[str], capsys: pytes
     with pytest.raises(SystemExit) as stopped:
         main([*command, "--device", "gpu"])
     assert stopped.value.code == 2
-    assert "'gpu' given, cpu, cuda or cuda:N expected" in capsys.readouterr().err
+    assert "'gpu' given, auto, cpu, cuda or cuda:N expected" in capsys.readouterr().err
 
 
 def test_a_batch_opens_its_sandbox_with_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
     monkeypatch.setattr(sandbox_options, "open_sandbox", lambda level, **how: asked.update(how))
-    options = SimpleNamespace(engine="local", sandbox="auto", i_trust_this_code=False, slots=2, device="cuda:1")
+    options = SimpleNamespace(
+        engine="local", sandbox="auto", i_trust_this_code=False, slots=2, device="cuda:1", measured=None
+    )
 
     with batch_command._engine(options, None) as engine:  # type: ignore[arg-type]
         assert engine == LocalEngine(None, 2)  # type: ignore[arg-type]
-    assert asked == {"trust": False, "device": "cuda:1"}
+    assert asked == {"trust": False, "device": "cuda:1", "measured": False}
 
 
 def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
@@ -138,14 +140,16 @@ def test_problems_of_a_gpu_are_read_before_a_contest_and_reach_the_verdict(
     gpu = SimpleNamespace(stay_busy=None, synchronize=lambda: said.append("idle again"))
     monkeypatch.setattr(contests, "_record", lambda *about: "record")
 
+    assessed = SimpleNamespace(verdict="environment", passing=None, trial=None, attempts=1, flags=())
+
     def assess(*about: Any) -> SimpleNamespace:
         said.append(about[3])
-        return SimpleNamespace(verdict="environment", passing=None, trial=None, attempts=1, flags=(), share=0.0)
+        return assessed
 
     monkeypatch.setattr(contests, "assess", assess)
     thresholds = SimpleNamespace(passing=1.2, full=1.5)
     for device in ("cpu", "cuda"):
-        contest = SimpleNamespace(speed=SimpleNamespace(thresholds=thresholds), device=device, control=None, gpu=gpu)
-        assert contests.measure(contest) == ("record", 0.0)  # type: ignore[arg-type]
+        contest = SimpleNamespace(thresholds=thresholds, device=device, control=None, gpu=gpu)
+        assert contests.measure(contest) == ("record", assessed)  # type: ignore[arg-type, comparison-overlap]
 
     assert said == [(), "asked", "idle again", busy.problems]
