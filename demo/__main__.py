@@ -23,7 +23,10 @@ from autograder.classroom.nbgrader.grade import Graded, grade_course
 from autograder.classroom.nbgrader.release import release
 from autograder.classroom.sandbox_options import add_sandbox, open_chosen
 from autograder.classroom.status import DIFFERENT, DONE, run_command
-from autograder.exercises import of_assignment
+from autograder.exercises import find, of_assignment
+from autograder.host.grading import grade_exercise, new_seed
+from autograder.host.records import SubmissionRecord
+from autograder.host.report.wording import SPEED_WORDS, speed_headline
 from autograder.host.sandbox import Sandbox
 from demo.afternoon import run_afternoon
 from demo.class_file import Member, read_class
@@ -34,6 +37,7 @@ ROOT = Path(__file__).parents[1]
 SUBMISSIONS = ROOT / "tests" / "submissions"
 UNFINISHED = "unfinished"  # a file in the work folder while a demonstration runs
 HANDED_IN = "handed_in"
+TIMED = "timed"  # folder of the hand-ins about speed
 HOMES = "homes"  # folder of the students' home folders
 
 
@@ -131,9 +135,24 @@ def run_demo(work: Path, class_folder: Path, report: Path, *, sandbox: Sandbox, 
         course.do("release_feedback", name)
     wrong, pages = feedback_back(course, members, work / HOMES, chosen)
     _say(f"Give back: {pages} pages of feedback fetched")
+    _show_speeds(members, graded.records, sandbox)
     found = (*graded.failures, *differences(members, graded.records, graded.csv), *wrong)
     (work / UNFINISHED).unlink()
     return DemoResult(graded, found, resumed, time.monotonic() - started)
+
+
+def _show_speeds(members: Sequence[Member], records: Sequence[SubmissionRecord], sandbox: Sandbox) -> None:
+    """Print the measured ratio of each hand-in about speed; measure it here where counted cost decided."""
+    measured = {(r.student, e.id): e.speed for r in records for e in r.exercises if e.speed}
+    for member in members:
+        for exercise, parts in member.answers.items() if member.kind == TIMED else ():
+            speed = measured.get((member.name, exercise))
+            if speed is None:
+                answers = {exercise: "\n\n".join(parts)}
+                asked = find(exercise, hidden=False)
+                speed = grade_exercise(asked, answers, sandbox=sandbox, seed=new_seed(), show_speed=True).speed
+            if speed is not None:
+                _say(f"Speed of {member.name}: {speed_headline(speed)}, {SPEED_WORDS[speed.verdict]}")
 
 
 def _answered(assignment: str, members: Sequence[Member]) -> list[Member]:

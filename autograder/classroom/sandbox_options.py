@@ -3,7 +3,7 @@
 import argparse
 
 from autograder.host.sandbox import Sandbox, open_sandbox
-from autograder.host.settings import DEVICES, Settings, find_settings, is_device_choice
+from autograder.host.settings import DEVICES, Settings, course_settings, is_device_choice
 
 
 def add_sandbox(command: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def open_chosen(options: argparse.Namespace) -> Sandbox:
 
 def chosen_settings(options: argparse.Namespace) -> Settings:
     """Return the settings of the course, as far as the options say nothing else."""
-    settings = find_settings()
+    settings = course_settings()
     return Settings(
         settings.device if options.device is None else options.device,
         settings.measured if options.measured is None else options.measured,

@@ -3,8 +3,9 @@
     device = "auto"
     measured = false
 
-The file may lie in the working directory, in a folder above it, or beside the installation; the nearest one counts. A
-setting that is unknown or has a wrong value is an error, since a misspelt one would change marks without a word.
+Commands that grade read the file beside the course's nbgrader_config.py, and never one of a folder that students can
+write to. In a notebook, it may lie in the working directory or above it. A setting that is unknown or has a wrong value
+is an error, since a misspelt one would change marks without a word.
 """
 
 import tomllib
@@ -16,6 +17,8 @@ from autograder.host.sandbox import AUTO, is_device_name
 
 FILE = "course.toml"
 INSTALLATION = Path(__file__).parents[2]
+COURSE_FILE = "nbgrader_config.py"  # is run where it lies in the working directory, so that folder is trusted
+MOST_BYTES = 64 << 10
 DEVICES = "auto, cpu, cuda or cuda:N"
 
 
@@ -42,9 +45,16 @@ def is_device_choice(name: object) -> bool:
     return isinstance(name, str) and (name == AUTO or is_device_name(name))
 
 
-def find_settings(start: Path | None = None) -> Settings:
-    """Return the settings in the nearest file, from `start`, by default the working directory, upwards."""
-    start = Path.cwd() if start is None else start.resolve()
+def course_settings() -> Settings:
+    """Return the settings of the course in the working directory, or else of this installation."""
+    here = Path.cwd()
+    path = (here if (here / COURSE_FILE).is_file() else INSTALLATION) / FILE
+    return read_settings(path) if path.is_file() else Settings()
+
+
+def own_settings(start: Path) -> Settings:
+    """Return the settings in the nearest file from `start` upwards, for whoever runs only answers of their own."""
+    start = start.resolve()
     for folder in (start, *start.parents, INSTALLATION):
         if (folder / FILE).is_file():
             return read_settings(folder / FILE)
@@ -54,8 +64,9 @@ def find_settings(start: Path | None = None) -> Settings:
 def read_settings(path: Path) -> Settings:
     """Return the settings in the file `path`; raises `SettingsError` for a wrong one."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        with path.open("rb") as file:
+            found = tomllib.loads(file.read(MOST_BYTES).decode())
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}.") from None
     _require_known(found, path)
     settings = Settings(**found)

@@ -11,6 +11,7 @@ import linecache
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import CodeType
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ from autograder.host.grading import grade_exercise, untouched
 from autograder.host.records import ExerciseRecord, ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.sandbox import Sandbox, SandboxError, open_sandbox
-from autograder.host.settings import SettingsError, find_settings
+from autograder.host.settings import SettingsError, own_settings
 from autograder.host.source_text import UnreadableSourceError, parsed
 from autograder.practice.answer_cell import current_shell, inputs_of, stale_notes, watch
 from autograder.practice.errors import (
@@ -125,7 +126,7 @@ def _sandbox() -> Sandbox:
     Answers compute on the device that course.toml names; see `autograder.host.settings`.
     """
     try:
-        chosen = find_settings()
+        chosen = own_settings(Path.cwd())
         return open_sandbox(trust=True, device=chosen.device, measured=chosen.measured)
     except (SettingsError, SandboxError) as error:
         raise WrongSettingsError(str(error)) from None

@@ -41,6 +41,7 @@ ALLOWED = {
     ("autograder/host/records.py", "json.loads"): "a line of the journal, which this grader wrote",
     ("autograder/classroom/nbgrader/wall.py", "json.loads"): "a step that this grader asks its own child to do",
     ("autograder/classroom/notes.py", "json.loads"): "a file in the quarantine's folder that this grader wrote",
+    ("autograder/host/settings.py", "tomllib"): "the course's file; a notebook reads it in the student's own process",
     ("autograder/host/setup_imports.py", "*"): "a set-up cell of the course",
     ("autograder/practice/*", "json.loads"): "a student's own file, read in the student's own process",
     ("autograder/protocol/orders.py", "json.loads"): "the host's orders, read by a worker before any student's code",

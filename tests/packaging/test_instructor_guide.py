@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from traitlets.config import Config
 
+from autograder.classroom.cli import _parser
 from autograder.classroom.nbgrader.course import open_course
+from autograder.classroom.nbgrader.outside_kernel import GradeOutsideKernel
 from demo.hand_in import submit
 from tests.architecture.source_tree import ROOT
 from tests.autograder.host.forked_command import fork_command
@@ -104,3 +106,17 @@ def test_every_setting_and_target_that_the_guide_names_exists():
 def test_every_link_of_the_guide_exists():
     assert [path for path in re.findall(r"\]\(([^)#:]+)\)", GUIDE) if not (ROOT / "docs" / path).exists()] == []
     assert "docs/instructor.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_gpus_names_commands_settings_and_options_that_exist():
+    page = (ROOT / "docs" / "grading_on_a_gpu.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\.venv/bin/autograder (.+)$", page, re.MULTILINE)
+
+    assert len(lines) >= 3
+    for line in lines:
+        assert _parser().parse_args(shlex.split(line)).run
+    named = set(re.findall(r"GradeOutsideKernel\.(\w+)", page))
+    assert {name for name in named if GradeOutsideKernel().has_trait(name)} == named == {"device"}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert [name for name in re.findall(r"`make ([a-z-]+)`", page) if f"\n{name}:" not in makefile] == []
+    assert "(grading_on_a_gpu.md)" in GUIDE

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autograder.host import settings
-from autograder.host.settings import Settings, SettingsError, find_settings, read_settings
+from autograder.host.settings import Settings, SettingsError, course_settings, own_settings, read_settings
 
 
 def written(folder: Path, text: str) -> Path:
@@ -15,17 +15,31 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_notebook_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "INSTALLATION", tmp_path / "nowhere")
     below = tmp_path / "course" / "notebooks"
     below.mkdir(parents=True)
-    assert find_settings(below) == Settings("auto", False)
+    assert own_settings(below) == Settings("auto", False)
 
     written(tmp_path / "course", 'device = "cuda:1"\nmeasured = true\n')
-    monkeypatch.chdir(below)
-    assert find_settings() == Settings("cuda:1", True)
+    assert own_settings(below) == Settings("cuda:1", True)
     written(below, 'device = "cpu"\n')
-    assert find_settings() == Settings("cpu", False)
+    assert own_settings(below) == Settings("cpu", False)
+
+
+def test_a_grading_command_reads_no_file_that_a_student_put_where_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "INSTALLATION", tmp_path / "installed")
+    written(tmp_path / "installed", 'device = "cuda:1"\n')
+    written(tmp_path / "course", 'device = "cuda:2"\n')
+    (tmp_path / "course" / "nbgrader_config.py").touch()
+    written(tmp_path / "course" / "submitted" / "ada", 'device = "cpu"\n')
+
+    monkeypatch.chdir(tmp_path / "course" / "submitted" / "ada")
+    assert course_settings() == Settings("cuda:1")
+    monkeypatch.chdir(tmp_path / "course")
+    assert course_settings() == Settings("cuda:2")
 
 
 def test_the_file_of_this_course_holds_the_defaults() -> None:

@@ -70,6 +70,7 @@ def test_a_cpu_measures_only_if_it_is_asked_to_and_only_for_who_asked() -> None:
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """Write the course's settings, and go to its folder."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / settings.COURSE_FILE).touch()
 
     def write(text: str) -> Path:
         path = tmp_path / settings.FILE
