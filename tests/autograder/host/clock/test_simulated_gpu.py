@@ -66,11 +66,11 @@ def honest(context: Context):
 @pytest.mark.parametrize("answer", [None, honest], ids=["graph", "function"])
 def test_a_gpu_that_sleeps_at_first_gives_the_true_ratio_and_no_excuse(answer, monkeypatch):
     gpu = SimulatedGpu(awake=False)
-    record, share = measure(contest_on(gpu, monkeypatch, answer=answer))
+    record, proven = measure(contest_on(gpu, monkeypatch, answer=answer))
 
     assert record.verdict is SpeedVerdict.PASS, record
     assert record.ratio == pytest.approx(2.0, rel=0.05)
-    assert (share, record.attempts, record.flags) == (1.0, 1, ())
+    assert (proven.least, record.attempts, record.flags) == (1.0, 1, ())
     assert record.baseline_us == pytest.approx(2 * gpu.kernel_us, rel=0.1)
 
 
@@ -227,8 +227,8 @@ def test_this_process_is_no_neighbour_in_a_container_and_a_neighbour_stays_one(i
 
     gpu.neighbours.append(4_000)
     assert problems("cuda", gpu) == ("1 other processes compute on NVIDIA Simulated",)
-    record, share = measure(contest_on(gpu, monkeypatch))
-    assert (record.verdict, share) == (SpeedVerdict.ENVIRONMENT, 0.0)
+    record, proven = measure(contest_on(gpu, monkeypatch))
+    assert (record.verdict, proven.least, proven.most) == (SpeedVerdict.ENVIRONMENT, 0.0, 1.0)  # counted cost decides
 
 
 def test_without_looking_at_the_namespace_this_process_would_be_a_neighbour(monkeypatch):
