@@ -1,4 +1,6 @@
-"""Check the operands of a fused operator, and choose its implementation: our kernel on a GPU, or operators of PyTorch.
+"""Check the operands of a fused operator, and choose its implementation: our kernel on a GPU, or a body for the CPU.
+
+Which body, the compiled one or operators of PyTorch, `course_lib.kernels.cpu.library` decides.
 
 The choice is made each time an operator runs, so a graph with the operator works on every machine. It depends only on
 the machine, the dtype and the length of a row, so forward and backward pass make the same choice.

@@ -39,7 +39,7 @@ class Bodies:
     activate: Callable[..., torch.Tensor]
     activation_gradients: Callable[..., tuple[torch.Tensor, torch.Tensor]]
     normalise: Callable[..., torch.Tensor]
-    norm_gradients: Callable[..., tuple[torch.Tensor, ...]]
+    norm_gradients: Callable[..., tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]
 
 
 def cpu_bodies(x: torch.Tensor, *rows: torch.Tensor) -> Bodies | None:
@@ -59,11 +59,13 @@ def loaded() -> Bodies | None:
     """Load the library of this machine, and return its operators; warn and return None if there is none."""
     found = next((path for path in map(library_path, instruction_sets()) if path.is_file()), None)
     if found is None:
-        return _absent(f"their compiled bodies are not installed; `{BUILD}` compiles them once, with g++")
+        _say_why_not(f"their compiled bodies are not installed; `{BUILD}` compiles them once, with g++")
+        return None
     try:
         torch.ops.load_library(found)
     except (OSError, RuntimeError) as error:
-        return _absent(f"{found} could not be loaded ({error}); remove it, and `{BUILD}` compiles it again")
+        _say_why_not(f"{found} could not be loaded ({error}); remove it, and `{BUILD}` compiles it again")
+        return None
     return operators()
 
 
@@ -78,7 +80,7 @@ def operators() -> Bodies:
     )
 
 
-def _absent(reason: str) -> None:
+def _say_why_not(reason: str) -> None:
     warnings.warn(
         f"Fused operators run as separate PyTorch operators on this CPU, right but no faster: {reason}.", stacklevel=2
     )
