@@ -12,13 +12,13 @@ import os
 import secrets
 import traceback
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from autograder.classroom.batch.journal import Journal
+from autograder.classroom.batch.slots import Slots
 from autograder.classroom.hand_in import FRAMES, NOT_ENTERED, HandedIn, fault_of_ours
 from autograder.classroom.status import CommandError
 from autograder.host.records import ExerciseStatus, SubmissionRecord
@@ -47,11 +47,13 @@ class Engine(Protocol):
 class LocalEngine:
     """Grade on this machine with `slots` threads, each of which waits for a sandboxed process and compares results.
 
-    By default there is one slot per core, or one slot on a GPU.
+    By default there is one slot per core, or one slot on a GPU. A hand-in that keeps a slot for longer than `limit_s`
+    is not graded: some step of the grader hangs. Its thread is left behind, and another one takes its place.
     """
 
     sandbox: Sandbox
     slots: int | None = None
+    limit_s: float = 3600.0  # sessions have limits of their own, which add up to minutes
 
     def grade(
         self, hand_ins: Sequence[HandedIn], *, seed: int
@@ -59,20 +61,15 @@ class LocalEngine:
         """Grade `hand_ins`; see `Engine`."""
         slots = self.slots or (1 if self.sandbox.has_cuda else len(os.sched_getaffinity(0)))
         slow: list[tuple[HandedIn, SubmissionRecord]] = []
-        with ThreadPoolExecutor(slots) as pool:
-            futures = {pool.submit(self._one, hand_in, seed): hand_in for hand_in in hand_ins}
-            try:
-                for future in as_completed(futures):
-                    hand_in, record = futures[future], future.result()
-                    if slots > 1 and len(hand_ins) > 1 and took_too_long(record):
-                        slow.append((hand_in, record))
-                    else:
-                        yield hand_in, record
-            except BaseException:  # the run was interrupted, or the caller closed the iterator
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        for hand_in, record in slow:
-            yield hand_in, self._one(hand_in, seed, record)
+        with closing(Slots(slots, self.limit_s, lambda hand_in: self._one(hand_in, seed))) as first:
+            for hand_in, record in first.graded(hand_ins):
+                if slots > 1 and len(hand_ins) > 1 and took_too_long(record):
+                    slow.append((hand_in, record))
+                else:
+                    yield hand_in, record
+        records = {id(hand_in): record for hand_in, record in slow}
+        with closing(Slots(1, self.limit_s, lambda hand_in: self._one(hand_in, seed, records[id(hand_in)]))) as alone:
+            yield from alone.graded([hand_in for hand_in, _ in slow])
 
     def _one(self, hand_in: HandedIn, seed: int, record: SubmissionRecord | None = None) -> SubmissionRecord:
         """Grade a hand-in, or again what took too long in its `record`."""

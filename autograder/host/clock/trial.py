@@ -6,18 +6,16 @@ scatter, a pair holds several rounds of either side. The quickest counts, since 
 others.
 """
 
-import contextlib
-import os
 import random
 import statistics
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from autograder.host.clock.memory import Problem
+from autograder.host.clock.real_time import real_time_priority
 from autograder.host.clock.side import Side, Window, net_us, problems_for
 from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
 from course_lib.timing.sign_test import least_pairs
@@ -31,8 +29,6 @@ ALONE = 5  # groups of baseline rounds, before an answer is loaded and after it 
 STEADY = 0.1  # spread of the baseline's rounds up to which one round a side makes a pair
 MOST_EMPTY = 0.3  # largest accepted cost of an empty round, as a part of a quick baseline round
 TRIES = 5  # rounds a side on a less steady machine; the quickest counts
-
-PRIORITY = 1  # the lowest real-time priority, above every ordinary program
 
 
 class WrongTimedOutputError(Exception):
@@ -220,47 +216,3 @@ def _well_within(actual: torch.Tensor, truth: torch.Tensor) -> bool:
     largest = float(truth.abs().max())
     error = float((actual.double() - truth).abs_().max())  # NaN fails the comparison below
     return error <= ROUNDINGS.get(actual.dtype, 4.0) * torch.finfo(actual.dtype).eps * largest < float("inf")
-
-
-class RealTimePriority:
-    """Run all sides of a trial before every other program, where the system permits it, so nothing interrupts a round.
-
-    Either all processes are raised or none: a single raised side would seem several times as fast. Children of a
-    worker are ordinary programs again, so an answer has at most one real-time thread. The kernel leaves a twentieth of
-    the time to all others. `raised` lists the process ids; it is empty where the system refuses.
-    """
-
-    def __init__(self) -> None:
-        self.raised: list[int] = []
-
-    def add(self, *pids: int) -> None:
-        """Raise these processes too; if one cannot be raised, lower all of them."""
-        for pid in pids:
-            if pid <= 0 or not _schedule(pid, os.SCHED_RR | os.SCHED_RESET_ON_FORK, PRIORITY):
-                self.drop()
-                return
-            self.raised.append(pid)
-
-    def drop(self) -> None:
-        """Make all of them ordinary programs again."""
-        for pid in self.raised:
-            _schedule(pid, os.SCHED_OTHER, 0)
-        self.raised = []
-
-
-@contextlib.contextmanager
-def real_time_priority() -> Iterator[RealTimePriority]:
-    """Raise this thread first, and others as they are added; all are ordinary programs afterwards."""
-    priority = RealTimePriority()
-    priority.add(threading.get_native_id())
-    try:
-        yield priority
-    finally:
-        priority.drop()
-
-
-def _schedule(pid: int, policy: int, priority: int) -> bool:
-    with contextlib.suppress(OSError):  # not permitted, or the process has ended
-        os.sched_setscheduler(pid, policy, os.sched_param(priority))
-        return True
-    return False

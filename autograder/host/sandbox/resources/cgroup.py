@@ -18,9 +18,8 @@ from autograder.host.sandbox.resource_limits import Limits
 _NUMBERS = itertools.count()
 _HOST_PID = re.compile(r"autograder-(\d+)-\d+")
 
-# Files that may be missing: kernels without swap accounting have none of them.
-REAL_TIME_US = 230_000  # of each second, so that four workers have some; the sides of a timed contest take turns
 EQUAL_SHARES, EQUAL_WEIGHT = 1024, 100  # the kernel's own values, of version 1 and 2
+# Files that may be missing: kernels without swap accounting have none of them.
 _OPTIONAL = frozenset({"memory.memsw.limit_in_bytes", "memory.swap.max", "memory.oom.group"})
 
 
@@ -70,10 +69,6 @@ class Group:
             directory.mkdir()
         for file, value in self._settings(limits, spare).items():
             self._write(file, value)
-        for directory in self.directories:  # a kernel that divides real time too gives a new group none of it
-            with contextlib.suppress(OSError):
-                if (directory / "cpu.rt_runtime_us").exists():
-                    (directory / "cpu.rt_runtime_us").write_text(str(REAL_TIME_US))
 
     def _settings(self, limits: Limits, spare: int) -> Mapping[str, int]:
         pids = limits.processes + spare
@@ -142,8 +137,23 @@ def find_hierarchy() -> Hierarchy | None:
     return None
 
 
+def leave_processor_group(pid: int) -> Path | None:
+    """Move a worker from its group of processors to the group above, and return the one it was in.
+
+    This is for kernels that give each group a real time of its own, in version 1. Return None where there is no such
+    group, or where this process may not move the worker.
+    """
+    group = _directories_of(str(pid)).get("cpu")
+    if group is None or not _HOST_PID.fullmatch(group.name) or not (group / "cpu.rt_runtime_us").exists():
+        return None
+    with contextlib.suppress(OSError):
+        (group.parent / "cgroup.procs").write_text(str(pid))
+        return group
+    return None
+
+
 def _candidates() -> Iterator[Hierarchy]:
-    own = _own_directories()
+    own = _directories_of("self")
     if "memory" in own and "pids" in own:
         if "cpu" in own:
             yield Hierarchy(1, tuple(dict.fromkeys((own["memory"], own["pids"], own["cpu"]))), shares_processors=True)
@@ -196,10 +206,10 @@ def _delegates(directory: Path, controllers: set[str]) -> bool:
     return False
 
 
-def _own_directories() -> dict[str, Path]:
-    """Map each controller to the folder of this process's own group; version 2 has the controller ''."""
+def _directories_of(process: str) -> dict[str, Path]:
+    """Map each controller to the folder of a process's own group; version 2 has the controller ''."""
     try:
-        groups = Path("/proc/self/cgroup").read_text().splitlines()
+        groups = Path("/proc", process, "cgroup").read_text().splitlines()
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:
         return {}

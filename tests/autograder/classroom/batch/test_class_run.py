@@ -3,6 +3,9 @@
 import dataclasses
 import hashlib
 import json
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ from autograder.classroom.hand_in import HandedIn, handed_in, read_hand_in
 from autograder.classroom.nbgrader.repair import readable_notebook
 from autograder.exercises import find, of_assignment
 from autograder.host.records import GRADER_VERSION, ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
+from tests.architecture.source_tree import ROOT
 
 
 class FakeSandbox:
@@ -149,6 +153,44 @@ def test_an_unexpected_error_is_one_hand_ins_and_everybody_else_is_graded(hand_i
     (unfinished,) = done.unfinished
     assert (unfinished.student, unfinished.max_points) == ("e", 0.0)
     assert all("nobody expected this" in e.message for e in unfinished.exercises)
+
+
+class HangingHandIn(CountedHandIn):
+    """A hand-in at which a step of the grader hangs."""
+
+    def grade(self, *, sandbox: object, seed: int) -> SubmissionRecord:
+        threading.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_step_that_hangs_costs_its_hand_in_alone(hand_ins, slots: int, tmp_path: Path) -> None:
+    mixed = [
+        hand_ins[0],
+        *(counted(tmp_path / name, HangingHandIn, "05_fx_rewrite") for name in "bc"),
+        counted(tmp_path / "d"),
+    ]
+    with Journal(tmp_path / "journal.jsonl") as opened:
+        engine = LocalEngine(FakeSandbox(), slots, limit_s=0.2)  # type: ignore[arg-type]
+        done = grade_class(mixed, opened, engine=engine, seed=1)
+
+    assert CountedHandIn.graded == ["a", "d"]
+    assert [record.student for record in done.unfinished] == ["b", "c"]
+    assert all("did not end within 0.2 s" in e.message for record in done.unfinished for e in record.exercises)
+
+
+def test_a_process_ends_although_a_step_hangs(tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path\n"
+        "from tests.autograder.classroom.batch.test_class_run import FakeSandbox, HangingHandIn, LocalEngine\n"
+        "hand_in = HangingHandIn('05_fx_rewrite', 'b', Path('b'), '0')\n"
+        "((_, record),) = LocalEngine(FakeSandbox(), 1, limit_s=0.1).grade([hand_in], seed=1)\n"
+        "print(record.student)\n"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert (ended.returncode, ended.stdout) == (0, "b\n"), ended.stderr
 
 
 def test_an_interruption_keeps_what_was_graded_and_stops_what_has_not_begun(hand_ins, tmp_path: Path) -> None:

@@ -1,9 +1,5 @@
 """The judge's verdicts on workers with known times are right, even with noise."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -14,18 +10,15 @@ from autograder.host.clock.trial import (
     Plan,
     Trial,
     WrongTimedOutputError,
-    real_time_priority,
     run_trial,
 )
 from autograder.host.clock.verdict import DISTURBED, TOO_GOOD, Assessment, assess, enough, settled
-from autograder.host.sandbox import open_sandbox
 from autograder.host.speed import SPEED_SHARE, Speed, Thresholds
 from autograder.host.traced import Program
 from course_lib.errors import TimingError
 from course_lib.timing import Verdict, decide_speedup
 from course_lib.timing.decisions import Pair
-from tests import skips
-from tests.autograder.host.timed_exercise import EMPTY_US, HONEST, SimulatedSide, contest_of, job, scatter
+from tests.autograder.host.timed_exercise import EMPTY_US, SimulatedSide, job, scatter
 
 NOISES = {
     "quiet": {"spread": 0.01},
@@ -197,53 +190,3 @@ def test_speed_declares_what_it_needs_in_one_line_and_refuses_nonsense():
     with pytest.raises(TimingError, match="points"):
         Speed(program, 2.0, points=-1)
     assert SPEED_SHARE == (0.25, 0.40)
-
-
-ROUND_ROBIN = os.SCHED_RR | os.SCHED_RESET_ON_FORK
-
-
-@pytest.fixture
-def other():
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    yield process.pid
-    process.kill()
-    process.wait()
-    process.stdin.close()
-
-
-def policies(*pids):
-    return [os.sched_getscheduler(pid) for pid in pids]
-
-
-def test_all_are_ordinary_again_afterwards(other):
-    with real_time_priority() as priority:
-        priority.add(other)
-        if not priority.raised:
-            pytest.skip(f"{skips.ROOT}: to schedule in real time")
-        assert policies(0, other) == [ROUND_ROBIN, ROUND_ROBIN]
-    assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
-
-
-@pytest.mark.parametrize("nobody", [0, -1, 2**22 + 7])
-def test_if_one_process_cannot_be_raised_none_is(nobody, other):
-    with real_time_priority() as priority:
-        priority.add(other, nobody)
-        assert priority.raised == []
-        assert policies(0, other) == [os.SCHED_OTHER, os.SCHED_OTHER]
-
-
-def test_both_workers_of_a_trial_are_known_by_their_numbers():
-    of = contest_of(HONEST, open_sandbox())
-    candidate, baseline = of._candidate(), of._baseline()
-    pids = [side.session.worker_pid for side in (candidate, baseline)]
-    candidate.close()
-    baseline.close()
-
-    assert all(pid > 1 for pid in pids)
-    assert len({*pids, os.getpid()}) == 3
-
-
-def test_a_trial_records_whether_it_ran_in_real_time():
-    with real_time_priority() as priority:
-        allowed = bool(priority.raised)
-    assert contest_of(HONEST, open_sandbox()).trial(Plan(max_pairs=9, budget_s=0.1)).undisturbed is allowed

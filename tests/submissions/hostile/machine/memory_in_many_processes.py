@@ -13,8 +13,8 @@ def read_graph(target):
     for _ in range(4):
         child = os.fork()
         if child == 0:
-            held = bytearray(b"x" * (target["memory_bytes"] // 2))
-            time.sleep(0.7)
+            held = bytearray(b"x") * (target["memory_bytes"] // 2)
+            time.sleep(3.0)
             os._exit(0 if held else 1)
         children.append(child)
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]

@@ -82,7 +82,7 @@ def test_the_own_group_is_found_below_its_mount(
     texts = {"/proc/self/cgroup": groups, "/proc/self/mountinfo": mounts}
     monkeypatch.setattr(Path, "read_text", lambda self: texts[str(self)])
 
-    assert cgroup._own_directories() == {name: Path("/sys/fs/cgroup", path) for name, path in expected.items()}
+    assert cgroup._directories_of("self") == {name: Path("/sys/fs/cgroup", path) for name, path in expected.items()}
 
 
 class FakeHierarchy:
@@ -109,7 +109,7 @@ class FakeHierarchy:
             return write(place, text)
 
         monkeypatch.setattr(Path, "write_text", write_text)
-        monkeypatch.setattr(cgroup, "_own_directories", lambda: {"": root})
+        monkeypatch.setattr(cgroup, "_directories_of", lambda process: {"": root})
 
 
 def test_processes_of_a_delegated_group_move_into_a_child_group(
@@ -133,7 +133,7 @@ def test_without_the_controller_of_processors_the_others_are_used(
 
 def test_version_1_divides_the_processors_where_their_controller_is(monkeypatch: pytest.MonkeyPatch) -> None:
     own = {name: Path("/sys/fs/cgroup", name) for name in ("memory", "pids", "cpu")}
-    monkeypatch.setattr(cgroup, "_own_directories", lambda: own)
+    monkeypatch.setattr(cgroup, "_directories_of", lambda process: own)
 
     assert list(cgroup._candidates()) == [
         Hierarchy(1, (own["memory"], own["pids"], own["cpu"]), shares_processors=True),
