@@ -67,8 +67,8 @@ def views(draw: Draw) -> Iterator[Question]:
     yield Question("slice and exp", ((m, n),), steps, part, wrong=wrong)
     for view, shown, elements in draw.sample(_other_views(m, n), 3):
         moved = 2 * 4 * elements
-        wrong = ((moved + 4 * (m * n + elements), VIEWS_COST), (2 * moved, VIEWS_COST))
-        yield Question(f"{view[0]} and neg", ((m, n),), (view, ("neg", shown)), moved, wrong=wrong)
+        costs = ((moved + 4 * (m * n + elements), VIEWS_COST), (2 * moved, VIEWS_COST))
+        yield Question(f"{view[0]} and neg", ((m, n),), (view, ("neg", shown)), moved, wrong=costs)
 
 
 def _other_views(m: int, n: int) -> list[tuple[tuple[Any, ...], str, int]]:

@@ -276,8 +276,9 @@ def _complaint(answer: ModuleAnswer, run: Run, others: Run, tag: str, place: int
     offset = len(before) - STEPS  # a point more at the beginning, or fewer
     first = next((i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), len(before))
     if abs(first - offset - place) <= 1:
-        # one step changes the loss most at the beginning, and batches differ most later
-        if complaint := _before_its_step(answer, run, tag, 1) or _before_its_step(answer, run, tag, place):
+        # One step changes the loss most at the beginning, and batches differ most later. Of the first two losses the
+        # second one shows whether the steps depend on how many will come.
+        if complaint := _before_its_step(answer, run, tag, 2) or _before_its_step(answer, run, tag, place):
             return f"{told}: {complaint}"
     elif _is_reproducible(answer, run):
         return (

@@ -83,6 +83,12 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.edited("logs the learning rate", 12, ("length.item()", "optimizer.param_groups[0]['lr']")),
+        ANSWERS.edited(
+            "steps that depend on how many will come",
+            12,
+            ("lr=0.01)", "lr=0.01)\n    plan = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.02, len(hidden) + 1)"),
+            ("optimizer.step()", "optimizer.step()\n            plan.step()"),
+        ),
         ANSWERS.edited("a second scalar that is 1", 10, ("length.item()", "1.0")),
         ANSWERS.edited("a second scalar that counts", 10, ("length.item()", "float(step)")),
         ANSWERS.edited("without a step of the optimiser", 5.2, ("optimizer.step()", "pass")),
