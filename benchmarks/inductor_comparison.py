@@ -35,8 +35,8 @@ from course_lib.isolation import seed_everything
 from course_lib.verify.error_rule import deviation
 
 SEED = 1
-# Formulas whose operator in PyTorch gives NaN at the ends of range: GELU of infinity, LayerNorm of 1e30. The formulas do
-# not, and `course_lib/fusion/passes/formulas.py` says so. They count as wrong in the table.
+# Formulas whose operator in PyTorch gives NaN at the ends of range: GELU of infinity, LayerNorm of 1e30. The formulas
+# do not, and `course_lib/fusion/passes/formulas.py` says so. They count as wrong in the table.
 OF_OPERATORS = ("0.5 * odd * (1 + torch.erf", "big.var(-1")
 VERDICTS = ("exact", "said wrong", "refused", "wrong", "crashed")
 Entry = torch.Tensor | str | None
