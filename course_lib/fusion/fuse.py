@@ -175,13 +175,16 @@ def run_all(passes: Iterable[GraphPass], gm: fx.GraphModule) -> tuple[dict[str, 
     passes = tuple(passes)
     matches = dict.fromkeys((one.name for one in passes), 0)
     rejected: list[Rejected] = []
-    for _ in range(MAX_ROUNDS):
-        before, rejected = sum(matches.values()), []
+    for number in range(MAX_ROUNDS):
+        before, refused = sum(matches.values()), list[Rejected]()
         for one in passes:
             count, refusals = _run(one, gm)
             matches[one.name] += count
-            rejected += refusals
-        if sum(matches.values()) == before or len(passes) == 1:
+            refused += refusals
+        changed = sum(matches.values()) > before
+        if changed or not number:  # a round without a match sees only what the fusions of the last one left
+            rejected = refused
+        if not changed or len(passes) == 1:
             break
     if any(matches.values()):
         finish(gm)

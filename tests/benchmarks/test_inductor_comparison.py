@@ -7,13 +7,11 @@ import torch
 
 from benchmarks.fusion_speed import Encoder
 from benchmarks.fusion_trials.adversarial_programs import adversarial_programs
-from benchmarks.inductor_comparison import Outcome, difference, run, try_all
+from benchmarks.inductor_comparison import OF_OPERATORS, Outcome, difference, run, try_all
 from course_lib.fusion import fuse
 from tests.drawn import some
 
 PROGRAMS = list(adversarial_programs())
-# PyTorch's own operators differ from these two formulas: GELU of infinity is NaN, and so is LayerNorm of 1e30.
-OF_OPERATORS = ("0.5 * odd * (1 + torch.erf", "big.var(-1")
 
 
 def test_fuse_is_silently_wrong_nowhere() -> None:

@@ -4,7 +4,8 @@
 compared as a polynomial, see `polynomial.py`. This pass runs before the fusions, which look for the operators.
 
 The operator is the same real function. The program is not changed if its literals are inexact, or if it overflows and
-the operator does not. For infinite inputs, the operator determines the result: GELU of infinity is NaN on some CPUs.
+the operator does not. At the ends of range, the operator determines the result: on some CPUs, GELU of infinity and
+LayerNorm of numbers above 1e19 are NaN.
 """
 
 import functools
