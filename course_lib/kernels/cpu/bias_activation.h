@@ -129,7 +129,7 @@ void activate_rows(const at::Tensor& x, const at::Tensor& bias, at::Tensor& outp
 // Returns an empty tensor with the strides that PyTorch gives to `x + bias`.
 inline at::Tensor empty_sum(const at::Tensor& x, const at::Tensor& bias) {
   if (x.is_contiguous()) {
-    return at::empty(x.sizes(), x.options());
+    return empty_rows(x);
   }
   const at::Tensor none;
   return at::TensorIteratorConfig().add_output(none).add_const_input(x).add_const_input(bias).build().output();
@@ -141,7 +141,7 @@ at::Tensor activate(const at::Tensor& x, const at::Tensor& bias, c10::string_vie
   if (output.numel() == 0) {
     return output;
   }
-  auto contiguous = output.is_contiguous() ? output : at::empty(x.sizes(), x.options());
+  auto contiguous = output.is_contiguous() ? output : empty_rows(x);
   with_activation(activation, [&](auto chosen) {
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "activate", [&] {
       activate_rows<scalar_t, decltype(chosen)>(x, bias, contiguous);
@@ -178,7 +178,7 @@ at::Tensor activation_gradients_of_rows(
 std::tuple<at::Tensor, at::Tensor> activation_gradients(
     const at::Tensor& grad, const at::Tensor& x, const at::Tensor& bias, c10::string_view activation) {
   check_rows(x, {grad}, {bias});
-  auto grad_x = at::empty(x.sizes(), x.options());
+  auto grad_x = empty_rows(x);
   at::Tensor grad_bias;
   with_activation(activation, [&](auto chosen) {
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "activation_gradients", [&] {

@@ -155,7 +155,7 @@ at::Tensor normalise(
     bool multiplies) {
   const Call call{x, vector, residual, weight, bias, seed, p, eps, multiplies};
   call.check({residual});
-  auto output = at::empty(x.sizes(), x.options());
+  auto output = empty_rows(x);
   AT_DISPATCH_FLOATING_TYPES_AND2(
       at::kBFloat16, at::kHalf, x.scalar_type(), "normalise", [&] { normalise_rows<scalar_t>(call, output); });
   return output;
@@ -282,8 +282,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> norm_grad
   const Call call{x, vector, residual, weight, bias, seed, p, eps, multiplies};
   call.check({residual, grad});
   Gradients found;
-  found.x = seed || multiplies ? at::empty(x.sizes(), x.options()) : at::empty({0}, x.options());
-  found.residual = at::empty(x.sizes(), x.options());
+  found.x = seed || multiplies ? empty_rows(x) : at::empty({0}, x.options());
+  found.residual = empty_rows(x);
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, x.scalar_type(), "norm_gradients", [&] {
     gradients_of_rows<scalar_t>(grad, call, found);
   });

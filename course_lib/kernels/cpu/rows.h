@@ -15,7 +15,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace course_lib {
 namespace {
@@ -145,6 +150,21 @@ inline void check_rows(const at::Tensor& x, at::ArrayRef<at::Tensor> rows, at::A
 
 inline int64_t row_count(const at::Tensor& x) {
   return x.numel() / std::max<int64_t>(x.size(-1), 1);
+}
+
+// Returns an empty contiguous tensor of the shape and dtype of `like`. For a large one it asks the kernel for large pages
+// in place of each 512 small ones, whose first writes can take longer than the whole computation.
+inline at::Tensor empty_rows(const at::Tensor& like) {
+  auto found = at::empty(like.sizes(), like.options());
+#ifdef MADV_HUGEPAGE
+  constexpr uintptr_t kPage = uintptr_t{2} << 20;
+  const auto first = reinterpret_cast<uintptr_t>(found.const_data_ptr());
+  const uintptr_t begin = (first + kPage - 1) / kPage * kPage, end = (first + found.nbytes()) / kPage * kPage;
+  if (begin < end) {
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a hint: it may be refused
+  }
+#endif
+  return found;
 }
 
 // Sums over rows. Each block of rows has sums of its own, which are then added in pairs: so the result has small
