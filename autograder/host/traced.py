@@ -1,6 +1,5 @@
 """Programs for passes: the input of a student's pass, and the reference for its result."""
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -153,21 +152,21 @@ class Continuation:
         return value
 
     def behind_graph(self, module: fx.GraphModule) -> fx.GraphModule:
-        """Return a copy of the graph with the steps behind its outputs."""
+        """Return the same module with a graph that has the steps behind its outputs."""
         if not self.steps:
             return module
-        module = copy.deepcopy(module)
-        output = module.graph.output_node()
+        graph = fx.Graph()
         ends: dict[fx.Node, fx.Node] = {}
-        with module.graph.inserting_before(output):
-            for node in output.all_input_nodes:
-                end = node
+
+        def ended(node: fx.Node) -> fx.Node:
+            if node not in ends:
+                ends[node] = node
                 for step in self.steps:
-                    end = module.graph.call_function(step.function, (end, *step.more))
-                ends[node] = end
-        output.args = fx.map_arg(output.args, ends.__getitem__)
-        module.recompile()
-        return module
+                    ends[node] = graph.call_function(step.function, (ends[node], *step.more))
+            return ends[node]
+
+        graph.output(fx.map_arg(graph.graph_copy(module.graph, {}), ended))
+        return fx.GraphModule(module, graph)
 
 
 def traced(program: Program, draw: Draw, continuation: Continuation | None = None) -> Traced:

@@ -20,10 +20,10 @@ import torch
 from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.hub import tqdm
 
 from autograder.worker.source import AnswerError
 
+_HUB: Any = torch.hub  # `torch.fx` takes its progress bars from here
 HOME = f"{Path(torch.__file__).parent}/"
 SITE = f"{Path(torch.__file__).parents[1]}/"
 # Files of PyTorch, and how the names of those functions begin that rewrite programs; "" stands for all public names.
@@ -151,7 +151,8 @@ def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Itera
         if event == "call" and not seen and (_is_pass_of_course(frame) or _is_rewrite(frame, rewrites)):
             seen.append(_told(frame))
 
-    tqdm.monitor_interval = 0  # or the first run of `torch.fx.Interpreter` starts a thread that watches progress bars
+    # or the first run of `torch.fx.Interpreter` starts a thread that watches progress bars
+    _HUB.tqdm.monitor_interval = 0
     before, outer = sys.getprofile(), [*_observing]
     _observing.clear()
     sys.setprofile(observe)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.schedule import Scheduled, schedules
+from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
 
 LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
 
@@ -23,6 +24,16 @@ def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: A
     return Scheduled(name, model, counts, question=(wanted,), says={SEPARATED: says}, layer=wanted)
 
 
+def of_every_layer(answer: ScheduleAnswer, draw: Draw) -> None:
+    """Check a model of two layers, together with one whose parts have drawn names, so that no list of paths fits."""
+    name = draw.choice(("wide", "mixing", "project", "linear"))
+    schedules(
+        separated("of two layers, name 'dense'", "dense", 3, 2),
+        separated(f"of two layers, name {name!r}", name, 3, 2, names={"dense": name, "feed_forward": "ffn"}),
+        together=True,
+    )(answer, draw)
+
+
 EXERCISE = Exercise(
     title="Separate biases",
     kind=Kind.SCHEDULE,
@@ -39,7 +50,7 @@ EXERCISE = Exercise(
             "every layer that has the name, and no other",
             "navigation",
             2,
-            schedules(separated("of two layers, name 'dense'", "dense", 3, 2)),
+            of_every_layer,
         ),
     ),
 )

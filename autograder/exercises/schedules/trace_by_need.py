@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
-from autograder.host.kinds.schedule import Scheduled, schedules
+from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
 
 LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
 BIAS_INSIDE = "A linear layer is still one node: decompose both of the part's linear layers first, then trace."
@@ -14,6 +15,18 @@ def flattened(name: str, part: str, **arguments: Any) -> Scheduled:
     counts = {SEPARATED: 2, LINEAR: 0, "torch.nn.Dropout": 1}
     says = {SEPARATED: {0: BIAS_INSIDE, 1: BIAS_INSIDE}}
     return Scheduled(name, {"branches": True, **arguments}, counts, part=part, says=says)
+
+
+def of_every_layer(answer: ScheduleAnswer, draw: Draw) -> None:
+    """Check a model of three layers, together with one whose parts have drawn names, so that no list of paths fits."""
+    part, dense = draw.choice(("ffn", "mixer", "expand", "inner")), draw.choice(("up", "wide", "project", "first"))
+    schedules(
+        flattened("of three layers, the second", "layers.1.feed_forward", layers=3),
+        flattened(
+            "of two layers with drawn names", f"layers.1.{part}", layers=2, names={"feed_forward": part, "dense": dense}
+        ),
+        together=True,
+    )(answer, draw)
 
 
 EXERCISE = Exercise(
@@ -37,7 +50,7 @@ EXERCISE = Exercise(
             "the part of every layer",
             "several layers",
             2.4,
-            schedules(flattened("of three layers, the second", "layers.1.feed_forward", layers=3)),
+            of_every_layer,
         ),
     ),
 )

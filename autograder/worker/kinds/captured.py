@@ -8,6 +8,7 @@ import functools
 import linecache
 import operator
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -249,7 +250,8 @@ def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) ->
 @functools.cache  # the same program gives the same function, so that Dynamo's cache applies
 def _defined(program: str, name: str) -> Callable[..., Any]:
     """Return the function, and put its source text where Dynamo looks for it."""
-    filename = "<program>"
+    # its own name, or Dynamo takes sizes of another program of this name for dynamic ones of this one
+    filename = f"<program {zlib.crc32(program.encode())}>"
     linecache.cache[filename] = (len(program), None, program.splitlines(keepends=True), filename)
     namespace: dict[str, Callable[..., Any]] = {}
     exec(compile(program, filename, "exec"), namespace)
