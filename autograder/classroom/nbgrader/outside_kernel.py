@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -95,8 +95,9 @@ class GradeOutsideKernel(NbGraderPreprocessor):
 @functools.cache
 def _open_once(level: str, trust: bool, chosen: Settings) -> Sandbox:
     # cached, because probing the machine's isolation takes seconds and nbgrader calls this for every submission
-    chosen_level: int | Literal["auto"] = "auto" if level == "auto" else int(level)
-    return open_sandbox(chosen_level, trust=trust, device=chosen.device, measured=chosen.measured)
+    return open_sandbox(
+        "auto" if level == "auto" else int(level), trust=trust, device=chosen.device, measured=chosen.measured
+    )
 
 
 def write_down(record: SubmissionRecord, path: Path, *, wait_s: float = JOURNAL_WAIT_S) -> None:

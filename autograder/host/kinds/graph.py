@@ -297,7 +297,8 @@ def _require_equal(
             f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}."
         )
     for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
-        comparison.require_close(actual, truth.detach(), eager.detach(), "The output", where)
+        magnitude = _magnitude(truth.detach(), actual.dtype, inputs)
+        comparison.require_close(actual, truth.detach(), eager.detach(), "The output", where, magnitude=magnitude)
     _require_same_mutation(reply, inputs, program, where)
     if gradients:
         eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents, allow_unused=True)
@@ -305,6 +306,18 @@ def _require_equal(
         names = ["an input"] * len(inputs) + [f"`{path}`" for path in by]
         _require_gradients(reply, truth_grads, eager_grads, names, where)
     return reply
+
+
+def _magnitude(truth: torch.Tensor, dtype: torch.dtype, inputs: Sequence[torch.Tensor]) -> float:
+    """Return the magnitude for `require_close` where an input is narrower than the output.
+
+    What is computed from such an input is rounded at its dtype, and a fused operator rounds otherwise than eager.
+    """
+    coarsest = max((torch.finfo(i.dtype).eps for i in inputs if i.is_floating_point()), default=0.0)
+    if not dtype.is_floating_point or coarsest <= torch.finfo(dtype).eps or not truth.numel():
+        return 0.0
+    largest = float(truth.abs()[torch.isfinite(truth)].max()) if torch.isfinite(truth).any() else 0.0
+    return largest * coarsest / torch.finfo(dtype).eps
 
 
 def _parameters(program: Traced, artifact: Artifact) -> list[str]:
