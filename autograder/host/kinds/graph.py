@@ -23,6 +23,7 @@ from autograder.protocol.requests.answers import InputForm, Transform, WrittenGr
 from autograder.protocol.requests.loads import CallGraph, LoadGraph, ObserveWrites
 from course_lib.graph import from_data
 from course_lib.kernels.replayed_draws import ReplayedDraws
+from course_lib.verify.error_rule import ROUNDINGS
 
 
 @dataclass
@@ -313,11 +314,12 @@ def _magnitude(truth: torch.Tensor, dtype: torch.dtype, inputs: Sequence[torch.T
 
     What is computed from such an input is rounded at its dtype, and a fused operator rounds otherwise than eager.
     """
-    coarsest = max((torch.finfo(i.dtype).eps for i in inputs if i.is_floating_point()), default=0.0)
-    if not dtype.is_floating_point or coarsest <= torch.finfo(dtype).eps or not truth.numel():
+    dtypes = [d for d in (dtype, *(i.dtype for i in inputs)) if d.is_floating_point]
+    allowed = {d: ROUNDINGS.get(d, 4.0) * torch.finfo(d).eps for d in dtypes}
+    finite = truth.abs()[torch.isfinite(truth)]
+    if dtype not in allowed or max(allowed.values()) <= allowed[dtype] or not finite.numel():
         return 0.0
-    largest = float(truth.abs()[torch.isfinite(truth)].max()) if torch.isfinite(truth).any() else 0.0
-    return largest * coarsest / torch.finfo(dtype).eps
+    return float(finite.max()) * max(allowed.values()) / allowed[dtype]
 
 
 def _parameters(program: Traced, artifact: Artifact) -> list[str]:
