@@ -17,7 +17,8 @@ from autograder.host.artifacts import Artifact
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import Reply, as_tuple
-from autograder.host.kinds.graph import GraphAnswer, require_equal, times
+from autograder.host.kinds.graph import GraphAnswer, times
+from autograder.host.kinds.graph_values import require_equal
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
 from autograder.host.traced import Continuation, Program, Traced, draw_inputs, traced

@@ -17,7 +17,8 @@ from autograder.host.artifacts.operator_calls import read_calls
 from autograder.host.draw import Draw
 from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds import schedule_models
-from autograder.host.kinds.graph import GraphAnswer, read_graph, require_equal, times
+from autograder.host.kinds.graph import GraphAnswer, read_graph, times
+from autograder.host.kinds.graph_values import require_equal
 from autograder.host.kinds.sent_tensors import Sent, other_values
 from autograder.host.kinds.wiring import Wiring, layers_as_functions
 from autograder.host.point_shares import share_among

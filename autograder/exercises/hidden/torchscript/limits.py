@@ -28,7 +28,7 @@ def two_numbers(x: torch.Tensor) -> torch.Tensor:
     return x * int(x.abs().sum() * 10) + float(x.mean())
 
 
-class Scaled(nn.Module):
+class WeightedMean(nn.Module):
     """A mean in training only, and a parameter."""
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ def _snippets(limit: str, capture: str, *programs: Callable[..., object]) -> tup
 OUTSIDE = (with_lambda, assigned_inside, matched, imports_inside, class_inside, yields)
 UNKNOWN = (number_for_a_tensor, list_of_floats, first_none, table_of_numbers)
 SILENT = (
-    Snippet(Scaled, "trace", "frozen mode"),
+    Snippet(WeightedMean, "trace", "frozen mode"),
     Snippet(Remembers, "trace", "lost effect"),
     *visible.SNIPPETS["silent traces"],
 )
