@@ -77,6 +77,14 @@ class SpeedVerdict(StrEnum):
 
 
 @dataclass(frozen=True)
+class CountedCost:
+    """The counted cost of one timed call."""
+
+    launches: int
+    bytes_moved: int
+
+
+@dataclass(frozen=True)
 class SpeedRecord:
     """An answer's speed by the host's clock, against the exercise's baseline; a ratio above 1 is faster."""
 
@@ -89,13 +97,18 @@ class SpeedRecord:
     attempts: int  # each in new processes
     answer_us: float  # of one call
     baseline_us: float
-    passing: float  # the ratio that is required
-    full: float  # the ratio that earns all points
+    passing: float  # the ratio that is required; 0 if the ratio earns nothing on any machine
+    full: float  # the ratio that earns all points, or 0
     ideal: float  # the ratio that the fewest bytes allow
     device: str
     flags: tuple[str, ...] = ()  # for the person who reviews it
+    answer_cost: CountedCost | None = None  # None if not counted
+    baseline_cost: CountedCost | None = None
 
     def __post_init__(self) -> None:
+        for name in ("answer_cost", "baseline_cost"):
+            if isinstance(cost := getattr(self, name), Mapping):
+                object.__setattr__(self, name, CountedCost(**cost))
         object.__setattr__(self, "verdict", SpeedVerdict(self.verdict))
         object.__setattr__(self, "flags", tuple(self.flags))
 

@@ -19,6 +19,7 @@ from autograder.protocol import GraphData, Handlers, Json, Result, Tensors
 from autograder.protocol.requests.loads import (
     CallGraph,
     Cost,
+    CountGraph,
     EventsRead,
     GraphCalled,
     LoadEvents,
@@ -69,11 +70,13 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
             result = call_on_tensors(graph_module, request.call, tensors, parameters)
         if not request.count:
             return Result(GraphCalled(result.body, None), result.tensors)
-        from course_lib.graph import cost
+        return Result(GraphCalled(result.body, _cost(graph_module, list(map(to_torch, tensors)))), result.tensors)
 
-        counted = cost(graph_module, [to_torch(raw) for raw in tensors])
-        told = Cost(counted.launches, counted.bytes_read, counted.bytes_written)
-        return Result(GraphCalled(result.body, told), result.tensors)
+    def count(request: CountGraph, _: Tensors) -> Result[Cost]:
+        held = (*graph_module.parameters(), *graph_module.buffers())
+        device = held[0].device if held else torch.device("cpu")  # rounds move a graph to their device
+        inputs = [torch.zeros(i.shape, dtype=getattr(torch, i.dtype), device=device) for i in request.inputs]
+        return Result(_cost(graph_module, inputs))
 
     def observe(request: ObserveWrites, tensors: Tensors) -> Result[Writes]:
         for tensor, value in zip(own, sent, strict=True):
@@ -81,7 +84,14 @@ def load_graph(request: LoadGraph, tensors: Tensors) -> Handlers:
         args, _ = filled(request.call.arguments, [to_torch(raw) for raw in tensors])
         return Result(Writes(observed_writes(graph_module, args)))
 
-    return {CallGraph: call, ObserveWrites: observe, **Rounds(graph_module).handlers()}
+    return {CallGraph: call, CountGraph: count, ObserveWrites: observe, **Rounds(graph_module).handlers()}
+
+
+def _cost(graph_module: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Cost:
+    from course_lib.graph import cost
+
+    counted = cost(graph_module, inputs)
+    return Cost(counted.launches, counted.bytes_read, counted.bytes_written)
 
 
 def _replayed(seed: int | None) -> contextlib.AbstractContextManager[object]:

@@ -23,12 +23,13 @@ from autograder.host.clock.verdict import Assessment, assess, enough
 from autograder.host.compute_lock import compute_lock
 from autograder.host.draw import Draw
 from autograder.host.kinds.callable import as_tuple
-from autograder.host.records import SpeedRecord, SpeedVerdict
+from autograder.host.records import CountedCost, SpeedRecord, SpeedVerdict
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
 from autograder.host.speed import Speed, Thresholds
 from autograder.host.traced import Traced, traced
-from autograder.protocol.requests.loads import LoadGraph
+from autograder.protocol.requests.answers import InputForm
+from autograder.protocol.requests.loads import Cost, LoadGraph
 from course_lib.timing.decisions import CONFIDENCE, Decision, decide_speedup
 from course_lib.timing.environment import lasting_problems
 from course_lib.timing.summaries import median_interval
@@ -64,7 +65,11 @@ class Contest:
     def trial(self, plan: Plan) -> Trial:
         """Run one trial in new processes."""
         with self._side(self._candidate) as candidate, self._side(self._baseline) as baseline:
-            return run_trial(candidate, baseline, self.job(), plan)
+            trial = run_trial(candidate, baseline, self.job(), plan)
+            if self.artifact is not None:
+                inputs = [InputForm(s.shape, str(s.dtype).removeprefix("torch.")) for s in self._inputs]
+                trial.answer_cost, trial.baseline_cost = candidate.cost(inputs), baseline.cost(inputs)
+            return trial
 
     def control(self, pairs: int) -> Trial:
         """Time the baseline against itself, in two new processes."""
@@ -206,9 +211,15 @@ def _record(
         attempts=attempts,
         answer_us=trial.answer_us,
         baseline_us=trial.baseline_us,
-        passing=of.thresholds.passing,
-        full=of.thresholds.full,
+        passing=0.0 if of.speed.shown_only else of.thresholds.passing,
+        full=0.0 if of.speed.shown_only else of.thresholds.full,
         ideal=of.speed.ideal_ratio,
         device=of.device,
         flags=flags,
+        answer_cost=_counted(trial.answer_cost),
+        baseline_cost=_counted(trial.baseline_cost),
     )
+
+
+def _counted(cost: Cost | None) -> CountedCost | None:
+    return None if cost is None else CountedCost(cost.launches, cost.bytes_read + cost.bytes_written)

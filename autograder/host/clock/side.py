@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 import torch
 
 from autograder.host.clock.memory import HostMemory, Memory, Parcel, Problem
-from autograder.host.session import Session
+from autograder.host.session import AnswerFailedError, Session
+from autograder.protocol.requests.answers import InputForm
+from autograder.protocol.requests.loads import Cost, CountGraph
 from autograder.protocol.requests.timed_rounds import FetchOutputs, HoldInputs, LendOutputs, RunRound
 
 EMPTY_ROUNDS = 9
@@ -89,6 +91,13 @@ class Side:
         Call this only for a worker without student code, which would gain by being slow here.
         """
         return min(self.window(problems, skip=True, bare=bare).time_us for _ in range(EMPTY_ROUNDS))
+
+    def cost(self, inputs: Sequence[InputForm]) -> Cost | None:
+        """Return the counted cost of one problem, or None if this worker can no longer count."""
+        try:
+            return self.session.call_with(CountGraph(tuple(inputs)), ()).body
+        except AnswerFailedError:  # a count only explains the ratio, so its failure costs nothing
+            return None
 
     def close_memory(self) -> None:
         """Free the memory."""

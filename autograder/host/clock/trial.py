@@ -17,6 +17,7 @@ import torch
 from autograder.host.clock.memory import Problem
 from autograder.host.clock.real_time import real_time_priority
 from autograder.host.clock.side import Side, Window, net_us, problems_for
+from autograder.protocol.requests.loads import Cost
 from course_lib.timing.decisions import ALPHA, Pair, ratio_noise
 from course_lib.timing.sign_test import least_pairs
 from course_lib.verify.error_rule import ROUNDINGS, deviation
@@ -69,6 +70,8 @@ class Trial:
     bare_us: float = 0.0  # of an empty round without copied outputs, for an answer that writes into the shared memory
     undisturbed: bool = False  # whether the trial ran in real-time priority
     alone_us: float = 0.0  # a baseline round while no student code runs: the slower of before and after
+    answer_cost: Cost | None = None  # of one problem; None for a student's function, which only its worker could count
+    baseline_cost: Cost | None = None
 
     @property
     def ratio(self) -> float:

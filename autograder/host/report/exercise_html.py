@@ -7,12 +7,13 @@ dark pages. Everything that a colour means is also written as a word.
 
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
+from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord
 from autograder.host.report.safe_text import Html, coded, element, joined
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
     SPEED_WORDS,
     HiddenCategory,
+    all_is_well,
     check_marks,
     check_words,
     earned_by,
@@ -23,9 +24,12 @@ from autograder.host.report.wording import (
     quantity,
     quantity_name,
     speed_asked,
+    speed_cost,
     speed_details,
     speed_headline,
+    speed_marks,
     speed_places,
+    speed_roofline,
     with_minimum,
 )
 
@@ -49,6 +53,10 @@ _BADGE = "display:inline-block;padding:0 8px;border-radius:6px;white-space:nowra
 _QUIET = "opacity:.75"
 _LINE = f"position:relative;height:12px;margin:4px 0;border-radius:4px;background:rgba({_GREY},.2)"
 _ON_LINE = "position:absolute;top:0;height:12px;border-radius:2px"
+_LABEL = "position:absolute;white-space:nowrap;font-size:12px;line-height:16px"
+_ROW_PX = 16
+# Of the narrowest page on which labels must not overlap, so that they get another row where they might.
+_PAGE_PX, _CHARACTER_PX = 420, 7
 _TINTS = {
     CheckStatus.PASSED: _GREEN,
     CheckStatus.FAILED: _RED,
@@ -135,36 +143,75 @@ def _quantities(record: ExerciseRecord) -> Iterator[Html]:
         measured = _list(list(record.measured.items()))
         yield element("div", f"measured: {measured}", style=f"margin-top:8px;{_QUIET}")
     if record.speed is not None:
-        yield _speed(record.speed)
+        yield _speed(record.speed, folded=all_is_well(record))
 
 
-def _speed(speed: SpeedRecord) -> Html:
-    """Draw the ratio on a line, with its interval as a band and marks for the required ratios."""
-    at = speed_places(speed)
-    marks = [
-        _mark(at["same"], _GREY, "1: as fast as the baseline"),
-        _mark(at["ideal"], _GREY, f"{speed.ideal:.3g}: ideal"),
-        _mark(at["ratio"], _BLUE, f"{speed.ratio:.2f}: yours", width=4),
-    ]
-    if speed.verdict is not SpeedVerdict.SHOWN:
-        marks.append(_mark(at["passing"], _AMBER, f"{speed.passing:.3g}: passes"))
-        marks.append(_mark(at["full"], _GREEN, f"{speed.full:.3g}: earns all points"))
-    band = f"left:{100 * at['low']:.1f}%;width:{100 * (at['high'] - at['low']):.1f}%;background:rgba({_BLUE},.35)"
-    line = element("div", element("div", style=f"{_ON_LINE};{band}"), *marks, style=_LINE, aria_hidden="true")
+def _speed(speed: SpeedRecord, *, folded: bool) -> Html:
+    """Draw the ratio, and say what explains it, folded if nothing needs attention."""
     verdict = element("span", f" · {SPEED_WORDS[speed.verdict]}", style=_QUIET)
+    headline = joined("measured speed: ", element("strong", speed_headline(speed)), verdict)
+    sentences = (
+        f"{speed_asked(speed)} · {speed_details(speed)}",
+        speed_cost(speed),
+        speed_roofline(speed),
+        speed.reason,
+    )
     return element(
-        "div",
-        joined("measured speed: ", element("strong", speed_headline(speed)), verdict),
-        line,
-        element("div", f"{speed_asked(speed)} · {speed_details(speed)}", style=_QUIET),
-        element("div", speed.reason, style=f"{_QUIET};{_WRAPPED}"),
+        "details",
+        element("summary", headline, style="cursor:pointer"),
+        _picture(speed),
+        *(element("div", words, style=f"{_QUIET};{_WRAPPED}") for words in sentences if words),
+        open="" if folded else "open",
         style="margin-top:10px",
     )
 
 
-def _mark(place: float, colour: str, title: str, width: int = 2) -> Html:
+def _picture(speed: SpeedRecord) -> Html:
+    """Draw the ratio on a line, with its interval as a band, and labelled marks for 1 and the required ratios."""
+    at, labels = speed_places(speed), speed_marks(speed)
+    colours = {"same": _GREY, "passing": _AMBER, "full": _GREEN, "ideal": _GREY}
+    band = f"left:{100 * at['low']:.1f}%;width:{100 * (at['high'] - at['low']):.1f}%;background:rgba({_BLUE},.35)"
+    ticks = [_mark(at[name], colours[name]) for name in labels]
+    line = element(
+        "div", element("div", style=f"{_ON_LINE};{band}"), *ticks, _mark(at["ratio"], _BLUE, width=4), style=_LINE
+    )
+    yours = element("div", _label(at["ratio"], 0, f"{speed.ratio:.2f} yours"), style=_rows(1))
+    placed = _in_rows({label: at[name] for name, label in labels.items()})
+    below = element("div", *(_label(*each) for each in placed), style=_rows(1 + max(row for _, row, _ in placed)))
+    alt = f"A line with a mark at your ratio, {speed_headline(speed)}, and marks at {', '.join(labels.values())}."
+    return element("div", yours, line, below, role="img", aria_label=alt, style="margin:6px 0")
+
+
+def _rows(number: int) -> str:
+    return f"position:relative;height:{number * _ROW_PX}px"
+
+
+def _in_rows(places: dict[str, float]) -> list[tuple[float, int, str]]:
+    """Return place, row and text of each label, in the first row where it overlaps no other."""
+    ends: list[float] = []
+    found = []
+    for text, place in sorted(places.items(), key=lambda label: label[1]):
+        width = _CHARACTER_PX * (len(text) + 2) / _PAGE_PX
+        left = place - _shift(place) * width
+        row = next((row for row, end in enumerate(ends) if end <= left), len(ends))
+        ends[row : row + 1] = [left + width]
+        found.append((place, row, text))
+    return found
+
+
+def _shift(place: float) -> float:
+    """Return the part of a label's width that stands left of its place: half of it, except near the ends."""
+    return 0.0 if place < 0.1 else 1.0 if place > 0.9 else 0.5
+
+
+def _label(place: float, row: int, text: str) -> Html:
+    moved = f"left:{100 * place:.1f}%;top:{row * _ROW_PX}px;transform:translateX({-100 * _shift(place):g}%)"
+    return element("div", text, style=f"{_LABEL};{moved}")
+
+
+def _mark(place: float, colour: str, width: int = 2) -> Html:
     style = f"{_ON_LINE};left:calc({100 * place:.1f}% - {width / 2:g}px);width:{width}px;background:rgba({colour},.9)"
-    return element("div", style=style, title=title)
+    return element("div", style=style)
 
 
 def _list(quantities: Sequence[tuple[str, float]]) -> str:

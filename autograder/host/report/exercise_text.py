@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
+from autograder.host.records import CheckRecord, ExerciseRecord, ExerciseStatus, SpeedRecord
 from autograder.host.report.safe_text import one_line, printable
 from autograder.host.report.wording import (
     EXERCISE_WORDS,
@@ -18,9 +18,12 @@ from autograder.host.report.wording import (
     quantity,
     quantity_name,
     speed_asked,
+    speed_cost,
     speed_details,
     speed_headline,
+    speed_marks,
     speed_places,
+    speed_roofline,
     with_minimum,
 )
 
@@ -77,7 +80,7 @@ def _quantities(record: ExerciseRecord) -> Iterator[str]:
         yield from _speed(record.speed)
 
 
-_SIGNS = {"same": "1 baseline", "passing": "p passes", "full": "f full", "ideal": "i ideal", "ratio": "█ yours"}
+_SIGNS = {"same": "1", "passing": "p", "full": "f", "ideal": "i"}
 
 
 def _speed(speed: SpeedRecord) -> Iterator[str]:
@@ -85,13 +88,17 @@ def _speed(speed: SpeedRecord) -> Iterator[str]:
     at = {name: round(place * (LINE_CHARACTERS - 1)) for name, place in speed_places(speed).items()}
     line = ["·"] * LINE_CHARACTERS
     line[at["low"] : at["high"] + 1] = "═" * (at["high"] + 1 - at["low"])
-    marks = ("passing", "full") if speed.verdict is not SpeedVerdict.SHOWN else ()
-    for name in ("same", *marks, "ideal", "ratio"):
-        line[at[name]] = _SIGNS[name][0]
-    signs = ", ".join(_SIGNS[name] for name in ("ratio", "same", *marks, "ideal"))
-    yield f"      0 {''.join(line)}  {signs}"
-    for words in (speed_asked(speed), speed_details(speed), speed.reason):
-        yield _indented(words, 6)
+    labels = speed_marks(speed)
+    for name in labels:
+        line[at[name]] = _SIGNS[name]
+    line[at["ratio"]] = "█"
+    signs = ", ".join((f"{_SIGNS[name]} = {label}" for name, label in labels.items()))
+    yield f"      {''.join(line)}"
+    yield f"      █ = {speed.ratio:.2f} yours, {signs}"
+    causes = (speed_asked(speed), speed_details(speed), speed_cost(speed), speed_roofline(speed))
+    for words in (*causes, speed.reason):
+        if words:
+            yield _indented(words, 6)
 
 
 def _bar(share: float) -> str:

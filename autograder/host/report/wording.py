@@ -12,7 +12,7 @@ from autograder.host.records import (
     SpeedRecord,
     SpeedVerdict,
 )
-from course_lib.show import format_us
+from course_lib.show import format_bytes, format_us
 
 # a category shows its worst status
 _WORST_FIRST = (CheckStatus.ERROR, CheckStatus.FAILED, CheckStatus.PASSED, CheckStatus.NOT_ASSESSED)
@@ -185,15 +185,61 @@ def speed_asked(speed: SpeedRecord) -> str:
     """Return the ratios that earn points, and the largest possible ratio."""
     about = "about what a good answer reaches on a CPU" if speed.device == "cpu" else "what the fewest bytes allow"
     possible = f"{speed.ideal:.3g} is {about}"
-    if speed.verdict is SpeedVerdict.SHOWN:
+    if not speed.passing:
         return possible
-    return f"{speed.passing:.3g} passes, {speed.full:.3g} earns all, {possible}"
+    where = "where the ratio is graded, " if speed.verdict is SpeedVerdict.SHOWN else ""
+    return f"{where}{speed.passing:.3g} passes, {speed.full:.3g} earns all, {possible}"
+
+
+def speed_cost(speed: SpeedRecord) -> str:
+    """Return the launches and bytes that explain the ratio; empty where they were not counted."""
+    yours, baseline = speed.answer_cost, speed.baseline_cost
+    if yours is None or baseline is None:
+        return ""
+    return (
+        f"Counted for one call: the baseline launches {baseline.launches} and moves "
+        f"{format_bytes(baseline.bytes_moved)}; yours launches {yours.launches} and moves "
+        f"{format_bytes(yours.bytes_moved)}."
+    )
+
+
+def speed_roofline(speed: SpeedRecord) -> str:
+    """Return the ratio that the counted bytes alone allow, and the traffic that was reached; empty without counts."""
+    yours, baseline = speed.answer_cost, speed.baseline_cost
+    if yours is None or baseline is None or not (yours.bytes_moved and baseline.bytes_moved):
+        return ""
+    rates = [c.bytes_moved / time_us / 1e3 for c, time_us in ((yours, speed.answer_us), (baseline, speed.baseline_us))]
+    limit = baseline.bytes_moved / yours.bytes_moved
+    beyond = speed.ratio_low > limit
+    other = " The ratio is higher, so the baseline also waits for something else, such as new memory." * beyond
+    return (
+        f"Roofline: if only memory traffic takes time, these bytes allow a ratio of {limit:.2f}.{other} "
+        f"Reached: {rates[0]:.3g} GB/s, and {rates[1]:.3g} GB/s by the baseline."
+    )
+
+
+def all_is_well(record: ExerciseRecord) -> bool:
+    """Return whether nothing about the speed needs attention: all points are earned, and the answer is faster."""
+    speed = record.speed
+    if speed is None or record.points < record.max_points or speed.flags:
+        return False
+    return speed.verdict is SpeedVerdict.PASS or (speed.verdict is SpeedVerdict.SHOWN and speed.ratio_low > 1)
+
+
+def speed_marks(speed: SpeedRecord) -> dict[str, str]:
+    """Return the labels of the marks on the scale, by their names in `speed_places`, from the smallest required on.
+
+    A ratio that earns nothing on any machine has no required ratios.
+    """
+    asked = {"passing": f"{speed.passing:.3g} passing", "full": f"{speed.full:.3g} full"} if speed.passing else {}
+    return {"same": "1 baseline", **asked, "ideal": f"{speed.ideal:.3g} ideal"}
 
 
 def speed_places(speed: SpeedRecord) -> dict[str, float]:
     """Return where to draw each speed ratio on a scale, from 0 for its left end to 1 for its right end.
 
-    The scale ends at most 5 % beyond twice the ideal ratio. Larger ratios are drawn at its end.
+    The scale begins 10 % below the smaller of 1 and the interval, and ends at most 5 % beyond twice the ideal ratio.
+    Larger ratios are drawn at its end. All marks are positions, so the scale need not begin at 0.
     """
     marks = {
         "same": 1.0,
@@ -204,5 +250,6 @@ def speed_places(speed: SpeedRecord) -> dict[str, float]:
         "low": speed.ratio_low,
         "high": speed.ratio_high,
     }
+    start = 0.9 * max(min(1.0, speed.ratio, speed.ratio_low), 0.0)
     end = 1.05 * max(min(max(speed.ratio_high, speed.ratio), 2 * speed.ideal), speed.ideal)
-    return {name: min(max(mark, 0.0) / end, 1.0) for name, mark in marks.items()}
+    return {name: min(max((mark - start) / (end - start), 0.0), 1.0) for name, mark in marks.items()}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autograder.protocol.contract import Count, Done, GraphData, Json, Request, TensorName
-from autograder.protocol.requests.answers import Arguments, Called, PackedValue, TensorCall
+from autograder.protocol.requests.answers import Arguments, Called, InputForm, PackedValue, TensorCall
 
 Load = Request[Done]
 """Any of the requests of this file whose name begins with Load."""
@@ -37,7 +37,7 @@ class LoadAnswer(Request[Done]):
 
 @dataclass(frozen=True)
 class LoadGraph(Request[Done]):
-    """Rebuild a graph that the host has checked, and serve `CallGraph` and `ObserveWrites`.
+    """Rebuild a graph that the host has checked, and serve `CallGraph`, `CountGraph` and `ObserveWrites`.
 
     `paths` names the tensors that come with it. If `training` is None, its modules keep their modes.
     """
@@ -78,6 +78,13 @@ class CallGraph(Request[GraphCalled]):
     draws: int | None = None
     by: tuple[TensorName, ...] = ()
     """Parameters of the graph to differentiate by as well, after the tensors of the call."""
+
+
+@dataclass(frozen=True)
+class CountGraph(Request[Cost]):
+    """Count the cost of the graph of a `LoadGraph` on zeros of these forms; its outputs stay in the worker."""
+
+    inputs: tuple[InputForm, ...]
 
 
 @dataclass(frozen=True)

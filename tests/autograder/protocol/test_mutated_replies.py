@@ -44,6 +44,7 @@ REPLIES: dict[type[Any], Any] = {
     loads.ArchiveRun: loads.ArchiveRun((1, 2)),
     answers.Called: CALLED,
     answers.CalledConcurrently: answers.CalledConcurrently((CALLED, CALLED)),
+    loads.Cost: loads.Cost(1, 2, 3),
     loads.GraphCalled: loads.GraphCalled(CALLED, loads.Cost(1, 2, 3)),
     answers.CollectedGraphs: answers.CollectedGraphs(1, (answers.CollectedGraph(WRITTEN, ((2, 3), ())),)),
     answers.PackedValue: PACKED,

@@ -6,8 +6,8 @@ import torch
 from torch import fx
 
 from autograder.host.shared_inputs import to_raw
-from autograder.protocol.requests.answers import Arguments, TensorCall
-from autograder.protocol.requests.loads import CallGraph, LoadGraph
+from autograder.protocol.requests.answers import Arguments, InputForm, TensorCall
+from autograder.protocol.requests.loads import CallGraph, Cost, CountGraph, LoadGraph
 from autograder.worker.clean_worker import load_graph, register_for
 from autograder.worker.tensors import to_torch
 from course_lib.graph import to_data
@@ -33,6 +33,12 @@ def test_a_call_finds_the_tensors_of_the_graph_as_they_came_where_the_host_asks_
         (output,) = handlers[CallGraph](call, [to_raw(torch.ones(1))]).tensors
         found.append(to_torch(output).item())
     assert found == [1, 2, 1, 1]
+
+
+def test_a_graph_is_counted_on_forms_alone():
+    graph, tensors = to_data(fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh())))
+    counted = load_graph(LoadGraph(graph, tuple(tensors), False), [])[CountGraph]
+    assert counted(CountGraph((InputForm((2, 3), "float32"),)), ()).body == Cost(2, 48, 48)
 
 
 def test_operators_of_the_course_are_registered_only_for_graphs_that_call_one(monkeypatch):

@@ -9,6 +9,7 @@ from autograder.classroom.report import class_html, class_text, summarise, this_
 from autograder.host.records import (
     CheckRecord,
     CheckStatus,
+    CountedCost,
     ExerciseRecord,
     ExerciseStatus,
     SandboxRecord,
@@ -185,18 +186,92 @@ def test_a_measured_speed_is_shown_with_its_interval_and_what_was_asked_for(rati
     assert max(len(line) for line in text.splitlines()) <= 110
 
 
-def test_a_speed_that_is_only_shown_is_held_against_no_mark():
+def test_a_speed_that_is_only_shown_says_where_its_marks_hold():
     record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=replace(SPEED, verdict="shown"))
 
-    for shown in (exercise_text(record), exercise_html(record)):
+    for shown in (" ".join(exercise_text(record).split()), exercise_html(record)):
         assert "shown, not graded" in shown
         assert "2 is about what a good answer reaches on a CPU" in shown
-        assert "passes" not in shown
-        assert "earns all" not in shown
+        assert "where the ratio is graded, 1.3 passes" in shown
+
+
+def test_a_ratio_that_is_graded_nowhere_has_no_required_ratios():
+    speed = replace(SPEED, verdict="shown", passing=0.0, full=0.0)
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=speed)
+
+    for shown in (exercise_text(record), exercise_html(record)):
+        assert "2 ideal" in shown
+        assert not {"passes", "passing", "earns", "full"} & set(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("points", "changes", "folded"),
+    [
+        (1, {}, True),
+        (1, {"verdict": "shown"}, True),
+        (1, {"verdict": "shown", "ratio_low": 0.97}, False),
+        (0.5, {}, False),
+        (1, {"verdict": "inconclusive"}, False),
+        (1, {"flags": ("beyond the roofline",)}, False),
+    ],
+)
+def test_the_speed_is_folded_where_nothing_needs_attention(points, changes, folded):
+    record = ExerciseRecord("x", "graph", points, 1, ExerciseStatus.GRADED, speed=replace(SPEED, **changes))
+    page = exercise_html(record)
+
+    assert ("<details open=" not in page) is folded
+    assert "1.48 times as fast" in page.split("</summary>")[0]
+
+
+def test_the_picture_of_the_speed_names_its_marks_for_readers_of_any_kind():
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=SPEED)
+    page, text = exercise_html(record), exercise_text(record)
+    alternative = page.split('role="img" aria-label="')[1].split('"')[0]
+
+    for label in ("1 baseline", "1.3 passing", "1.65 full", "2 ideal"):
+        assert f">{label}</div>" in page
+        assert label in alternative
+        assert label in text
+    assert ">1.48 yours</div>" in page
+    assert "1.48 times as fast" in alternative
+    assert "1.48 yours" in text
+
+
+def test_labels_that_would_overlap_get_rows_of_their_own():
+    near = replace(SPEED, passing=1.01, full=1.02, ideal=1.03, ratio=1.5, ratio_low=1.4, ratio_high=1.6)
+    tops = {
+        speed: [
+            exercise_html(ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=speed))
+            .split(f">{label}</div>")[0]
+            .rpartition(";top:")[2]
+            .split(";")[0]
+            for label in labels
+        ]
+        for speed, labels in (
+            (near, ("1 baseline", "1.01 passing", "1.02 full", "1.03 ideal")),
+            (replace(SPEED, passing=1.3, full=2.0, ideal=3.0), ("1 baseline", "1.3 passing", "2 full", "3 ideal")),
+        )
+    }
+    assert tops[near] == ["0px", "16px", "32px", "48px"]
+    assert [*tops.values()][1] == ["0px", "16px", "0px", "0px"]
+
+
+COUNTED = replace(SPEED, baseline_cost=CountedCost(2, 48 << 20), answer_cost=CountedCost(1, 24 << 20))
+
+
+@pytest.mark.parametrize("show", [exercise_html, exercise_text])
+def test_launches_and_bytes_explain_the_ratio(show):
+    def told(speed):
+        return " ".join(show(ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=speed)).split())
+
+    assert "the baseline launches 2 and moves 48 MiB; yours launches 1 and moves 24 MiB" in told(COUNTED)
+    assert "these bytes allow a ratio of 2.00. Reached: 102 GB/s, and 36.9 GB/s by the baseline." in told(COUNTED)
+    assert "waits for something else" in told(replace(COUNTED, ratio=2.4, ratio_low=2.3, ratio_high=2.5))
+    assert "Roofline" not in told(replace(COUNTED, answer_cost=None))
 
 
 def test_a_measured_speed_survives_the_journal():
-    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=replace(SPEED, flags=("look",)))
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=replace(COUNTED, flags=("look",)))
     whole = SubmissionRecord("01", "somebody", "0" * 64, SandboxRecord(1), (record,))
 
     assert SubmissionRecord.from_json(whole.to_json()) == whole

@@ -14,7 +14,7 @@ from autograder.host.clock import contest as contests
 from autograder.host.clock.contest import Contest, contest, measure, problems
 from autograder.host.clock.trial import Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
-from autograder.host.records import SpeedVerdict
+from autograder.host.records import CountedCost, SpeedVerdict
 from autograder.host.session import AnswerFailedError
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, traced
@@ -72,6 +72,9 @@ def test_a_gpu_that_sleeps_at_first_gives_the_true_ratio_and_no_excuse(answer, m
     assert record.ratio == pytest.approx(2.0, rel=0.05)
     assert (proven.least, record.attempts, record.flags) == (1.0, 1, ())
     assert record.baseline_us == pytest.approx(2 * gpu.kernel_us, rel=0.1)
+    rows, bias = 64 * 32 * 4, 32 * 4  # bytes
+    costs = (CountedCost(1, 2 * rows + bias), CountedCost(2, 4 * rows + bias)) if answer is None else (None, None)
+    assert (record.answer_cost, record.baseline_cost) == costs
 
 
 def test_one_reading_of_a_sleeping_gpu_would_blame_the_machine():

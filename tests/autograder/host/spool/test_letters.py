@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus, SpeedRecord, SpeedVerdict
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    CountedCost,
+    ExerciseRecord,
+    ExerciseStatus,
+    SpeedRecord,
+    SpeedVerdict,
+)
 from autograder.host.spool import (
     NotALetterError,
     TrialReply,
@@ -20,7 +28,9 @@ from autograder.host.spool import (
     write_for,
 )
 
-SPEED = SpeedRecord(SpeedVerdict.SHOWN, "because", 1.5, 1, 2, 9, 1, 10.0, 15, 1.3, 1.65, 2, "cpu", ("a flag",))
+SPEED = SpeedRecord(
+    SpeedVerdict.SHOWN, "because", 1.5, 1, 2, 9, 1, 10.0, 15, 1.3, 1.65, 2, "cpu", ("a flag",), CountedCost(1, 24)
+)
 CHECK = CheckRecord("a check", "values", False, CheckStatus.FAILED, 1, 2, "<b>half a \ud800 pair</b>")
 RECORD = ExerciseRecord(
     "05_bias_silu_pass", "graph", 1, 2, ExerciseStatus.GRADED, "", (CHECK,), {"launches": 1}, {}, SPEED, "a cap"
