@@ -106,11 +106,13 @@ def refused_files(places: Collection[str]) -> Iterator[None]:
     """
     seen: list[str] = []
     _evaded.clear()
+    has_ended = False  # an error in the callback, as of too many calls, ends the observation, and the answer with it
     try:
         with _observed(seen, {file: (begins,) for file, _, begins in map(_split, places)}):
             yield
+        has_ended = True
     finally:
-        if seen or "sys.setprofile" in _evaded:
+        if seen or (has_ended and "sys.setprofile" in _evaded):
             raise RewrittenByTorchError(
                 f"The answer ran {seen[0] if seen else 'sys.setprofile'}. That does this task by itself, and is "
                 "refused here: find the answer yourself, with what the task names."

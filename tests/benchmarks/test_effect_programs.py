@@ -37,10 +37,10 @@ def _apart(tensor: Any, mode: Any, device: Any = None, memory: Any = None) -> An
     return _FAKE_LIKE(tensor, mode, device)
 
 
-_FAKE_LIKE = stand_ins.fake_like
+_FAKE_LIKE, _DRAWN = stand_ins.fake_like, recorder._written_and_drawn
 # With one part of the analysis blind, the program of this number comes out wrong.
 BLIND: dict[str, tuple[Any, str, Any, int]] = {
-    "writes": (recorder.Recorder, "_wrote", lambda *_: None, 1),
+    "writes": (recorder, "_written_and_drawn", lambda facts, *call: (set(), _DRAWN(facts, *call)[1]), 1),
     "draws": (recorder, "_facts", _without(draws=False), 4),
     "code from elsewhere": (node_effects, "unseen_in_call", lambda *_: "", 8),
     "memory that inputs share": (stand_ins, "fake_like", _apart, 29),

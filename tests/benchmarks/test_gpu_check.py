@@ -178,6 +178,7 @@ def test_an_operator_that_is_wrong_fails_its_tests(monkeypatch: pytest.MonkeyPat
     # One in a thousand wrong, except in double precision, which is what the tests compare with.
     right = torch.nn.functional.silu
     monkeypatch.setattr("torch.nn.functional.silu", lambda x: right(x) * (1 if x.dtype.itemsize == 8 else 1.001))
+    monkeypatch.setattr(sys.modules["course_lib.kernels.bias_silu"], "cpu_bodies", lambda *_: None)
     monkeypatch.setattr(gpu_tests, "subprocess", ForkingSubprocess())
     for name, value in {"GPU_CHECK_DEVICE": "cpu", "TRITON_INTERPRET": "0"}.items():
         monkeypatch.setenv(name, value)

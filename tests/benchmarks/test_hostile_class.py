@@ -26,7 +26,7 @@ GREEDY = "# greedy"
 class FakeSandbox:
     """Never starts anything."""
 
-    level, notes, has_cuda = 3, ("nothing ran",), False
+    level, notes, has_cuda, measures = 3, ("nothing ran",), False, False
 
 
 def grade_by_text(assignment: str, student: str, answers: Mapping[str, str], **rest: Any) -> SubmissionRecord:

@@ -114,6 +114,7 @@ EXERCISE = Exercise(
         "course_lib.capture",
         "course_lib.backends",
         "torch._dynamo",
+        "transformers",  # which needs torch._dynamo
     ),  # they would build the program, and capture it
     hints=(
         "Go through the steps once and keep the operators of the graph that is open.",

@@ -132,9 +132,12 @@ def _places_of(name: str) -> list[str]:
     """Return the folder of an installed package, also by its resolved path, without importing anything."""
     first, *rest = name.split(".")
     spec = find_spec(first)
-    place = Path(next(iter(spec.submodule_search_locations or ["/"] if spec else ["/"])), *rest)
-    if not rest or first in PROJECT_PACKAGES or not place.is_dir():
-        raise SandboxError(f"{name!r} cannot be masked: it names no package below course_lib or an installed one.")
+    folders = spec.submodule_search_locations if spec else None
+    place = Path(next(iter(folders or ["/"])), *rest)
+    if not folders or first in PROJECT_PACKAGES or name == "torch" or not place.is_dir():
+        raise SandboxError(
+            f"{name!r} cannot be masked: it names no package below course_lib and no other that a worker can do without."
+        )
     return sorted({str(place), os.path.realpath(place)})
 
 
