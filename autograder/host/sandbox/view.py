@@ -136,7 +136,7 @@ def _places_of(name: str) -> list[str]:
     place = Path(next(iter(folders or ["/"])), *rest)
     if not folders or first in PROJECT_PACKAGES or name == "torch" or not place.is_dir():
         raise SandboxError(
-            f"{name!r} cannot be masked: it names no package below course_lib and no other that a worker can do without."
+            f"{name!r} cannot be masked: it names no package below course_lib and no other that a worker can spare."
         )
     return sorted({str(place), os.path.realpath(place)})
 
