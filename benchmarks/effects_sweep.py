@@ -111,7 +111,7 @@ def _difference(expected: Outcome | str, found: Outcome | str) -> str:
             continue
         finite = value.double().nan_to_num(0.0, 0.0, 0.0).abs()  # an element may be a difference of much larger terms
         largest = max(1.0, float(finite.max())) if finite.numel() else 1.0
-        if not torch.allclose(value.double(), other.double(), rtol=1e-4, atol=1e-5 * largest, equal_nan=True):
+        if not torch.allclose(value.double(), other.double(), rtol=1e-4, atol=1e-4 * largest, equal_nan=True):
             return f"{name} differs by {float((value.double() - other.double()).abs().max()):.3g}"
     return ""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from autograder.host.sandbox.compute_device import CPU, Device
 from autograder.host.sandbox.inside.attacks import ATTACKS
-from autograder.host.sandbox.interpreter import INSIDE, environment
+from autograder.host.sandbox.interpreter import INSIDE, environment, zygote_environment
 from autograder.host.sandbox.levels import Level, SandboxError
 from autograder.host.sandbox.process import WorkerProcess
 from autograder.host.sandbox.resource_limits import MIB, Ending, Limits
@@ -112,7 +112,9 @@ def _target(secret_file: str, port: int, directory: str, device: Device) -> Mapp
         "datagrams": f"{directory}/datagrams",
         "pid": os.getpid(),
         "pid_started": Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19],
-        "variables": sorted(set(os.environ) - set(environment("/tmp", device)) - {"PWD"}),
+        "variables": sorted(
+            set(os.environ) - {*environment("/tmp", device), *zygote_environment("/tmp", device), "PWD"}
+        ),
         "directories": [str(PACKAGE.parent), str(course_lib()), sys.prefix, tempfile.gettempdir() + "/..", directory],
         "processes": LIMITS.processes,
         "tmp_bytes": LIMITS.tmp_bytes,

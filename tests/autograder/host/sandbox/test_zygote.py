@@ -186,7 +186,11 @@ def test_nothing_is_left_after_many_jobs(forking: FromZygote) -> None:
     for _ in range(JOBS):
         with forking._start(messy, LIMITS) as worker:
             assert worker.end(grace_s=10).reason == "exited"
-    after, zygote_process = count(), forking.zygotes._current
+    for _ in range(50):  # other sandboxes of this process may be starting a zygote, or waiting for one that ends
+        after, zygote_process = count(), forking.zygotes._current
+        if after[1:] == before[1:]:
+            break
+        time.sleep(0.1)
     # The zygote was replaced twice on the way, which leaves as many children and descriptors as before.
     assert after[1:] == before[1:]
     assert after[0] <= before[0] + 1  # another thread of this process may open one; a leak would be two or more
