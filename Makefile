@@ -58,8 +58,9 @@ test: lint  ## lint, types and all tests (those for a GPU excepted)
 	@$(PYTHON) -m course_lib.kernels.cpu.build
 	@echo "==> Tests"
 	@# worksteal: neighbours stay together, so that what a file sets up once is set up once
+	@# disable-warnings: hundreds of lines of other packages would stand between a failure and the last line
 	@# without bytecode, each of hundreds of processes would compile the same modules
-	@env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not gpu"
+	@env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not gpu" --disable-warnings
 
 .PHONY: lab
 lab: release  ## open the released notebooks in JupyterLab, as a student sees them

@@ -4,6 +4,7 @@ The threads of `concurrent.futures` are waited for when Python ends. So a thread
 ending, and its slot from everybody else.
 """
 
+import contextlib
 import queue
 import threading
 import time
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from autograder.classroom.hand_in import HandedIn
 from autograder.host.records import SubmissionRecord
 
-Done = tuple["Slot", HandedIn, SubmissionRecord | BaseException]
+Done = tuple[HandedIn, SubmissionRecord | BaseException]
 
 
 @dataclass(eq=False)
@@ -35,6 +36,7 @@ class Slots:
     _waiting: "queue.SimpleQueue[HandedIn]" = field(default_factory=queue.SimpleQueue)
     _done: "queue.SimpleQueue[Done]" = field(default_factory=queue.SimpleQueue)
     _slots: list[Slot] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # held while a slot takes or gives back a hand-in
 
     def graded(self, hand_ins: Sequence[HandedIn]) -> Iterator[tuple[HandedIn, SubmissionRecord]]:
         """Yield each hand-in with its record when it is finished; raise what `grade` raises."""
@@ -47,19 +49,18 @@ class Slots:
 
     def close(self) -> None:
         """Start no further hand-in; those that are being graded are left behind."""
-        for slot in self._slots:
-            slot.is_left_behind = True
+        with self._lock:
+            for slot in self._slots:
+                slot.is_left_behind = True
 
     def _next(self) -> tuple[HandedIn, SubmissionRecord]:
         while True:
             try:
-                slot, hand_in, record = self._done.get(timeout=self._patience_s())
+                hand_in, record = self._done.get(timeout=self._patience_s())
             except queue.Empty:
                 if (late := self._late()) is not None:
                     return late
                 continue
-            if slot.is_left_behind:
-                continue  # its hand-in has a record already
             if isinstance(record, BaseException):
                 raise record
             return hand_in, record
@@ -71,9 +72,10 @@ class Slots:
 
     def _late(self) -> tuple[HandedIn, SubmissionRecord] | None:
         for slot in list(self._slots):
-            hand_in = slot.hand_in
-            if hand_in is not None and time.monotonic() - slot.since_s >= self.limit_s:
-                slot.is_left_behind = True
+            with self._lock:
+                hand_in = slot.hand_in
+                slot.is_left_behind = hand_in is not None and time.monotonic() - slot.since_s >= self.limit_s
+            if hand_in is not None and slot.is_left_behind:
                 self._slots.remove(slot)
                 self._start()
                 return hand_in, hand_in.not_graded(f"A fault of the grader: it did not end within {self.limit_s:g} s.")
@@ -85,17 +87,21 @@ class Slots:
         threading.Thread(target=self._work, args=(slot,), name="grading", daemon=True).start()
 
     def _work(self, slot: Slot) -> None:
-        while not slot.is_left_behind:
-            try:
-                hand_in = self._waiting.get_nowait()
-            except queue.Empty:
-                return
-            slot.since_s = time.monotonic()
-            slot.hand_in = hand_in
+        while (hand_in := self._taken(slot)) is not None:
             record: SubmissionRecord | BaseException
             try:
                 record = self.grade(hand_in)
             except BaseException as error:  # raised where the records are taken
                 record = error
-            slot.hand_in = None
-            self._done.put((slot, hand_in, record))
+            with self._lock:
+                slot.hand_in = None
+                if not slot.is_left_behind:  # else its hand-in has a record already
+                    self._done.put((hand_in, record))
+
+    def _taken(self, slot: Slot) -> HandedIn | None:
+        """Give the next hand-in to a slot, or None if none waits or the slot is left behind."""
+        with self._lock, contextlib.suppress(queue.Empty):
+            if not slot.is_left_behind:
+                slot.since_s, slot.hand_in = time.monotonic(), self._waiting.get_nowait()
+                return slot.hand_in
+        return None
