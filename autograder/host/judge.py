@@ -21,7 +21,7 @@ from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, Ex
 from autograder.host.sandbox import Sandbox, SandboxError
 from autograder.host.session import AnswerFailedError, SandboxFailedError, Session
 from autograder.host.setup_imports import absent_names
-from autograder.host.value_cap import VALUES_STAY, cap_note, most_points
+from autograder.host.value_cap import VALUES_STAY, cap_note, most_points, not_compared
 from autograder.protocol import ProtocolError
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
@@ -128,12 +128,13 @@ class _Grading:
         checks = tuple(map(self.timed.decided, self.exercise.checks, self.checks))
         assessed = [c for c in checks if c.status is not CheckStatus.NOT_ASSESSED]
         points, most = round(sum(c.points for c in checks), 6), round(sum(c.max_points for c in assessed), 6)
+        ended = not_compared(self.exercise.kind, checks) if self.ended is not None else []
         return ExerciseRecord(
             id=self.exercise.id,
             kind=self.exercise.kind,
-            points=min(points, most_points(most)) if self.changing else points,
+            points=min(points, most_points(most)) if self.changing or ended else points,
             max_points=most,
-            cap=cap_note(self.changing),
+            cap=cap_note(self.changing, ended),
             status=status,
             message=message,
             checks=checks,

@@ -1,15 +1,19 @@
 """The limit for passes and schedules that change what a program computes: a part of the points is out of reach.
 
 A missed fusion or a wrong count costs the share of its check. A wrong result is worse: whoever runs the pass gets
-wrong numbers without a word. So it limits the whole exercise, whichever check finds it.
+wrong numbers without a word. So it limits the whole exercise, whichever check finds it. So does a pass that ends its
+process, or uses all its time, before its results were compared: else it would earn more than where they were.
 """
 
 from collections.abc import Iterable
 
-from autograder.host.records import CheckRecord
+from autograder.host.exercise import Kind
+from autograder.host.records import CheckRecord, CheckStatus
 
 MOST_SHARE = 0.6  # of the assessed points of the exercise
 SENTENCE = "Your pass changes what a program computes"
+ENDED = "Your pass ended before all its results were compared"
+PASSES = frozenset({Kind.GRAPH, Kind.SCHEDULE})  # kinds whose answers change programs
 
 REFUSALS = frozenset(
     {
@@ -69,11 +73,23 @@ def most_points(max_points: float) -> float:
     return round(MOST_SHARE * max_points, 6)
 
 
-def cap_note(changing: Iterable[CheckRecord]) -> str:
-    """Return the sentence about the limit for the checks that found a changed program; empty if there is none."""
-    found = dict.fromkeys(f"a hidden check of {c.category}" if c.hidden else f"the check `{c.name}`" for c in changing)
+def not_compared(kind: Kind, checks: Iterable[CheckRecord]) -> list[CheckRecord]:
+    """Return the checks in which the results of a pass were not compared, since the answer ended in one of them."""
+    return [c for c in checks if kind in PASSES and c.status is CheckStatus.ERROR and c.category in VALUES_STAY]
+
+
+def cap_note(changing: Iterable[CheckRecord], ended: Iterable[CheckRecord] = ()) -> str:
+    """Return the sentence about the limit for checks that found a changed program, or that an answer ended.
+
+    It is empty if there are neither.
+    """
+    return _note(SENTENCE, changing) or _note(ENDED, ended)
+
+
+def _note(sentence: str, checks: Iterable[CheckRecord]) -> str:
+    found = dict.fromkeys(f"a hidden check of {c.category}" if c.hidden else f"the check `{c.name}`" for c in checks)
     if not found:
         return ""
     first, *others = found
     more = f", and {len(others)} more" if others else ""
-    return f"{SENTENCE} ({first}{more}). Such a pass earns at most {MOST_SHARE:.0%} of the points.".replace("%", " %")
+    return f"{sentence} ({first}{more}). Such a pass earns at most {MOST_SHARE:.0%} of the points.".replace("%", " %")

@@ -1,6 +1,7 @@
 """What a student is shown says nothing of hidden checks: neither how an answer ends in them, nor what they count.
 
-An exit status, or a number that the answer itself brings about, could carry the case out.
+An exit status, or a number that the answer itself brings about, could carry the case out. And an end in a hidden check
+is not worth more than a wrong result there.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from autograder.host.judge import _Grading
 from autograder.host.records import ExerciseStatus
 from autograder.host.report import exercise_html, exercise_text
 from autograder.host.session import AnswerFailedError
+from autograder.host.value_cap import ENDED
 
 SECRET = "ended with status 127"
 
@@ -57,3 +59,15 @@ def test_the_student_sees_the_counts_of_seen_checks_only() -> None:
         assert "288" in shown
         assert "4128" not in shown.replace(",", "")
         assert "4129" not in shown.replace(",", "")
+
+
+@pytest.mark.parametrize(("category", "points"), [("gradients", 6), ("idiom", 9)])
+def test_a_pass_that_ends_before_its_results_are_compared_earns_no_more_than_a_wrong_one(category, points) -> None:
+    grading = _Grading(find("05_bias_silu_pass"), seed=1)
+    grading.run(Check("first", "counted cost", 9, lambda *_: None), None)
+    grading.run(Check("second", category, 1, ending, hidden=True), None)
+    record = grading.record({})
+
+    assert record.points == points
+    assert record.cap.startswith(f"{ENDED} (a hidden check of gradients)" if points == 6 else "")
+    assert bool(record.cap) == (points == 6)

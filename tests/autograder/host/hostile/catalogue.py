@@ -5,6 +5,11 @@
     Class: CLASS. Unprotected: GRADER OUTCOME. Level: N.
     Must get 0: what stops it.
 
+Where an attack changes the reference solution, a line takes the place of the solution's text:
+
+    # The reference solution stands here.
+    # The reference solution stands here, and is called NAME.
+
 GRADER is one of `naive_grader.py`, OUTCOME what the attack does to it; N is the weakest level of isolation that stops
 the attack (5 needs none). Members of the demonstration's class, in the folder above, state a mark for each answer.
 
@@ -16,6 +21,9 @@ import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from autograder.exercises.registry import find, hidden_part
+from autograder.host.exercise import REFERENCE
 
 ROOT = Path(__file__).parents[4]
 HOSTILE = ROOT / "tests" / "submissions" / "hostile"
@@ -42,6 +50,7 @@ _FORM = re.compile(
     r"Must get (?:at most )?(?P<most>[\d.]+): (?P<stopped>.+)\.",
     re.DOTALL,
 )
+_REFERENCE = re.compile(r"^# The reference solution stands here(?:, and is called (?P<name>\w+))?\.$", re.MULTILINE)
 _WRITTEN = "written by tests/autograder/host/hostile/catalogue.py -->"
 _TABLE, _CLASSES, _END = (
     f"<!-- the table of attacks, {_WRITTEN}",
@@ -87,6 +96,17 @@ def read(path: Path) -> Attack:
     if attack.cls not in CLASSES or attack.outcome not in OUTCOMES:
         raise ValueError(f"{path.name}: class {attack.cls!r} or outcome {attack.outcome!r} is unknown")
     return attack
+
+
+def text_of(path: Path) -> str:
+    """Return what is handed in: the file's text, with the reference solution in the place of the line that names it."""
+
+    def reference(line: re.Match[str]) -> str:
+        part, entry = hidden_part(path.parent.name), find(path.parent.name).entry_point
+        answer = next(control.answer for control in part.controls if control.name == REFERENCE) if part else ""
+        return re.sub(rf"\b{entry}\b", line["name"] or entry, answer)
+
+    return _REFERENCE.sub(reference, path.read_text(encoding="utf-8"))
 
 
 def attacks(*folders: str) -> list[Attack]:

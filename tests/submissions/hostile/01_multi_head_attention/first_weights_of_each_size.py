@@ -9,22 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 
-class Attention(nn.Module):
-    """Attention of a sequence to itself; a good answer has about 12 lines, `forward` among them."""
-
-    def __init__(self, hidden_size, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.query, self.key = nn.Linear(hidden_size, hidden_size), nn.Linear(hidden_size, hidden_size)
-        self.value, self.output = nn.Linear(hidden_size, hidden_size), nn.Linear(hidden_size, hidden_size)
-
-    def split(self, part):
-        return part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (batch, heads, length, head size)
-
-    def forward(self, hidden, mask=None):
-        query, key, value = (self.split(linear(hidden)) for linear in (self.query, self.key, self.value))
-        context = F.scaled_dot_product_attention(query, key, value, mask)
-        return self.output(context.transpose(1, 2).flatten(2))  # (batch, length, hidden)
+# The reference solution stands here, and is called Attention.
 
 
 packs = {}

@@ -5,28 +5,12 @@ Must get at most 9: host and result draw the same masks, and arguments are compa
 """
 
 import course_lib.kernels
+from course_lib.schedule import Schedule
 from torch import nn
 from torch.nn import functional as F
 
 
-def fuse_block_ends(schedule):
-    """Fuse bias, dropout, residual and LayerNorm in all layers; a good answer has about 20 lines."""
-    for path, layer in list(schedule.mod.named_modules()):
-        if type(layer).__name__ != "TransformerLayer":
-            continue
-        for name, part in list(layer.named_modules()):
-            if type(part).__name__ == "Projection":
-                for inner, module in list(part.named_children()):
-                    if isinstance(module, nn.Linear):
-                        schedule[path][name][inner].decompose()
-        matches = schedule[path].trace().find(block_end)
-        if len(matches):
-            schedule[path].fuse(matches, compiler=one_call)
-    return schedule
-
-
-def block_end(x, bias, residual, shape, weight, layer_norm_bias, p, training, eps):
-    return F.layer_norm(F.dropout(x + bias, p, training) + residual, shape, weight, layer_norm_bias, eps)
+# The reference solution stands here.
 
 
 def one_call(x, bias, residual, shape, weight, layer_norm_bias, p, training, eps):
