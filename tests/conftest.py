@@ -41,7 +41,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse names that hold an address: processes that share the tests out could not agree on them."""
+    """Begin with the slow tests, so that no process works on one when all others have ended.
+
+    And refuse names that hold an address: processes that share the tests out could not agree on them.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     odd = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if odd:
         raise pytest.UsageError(f"{odd[0]} holds an address; give parametrize ids that are the same in every process")
