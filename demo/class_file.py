@@ -6,6 +6,7 @@ The file is text, divided by lines that begin with `# %%`; nothing in it is run 
     # %% answer EXERCISE = MARKS, measured MARKS    the second ones where speed is measured, and not counted
     # %% split                            the answer goes on in a second cell, as after splitting a cell in JupyterLab
     # %% solution EXERCISE = MARKS        the answer cell is that of the notebook with solutions
+    # %% changed EXERCISE = MARKS         the same with lines changed: below stand `#- OLD` and `#+ NEW`
     # %% mistake EXERCISE = MARKS: NAME   the answer cell is that of the exercise's control of this name
     # %% unanswered EXERCISE              the answer cell stays as it was released
     # %% do ASSIGNMENT WHAT               the notebook or its folder is damaged; see `hand_in`
@@ -28,7 +29,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 _MARK = "# %%"
 _MARKS = r"(?P<exercise>\d\d_\w+) = (?P<marks>\d+(\.\d+)?)(, measured (?P<measured>\d+(\.\d+)?))?"
-_ANSWER = re.compile(rf"(?P<how>answer|solution) {_MARKS}")
+_ANSWER = re.compile(rf"(?P<how>answer|solution|changed) {_MARKS}")
 _MISTAKE = re.compile(rf"(?P<how>mistake) {_MARKS}: (?P<name>.+)")
 _UNANSWERED = re.compile(r"unanswered (?P<exercise>\d\d_\w+)")
 _DO = re.compile(r"do (?P<assignment>\d\d_\w+) (?P<what>\w+)")
@@ -88,7 +89,9 @@ def _answer(path: Path, found: re.Match[str], body: str) -> str:
     try:
         if found["how"] == "mistake":
             return control(found["exercise"], found["name"])
-        return solution(found["exercise"]) if found["how"] == "solution" else body
+        if found["how"] == "answer":
+            return body
+        return changed(solution(found["exercise"]), body if found["how"] == "changed" else "")
     except LookupError as error:
         raise ClassFileError(f"{path.name}: {error}") from error
 
@@ -110,6 +113,21 @@ def solution(exercise: str, notebooks: Path = NOTEBOOKS) -> str:
             if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise:
                 return with_solutions("".join(cell["source"]))
     raise LookupError(f"no notebook has an answer cell of {exercise}.")
+
+
+def changed(text: str, changes: str) -> str:
+    """Return `text` with each line `#- OLD` of `changes` replaced by the lines `#+ NEW` below it.
+
+    Raises `LookupError` if a line to be replaced does not stand in `text` exactly once, with its indentation.
+    """
+    for change in re.split(r"^#- ", changes, flags=re.MULTILINE)[1:]:
+        old, *new = change.rstrip("\n").split("\n")
+        lines = text.split("\n")
+        if lines.count(old) != 1 or not all(line.startswith("#+ ") for line in new):
+            raise LookupError(f"{old!r} is to be one line of the solution, with lines '#+ ...' below it.")
+        at = lines.index(old)
+        text = "\n".join([*lines[:at], *(line[3:] for line in new), *lines[at + 1 :]])
+    return text
 
 
 def control(exercise: str, name: str) -> str:

@@ -41,7 +41,7 @@ def read_graph(rows): ...
 
 def write(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "honest" / "someone.py"
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_text(text)
     return path
 
@@ -75,6 +75,23 @@ def test_marks_for_measured_speed_may_differ(tmp_path: Path) -> None:
     text = '"""x"""\n# %% answer 05_bias_silu_pass = 11.2, measured 9\n# %% answer 00_doctor = 2\n'
     member = read_member(write(tmp_path, text))
     assert (member.marks, member.measured) == ({"05_bias_silu_pass": 11.2, "00_doctor": 2}, {"05_bias_silu_pass": 9})
+
+
+def test_a_changed_solution_is_the_notebooks_with_other_lines(tmp_path: Path) -> None:
+    right = read_member(write(tmp_path / "right", "# %% solution 04_read_a_graph = 6\n")).answers["04_read_a_graph"][0]
+    first, last = right.split("\n")[0], right.split("\n")[-1]
+    text = f"# %% changed 04_read_a_graph = 5\n#- {last}\n#+     pass\n#+     return 1\n#- {first}\n#+ def f():\n"
+    (changed,) = read_member(write(tmp_path / "changed", text)).answers["04_read_a_graph"]
+
+    assert changed == "\n".join(["def f():", *right.split("\n")[1:-1], "    pass", "    return 1"])
+
+
+@pytest.mark.parametrize("change", ["#- no line of it\n#+ pass\n", "#- {first}\npass\n"])
+def test_a_change_that_cannot_be_made_is_refused(tmp_path: Path, change: str) -> None:
+    right = read_member(write(tmp_path / "right", "# %% solution 04_read_a_graph = 6\n")).answers["04_read_a_graph"][0]
+    text = "# %% changed 04_read_a_graph = 5\n" + change.format(first=right.split("\n")[0])
+    with pytest.raises(ClassFileError, match=r"is to be one line of the solution"):
+        read_member(write(tmp_path / "changed", text))
 
 
 @pytest.mark.parametrize(
