@@ -15,6 +15,7 @@ from course_lib.timing import compare
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, FLOOR = 640, 300, 60, 500, 30, 250
 COLOURS = ("#1f5a99", "#b0491f", "#2f7d4f")
 DASHES = ("", "7 4", "2 3")  # meaning is never by colour alone
+LEAST_PAIRS = 15  # with fewer, an interval reaches from the slowest pair to the fastest
 CLEAR = 0.03  # a ratio nearer to 1 is called neither faster nor slower
 
 
@@ -86,7 +87,7 @@ class SpeedBySize:
             f'<text x="{LEFT - 6}" y="{at_1 + 4:.1f}" text-anchor="end">1 eager</text>'
             f'<text x="{LEFT - 6}" y="{FLOOR + 4}" text-anchor="end">0</text>{ticks}{lines}'
             f'<text x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 10}" text-anchor="middle">'
-            f"{html.escape(self.size_name)}; above the line at 1 is faster than eager</text></svg>"
+            f"{html.escape(self.size_name)}; above 1 is faster than eager; bars: 95 % intervals</text></svg>"
         )
 
 
@@ -102,8 +103,8 @@ def speed_by_size(
 
         >>> speed_by_size({"fused": fused}, eager, "rows", {1: (torch.ones(1, 8),)})  # doctest: +SKIP
 
-    A comparison takes at least `budget_s` unless its pairs are complete before. Raises `ProfilingError` if there is
-    nothing to measure.
+    A comparison takes at least `budget_s` unless its pairs are complete before, and longer where `budget_s` is too
+    short for 15 pairs. Raises `ProfilingError` if there is nothing to measure.
     """
     if not versions or not inputs or not all(size > 0 for size in inputs):
         raise ProfilingError("speed_by_size needs at least one version, and inputs of at least one size above 0.")
@@ -123,6 +124,9 @@ def _point(
     budget_s: float,
 ) -> Point:
     found = compare(version, eager, *tensors, warmup_s=0.05, budget_s=budget_s)
+    if len(found.pairs) < LEAST_PAIRS:
+        pair_s = (found.candidate.median_us + found.baseline.median_us) / 1e6
+        found = compare(version, eager, *tensors, warmup_s=0.05, budget_s=max(budget_s, 2 * LEAST_PAIRS * pair_s))
     low, high = found.interval
     return Point(size, found.ratio, low, high, found.candidate.median_us, found.baseline.median_us)
 
@@ -131,10 +135,15 @@ def _line(name: str, points: Sequence[Point], sizes: Sequence[int], top: float, 
     colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
     at = [(_x(point.size, sizes), _y(point.ratio, top)) for point in points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    intervals = "".join(
+        f'<path d="M{x:.1f} {_y(max(point.low, 0.0), top):.1f}V{_y(point.high, top):.1f}" stroke="{colour}" '
+        f'stroke-width="6" stroke-opacity="0.35"/>'
+        for (x, _), point in zip(at, points, strict=True)
+    )
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in at)
     y = TOP + 18 * number
     return (
-        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>{dots}'
+        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>{intervals}{dots}'
         f'<path d="M{RIGHT + 20} {y}h24" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
         f'<text x="{RIGHT + 50}" y="{y + 4}">{html.escape(name)}</text>'
     )
@@ -152,4 +161,5 @@ def _y(ratio: float, top: float) -> float:
 
 
 def _interval(point: Point) -> str:
-    return f"{point.low:.2f} to {point.high:.2f}"
+    known = math.isfinite(point.high - point.low)
+    return f"{point.low:.2f} to {point.high:.2f}" if known else "too few pairs"
