@@ -136,14 +136,15 @@ def _line(name: str, points: Sequence[Point], sizes: Sequence[int], top: float, 
     at = [(_x(point.size, sizes), _y(point.ratio, top)) for point in points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
     intervals = "".join(
-        f'<path d="M{x:.1f} {_y(max(point.low, 0.0), top):.1f}V{_y(point.high, top):.1f}" stroke="{colour}" '
-        f'stroke-width="6" stroke-opacity="0.35"/>'
+        f'<path d="M{x + 6 * number - 3:.1f} {_y(max(point.low, 0.0), top):.1f}V{_y(point.high, top):.1f}" '
+        f'stroke="{colour}" stroke-width="6" stroke-opacity="0.35"/>'
         for (x, _), point in zip(at, points, strict=True)
     )
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in at)
     y = TOP + 18 * number
     return (
-        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>{intervals}{dots}'
+        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
+        f"{intervals}{dots}"
         f'<path d="M{RIGHT + 20} {y}h24" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
         f'<text x="{RIGHT + 50}" y="{y + 4}">{html.escape(name)}</text>'
     )

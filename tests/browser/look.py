@@ -3,10 +3,10 @@
 python -m tests.browser.look FOLDER [NOTEBOOK ...] [--dark] [--width 1366]
 
 In FOLDER, which must be outside the repository, each notebook gets a folder of pictures: its screenfuls in order, and
-the report of each exercise that its reference answers, also unfolded where a part is folded. What a program can see is printed and kept in findings.txt there:
-tracebacks, warnings, walls of text, what is wider than the page, letters too small, pictures without alt text, errors
-of the page's own scripts. What only an eye can see is in the pictures. Exit status: 0 nothing found · 1 something ·
-2 there is no Chromium.
+the report of each exercise, answered with its reference, also unfolded where a part is folded. What a program can see
+is printed and kept in findings.txt there: tracebacks, warnings, walls of text, what is wider than the page, letters too
+small, pictures without alt text, errors of the page's own scripts. What only an eye can see is in the pictures. Exit
+status: 0 nothing found · 1 something · 2 there is no Chromium.
 """
 
 import argparse

@@ -26,6 +26,7 @@ from autograder.host.report.wording import (
     speed_asked,
     speed_cost,
     speed_details,
+    speed_doubt,
     speed_headline,
     speed_marks,
     speed_places,
@@ -151,7 +152,9 @@ def _speed(speed: SpeedRecord, *, folded: bool) -> Html:
     verdict = element("span", f" · {SPEED_WORDS[speed.verdict]}", style=_QUIET)
     headline = joined("measured speed: ", element("strong", speed_headline(speed)), verdict)
     sentences = (
-        f"{speed_asked(speed)} · {speed_details(speed)}",
+        speed_doubt(speed),
+        speed_asked(speed),
+        speed_details(speed),
         speed_cost(speed),
         speed_roofline(speed),
         speed.reason,
