@@ -187,14 +187,15 @@ def speed_asked(speed: SpeedRecord) -> str:
     about = "about what a good answer reaches on a CPU" if speed.device == "cpu" else "what the fewest bytes allow"
     possible = f"{speed.ideal:.3g} is {about}."
     if not speed.passing:
-        return f"A ratio of {possible}"
+        return f"A ratio of {speed.ideal:.3g} would be ideal."
     where = "Where the ratio is graded" if speed.verdict is SpeedVerdict.SHOWN else "Asked"
     return f"{where}: {speed.passing:.3g} passes, {speed.full:.3g} earns all points, {possible}"
 
 
 def speed_doubt(speed: SpeedRecord) -> str:
     """Return that the interval leaves open which side is faster, and what to do; empty if it is decided."""
-    if speed.verdict is not SpeedVerdict.SHOWN or not speed.ratio_low <= 1 <= speed.ratio_high:
+    undecided = speed.ratio_low <= 1 <= speed.ratio_high
+    if speed.verdict is not SpeedVerdict.SHOWN or not speed.passing or not undecided:
         return ""
     return (
         "The interval holds 1, so this measurement does not tell which of the two is faster. Close other programs and "
