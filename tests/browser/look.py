@@ -3,10 +3,10 @@
 python -m tests.browser.look FOLDER [NOTEBOOK ...] [--dark] [--width 1366]
 
 In FOLDER, which must be outside the repository, each notebook gets a folder of pictures: its screenfuls in order, and
-each exercise answered with its reference and checked. What a program can see is printed and kept in findings.txt there:
-tracebacks, warnings, walls of text, what is wider than the page, letters too small, pictures without alt text, errors
-of the page's own scripts. What only an eye can see is in the pictures. Exit status: 0 nothing found · 1 something ·
-2 there is no Chromium.
+the report of each exercise, answered with its reference, also unfolded where a part is folded. What a program can see
+is printed and kept in findings.txt there: tracebacks, warnings, walls of text, what is wider than the page, letters too
+small, pictures without alt text, errors of the page's own scripts. What only an eye can see is in the pictures. Exit
+status: 0 nothing found · 1 something · 2 there is no Chromium.
 """
 
 import argparse
@@ -47,7 +47,9 @@ async def look_at(
             found = [*await page.printed_problems(), *await page.scroll_through(pictures)]
             for exercise, text in answers.items():
                 found += await page.answer(exercise, text)
-                await page.picture(pictures / f"answered_{exercise}.png", of_cell=exercise)
+                await page.picture(pictures / f"answered_{exercise}.png", of_cell=f"{exercise}_check")
+                if await page.unfold(f"{exercise}_check"):
+                    await page.picture(pictures / f"unfolded_{exercise}.png", of_cell=f"{exercise}_check")
             return [*found, *page.console_errors()]
 
 

@@ -33,6 +33,11 @@ window.looking = {
     cell.node.scrollIntoView({ block: "start" })
     return true
   },
+  unfold(id) {
+    const folded = [...this.cells[this.find(id)].node.querySelectorAll("details:not([open])")]
+    for (const one of folded) one.open = true
+    return folded.length
+  },
   scroll(to) { this.scrolled.scrollTop = to },
   atEnd() {
     return this.cells[this.cells.length - 1].node.getBoundingClientRect().bottom <= this.scrolled.getBoundingClientRect().bottom

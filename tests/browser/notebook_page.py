@@ -70,6 +70,10 @@ class NotebookPage:
             found.append(Finding(cell, "its reference does not pass", report))
         return found
 
+    async def unfold(self, cell: str) -> bool:
+        """Open what is folded in a cell's output; return whether anything was."""
+        return bool(await self._value(f"looking.unfold({json.dumps(cell)})"))
+
     async def scroll_through(self, folder: Path) -> list[Finding]:
         """Take a picture of every screenful into `folder`, and return what cannot be read there."""
         found: set[Finding] = set()

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from autograder.exercises import all_exercises, find, of_assignment
+from autograder.exercises.registry import hidden_part
+from autograder.host.exercise import Exercise
 from autograder.host.setup_imports import imports
 
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = {path.stem: path for path in sorted((COURSE / "notebooks").glob("*/*.ipynb"))}
+
+TIMED = [each for each in all_exercises() if find(each).speed is not None]
 
 each_exercise = pytest.mark.parametrize("exercise", all_exercises())
 
@@ -26,6 +30,12 @@ def cells_of(exercise: str) -> list[dict[str, Any]]:
 def cell(exercise: str, name: str) -> dict[str, Any]:
     (found,) = [cell for cell in cells_of(exercise) if cell["id"] == name]
     return found
+
+
+def task_of(exercise: str) -> str:
+    """The text of the exercise, which stands before its answer."""
+    cells = cells_of(exercise)
+    return "".join(cells[[c["id"] for c in cells].index(exercise) - 1]["source"])
 
 
 def test_every_graded_cell_belongs_to_an_exercise() -> None:
@@ -52,10 +62,33 @@ def test_the_check_hands_over_the_entry_point(exercise: str) -> None:
 
 @each_exercise
 def test_the_points_are_those_of_the_cell_and_of_the_text(exercise: str) -> None:
-    points, cells = find(exercise).points, cells_of(exercise)
+    points = find(exercise).points
     assert cell(exercise, f"{exercise}_check")["metadata"]["nbgrader"]["points"] == points
-    task = cells[[c["id"] for c in cells].index(exercise) - 1]
-    assert f"**{points:g} points**" in "".join(task["source"])
+    assert f"**{points:g} points**" in task_of(exercise)
+
+
+def who_decides(exercise: Exercise) -> str:
+    """The words for where the ratio of times earns the points for speed."""
+    assert exercise.speed is not None
+    if not exercise.speed.on("cpu").shown_only:
+        return "the ratio of times earns them where the grading machine measures, counted cost elsewhere."
+    if not exercise.speed.on("cuda").shown_only:
+        return "the ratio of times earns them on a GPU that measures, counted cost elsewhere."
+    return "counted bytes earn them on every machine. The ratio of times is only shown."
+
+
+@pytest.mark.parametrize("exercise", TIMED)
+def test_the_task_says_how_many_points_are_for_speed_and_where_times_earn_them(exercise: str) -> None:
+    hidden = hidden_part(exercise)
+    assert hidden is not None
+    points = sum(check.points for check in (*find(exercise).checks, *hidden.checks) if check.speed)
+    task = " ".join(task_of(exercise).split())
+    assert f"**{points:g} of these points are for speed" in task
+    assert who_decides(find(exercise)) in task
+
+
+def test_no_other_task_speaks_of_points_for_speed() -> None:
+    assert [each for each in all_exercises() if each not in TIMED and "for speed" in task_of(each)] == []
 
 
 @each_exercise

@@ -26,6 +26,7 @@ from autograder.host.report.wording import (
     speed_asked,
     speed_cost,
     speed_details,
+    speed_doubt,
     speed_headline,
     speed_marks,
     speed_places,
@@ -51,6 +52,7 @@ _NARROW = (
 _HEADING = "display:flex;flex-wrap:wrap;gap:4px 16px;align-items:baseline"
 _BADGE = "display:inline-block;padding:0 8px;border-radius:6px;white-space:nowrap"
 _QUIET = "opacity:.75"
+_SUMMARY = "display:list-item;cursor:pointer"  # nbgrader's pages make it a block, which has no triangle
 _LINE = f"position:relative;height:12px;margin:4px 0;border-radius:4px;background:rgba({_GREY},.2)"
 _ON_LINE = "position:absolute;top:0;height:12px;border-radius:2px"
 _LABEL = "position:absolute;white-space:nowrap;font-size:12px;line-height:16px"
@@ -151,14 +153,16 @@ def _speed(speed: SpeedRecord, *, folded: bool) -> Html:
     verdict = element("span", f" · {SPEED_WORDS[speed.verdict]}", style=_QUIET)
     headline = joined("measured speed: ", element("strong", speed_headline(speed)), verdict)
     sentences = (
-        f"{speed_asked(speed)} · {speed_details(speed)}",
+        speed_doubt(speed),
+        speed_asked(speed),
+        speed_details(speed),
         speed_cost(speed),
         speed_roofline(speed),
         speed.reason,
     )
     return element(
         "details",
-        element("summary", headline, style="cursor:pointer"),
+        element("summary", headline, style=_SUMMARY),
         _picture(speed),
         *(element("div", words, style=f"{_QUIET};{_WRAPPED}") for words in sentences if words),
         open="" if folded else "open",

@@ -20,6 +20,7 @@ from autograder.host.report.wording import (
     speed_asked,
     speed_cost,
     speed_details,
+    speed_doubt,
     speed_headline,
     speed_marks,
     speed_places,
@@ -95,8 +96,8 @@ def _speed(speed: SpeedRecord) -> Iterator[str]:
     signs = ", ".join((f"{_SIGNS[name]} = {label}" for name, label in labels.items()))
     yield f"      {''.join(line)}"
     yield f"      █ = {speed.ratio:.2f} yours, {signs}"
-    causes = (speed_asked(speed), speed_details(speed), speed_cost(speed), speed_roofline(speed))
-    for words in (*causes, speed.reason):
+    causes = (speed_cost(speed), speed_roofline(speed))
+    for words in (speed_doubt(speed), speed_asked(speed), speed_details(speed), *causes, speed.reason):
         if words:
             yield _indented(words, 6)
 

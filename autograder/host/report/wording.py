@@ -178,17 +178,29 @@ def speed_headline(speed: SpeedRecord) -> str:
 def speed_details(speed: SpeedRecord) -> str:
     """Return the times, the number of pairs and the device behind the ratio."""
     pairs = f"{speed.pairs} pairs" + (f" in {speed.attempts} attempts" if speed.attempts > 1 else "")
-    return f"{format_us(speed.answer_us)} a call against {format_us(speed.baseline_us)}, {pairs}, {speed.device}"
+    times = f"{format_us(speed.answer_us)} for a call of yours, {format_us(speed.baseline_us)} for one of the baseline"
+    return f"Median times: {times} ({pairs}, {speed.device})."
 
 
 def speed_asked(speed: SpeedRecord) -> str:
     """Return the ratios that earn points, and the largest possible ratio."""
     about = "about what a good answer reaches on a CPU" if speed.device == "cpu" else "what the fewest bytes allow"
-    possible = f"{speed.ideal:.3g} is {about}"
+    possible = f"{speed.ideal:.3g} is {about}."
     if not speed.passing:
-        return possible
-    where = "where the ratio is graded, " if speed.verdict is SpeedVerdict.SHOWN else ""
-    return f"{where}{speed.passing:.3g} passes, {speed.full:.3g} earns all, {possible}"
+        return f"A ratio of {speed.ideal:.3g} would be ideal."
+    where = "Where the ratio is graded" if speed.verdict is SpeedVerdict.SHOWN else "Asked"
+    return f"{where}: {speed.passing:.3g} passes, {speed.full:.3g} earns all points, {possible}"
+
+
+def speed_doubt(speed: SpeedRecord) -> str:
+    """Return that the interval leaves open which side is faster, and what to do; empty if it is decided."""
+    undecided = speed.ratio_low <= 1 <= speed.ratio_high
+    if speed.verdict is not SpeedVerdict.SHOWN or not speed.passing or not undecided:
+        return ""
+    return (
+        "The interval holds 1, so this measurement does not tell which of the two is faster. Close other programs and "
+        "check again."
+    )
 
 
 def speed_cost(speed: SpeedRecord) -> str:
@@ -197,7 +209,7 @@ def speed_cost(speed: SpeedRecord) -> str:
     if yours is None or baseline is None:
         return ""
     return (
-        f"Counted for one call: the baseline launches {baseline.launches} and moves "
+        f"Counted for one timed call: the baseline launches {baseline.launches} and moves "
         f"{format_bytes(baseline.bytes_moved)}; yours launches {yours.launches} and moves "
         f"{format_bytes(yours.bytes_moved)}."
     )

@@ -1,5 +1,8 @@
 """The measured speed by size: ratios, the sizes between which they cross 1, and the same in words."""
 
+import re
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -53,3 +56,12 @@ def test_a_version_that_does_less_is_measured_as_faster():
 def test_nothing_to_measure_is_an_error():
     with pytest.raises(ProfilingError, match="at least one version"):
         speed_by_size({}, torch.exp, "rows", {1: (torch.ones(1),)})
+
+
+@pytest.mark.parametrize("most", [1.1, 6.0, 600.0])
+def test_the_axis_labels_1_and_no_two_labels_overlap(most):
+    drawn = shown(fused=(0.5, 0.8, most))._svg()
+    places = sorted(float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="end"', drawn))
+    assert ">1 eager<" in drawn
+    assert len(places) >= 3
+    assert all(below - above > 12 for above, below in pairwise(places))

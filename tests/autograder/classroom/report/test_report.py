@@ -180,8 +180,8 @@ def test_a_measured_speed_is_shown_with_its_interval_and_what_was_asked_for(rati
     for shown in (text, page):
         assert f"{ratio:.2f} times as fast as the baseline (95 %: {0.9 * ratio:.2f} to {1.1 * ratio:.2f})" in shown
         assert "fast enough" in shown
-        assert "1.3 passes, 1.65 earns all, 2 is about what a good answer reaches on a CPU" in shown
-        assert "246 µs a call against 1.36 ms, 15 pairs, cpu" in shown
+        assert "1.3 passes, 1.65 earns all points, 2 is about what a good answer reaches on a CPU" in shown
+        assert "246 µs for a call of yours, 1.36 ms for one of the baseline (15 pairs, cpu)" in shown
     assert "<b>a CPU" not in page
     assert max(len(line) for line in text.splitlines()) <= 110
 
@@ -192,7 +192,18 @@ def test_a_speed_that_is_only_shown_says_where_its_marks_hold():
     for shown in (" ".join(exercise_text(record).split()), exercise_html(record)):
         assert "shown, not graded" in shown
         assert "2 is about what a good answer reaches on a CPU" in shown
-        assert "where the ratio is graded, 1.3 passes" in shown
+        assert "Where the ratio is graded: 1.3 passes" in shown
+
+
+@pytest.mark.parametrize(
+    ("low", "verdict", "said"), [(0.4, "shown", True), (1.01, "shown", False), (0.4, "fail", False)]
+)
+def test_an_interval_that_holds_1_is_said_to_decide_nothing(low, verdict, said):
+    speed = replace(SPEED, verdict=verdict, ratio_low=low)
+    record = ExerciseRecord("x", "graph", 1, 1, ExerciseStatus.GRADED, speed=speed)
+
+    for shown in (exercise_text(record), exercise_html(record)):
+        assert ("does not tell which of the two is faster" in " ".join(shown.split())) == said
 
 
 def test_a_ratio_that_is_graded_nowhere_has_no_required_ratios():

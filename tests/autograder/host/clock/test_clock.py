@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from autograder.exercises import find
+from autograder.host.clock.contest import SHOWN, SHOWN_AGAIN, show
 from autograder.host.clock.side import net_us, problems_for
 from autograder.host.clock.trial import (
     MOST_EMPTY,
@@ -139,6 +142,21 @@ def test_an_erratic_answer_on_a_steady_machine_keeps_its_share_in_the_marks():
     assert decide_speedup(ERRATIC, 1.3).verdict is Verdict.ENVIRONMENT
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "the answer's own times scatter" in result.flags[0] or "do not agree" in result.flags[0]
+
+
+@pytest.mark.parametrize(("first", "trials"), [([1.5, 1.6] * 6, 1), ([0.1, 1.7] * 6, 2)])
+def test_a_ratio_to_show_is_measured_again_where_other_programs_disturb_the_first(first, trials):
+    asked = []
+
+    def timed(plan):
+        asked.append(plan)
+        return Trial(1, [Pair(100.0, 100.0 * r) for r in (first if len(asked) == 1 else [1.7] * 12)])
+
+    speed = find("05_bias_silu_pass").speed
+    record = show(SimpleNamespace(trial=timed, thresholds=Thresholds(2.0), speed=speed, device="cpu"))
+
+    assert asked == [SHOWN, SHOWN_AGAIN][:trials]
+    assert record.ratio == pytest.approx(1.55 if trials == 1 else 1.7)
 
 
 def test_the_machine_is_blamed_only_if_the_baseline_scatters_against_itself():
