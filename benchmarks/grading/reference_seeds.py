@@ -14,6 +14,7 @@ then holds. `--only-print` grades nothing more.
 
 import argparse
 import datetime
+import fcntl
 import json
 import os
 import sys
@@ -41,6 +42,7 @@ SEEDS, MOST_S, PART_S = 1_000, 180.0, 120.0
 SEEDS_A_WORKER = 50
 MEASURED = 10  # seeds after which the time of all seeds is estimated
 WALL_S = 86_400.0
+KEEP_EACH_S = 10.0  # so that little is lost if the run is ended
 QUICK = ("00_read_a_table", "01_multi_head_attention", "05_bias_silu_pass")
 
 
@@ -125,34 +127,49 @@ def _cpu_s(pid: int) -> float:
 
 
 class Trials:
-    """The references that are graded, and what is known of each."""
+    """The references that are graded, and what is known of each.
+
+    Several runs may keep theirs in one file if each grades other exercises.
+    """
 
     def __init__(self, wanted: int, first: int, kept: Path | None) -> None:
         self._wanted, self._first, self._kept = wanted, first, kept
-        self._found: dict[str, Tried] = {}
-        if kept is not None and kept.exists():
-            held = json.loads(kept.read_text("utf-8"))
-            if held["first"] != first:
-                raise SystemExit(f"{kept} begins with seed {held['first']}; give --first {held['first']}.")
-            self._found = {name: _read(name, one, wanted) for name, one in held["exercises"].items()}
+        self._graded, self._kept_s = set[str](), time.monotonic()
+        self._found = self._held()
 
     def of(self, exercise_id: str) -> Tried:
         """Return what is known of an exercise."""
         return self._found.setdefault(exercise_id, Tried(exercise_id, self._wanted))
 
     def keep(self) -> None:
-        """Write what is known into the file, if there is one."""
+        """Write what this run found into the file, if there is one."""
+        self._kept_s = time.monotonic()
         if self._kept is None:
             return
-        exercises = {name: asdict(one) for name, one in sorted(self._found.items()) if one.seeds}
-        written = json.dumps({"first": self._first, "exercises": exercises}, indent=1) + "\n"
-        beside = self._kept.with_suffix(".new")
-        beside.write_text(written, "utf-8")
-        beside.replace(self._kept)
+        folder = os.open(self._kept.parent, os.O_RDONLY)  # the lock is of the folder, so no further file is left there
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            found = self._held() | {name: self._found[name] for name in self._graded}
+            exercises = {name: asdict(one) for name, one in sorted(found.items()) if one.seeds}
+            beside = self._kept.with_suffix(".new")
+            beside.write_text(json.dumps({"first": self._first, "exercises": exercises}, indent=1) + "\n", "utf-8")
+            beside.replace(self._kept)
+        finally:
+            os.close(folder)
+
+    def _held(self) -> dict[str, Tried]:
+        """Return what the file holds."""
+        if self._kept is None or not self._kept.exists():
+            return {}
+        held = json.loads(self._kept.read_text("utf-8"))
+        if held["first"] != self._first:
+            raise SystemExit(f"{self._kept} begins with seed {held['first']}; give --first {held['first']}.")
+        return {name: _read(name, one, self._wanted) for name, one in held["exercises"].items()}
 
     def grade(self, exercise_id: str, sandbox: Sandbox, *, most_s: float, part_s: float) -> Tried:
         """Grade a reference with the seeds that are left, or with as many as the time allows; return all results."""
         exercise, found = find(exercise_id, hidden=True), self.of(exercise_id)
+        self._graded.add(exercise_id)
         text = next(control.answer for control in controls(exercise_id) if control.name == REFERENCE)
         grading, limit_s, part = ReferenceGrading(exercise, text, sandbox), most_s, Tried(exercise_id, found.wanted)
         left = [*found.failures, *range(self._first + found.seeds, self._first + found.wanted)]
@@ -163,11 +180,12 @@ class Trials:
                     host_s, before_s = time.process_time(), host_s
                     _note(found, seed, failed, host_s - before_s + workers_s, is_new=seed >= self._first + found.seeds)
                     part.cpu_s, part.seeds = part.cpu_s + host_s - before_s + workers_s, part.seeds + 1
+                    if time.monotonic() - self._kept_s > KEEP_EACH_S:
+                        self.keep()
                     if _takes_too_long(part, len(left), most_s):
                         limit_s = part_s
                     if part.cpu_s > limit_s:
                         return found
-                self.keep()
         return found
 
 
