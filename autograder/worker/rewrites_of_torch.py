@@ -13,7 +13,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from inspect import CO_OPTIMIZED
 from pathlib import Path
-from types import BuiltinFunctionType, FrameType
+from types import BuiltinFunctionType, CodeType, FrameType
 from typing import Any
 
 import torch
@@ -145,13 +145,20 @@ def refused_ready_parts() -> Iterator[None]:
 def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
     """Put the name of the first rewrite that runs in the block into `seen`."""
 
+    in_c = rewrites.keys() >= REWRITES.keys()
+    plain: dict[int, CodeType] = {}  # looked at once; held, since the id of code that is gone is given again
+
     def observe(frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call" and called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
-            _evaded.append("a thread")
-        if event == "c_call" and not seen and rewrites.keys() >= REWRITES.keys() and _rewrites_in_c(called):
-            seen.append(f"{called.__name__} of PyTorch")
-        if event == "call" and not seen and (_is_pass_of_course(frame) or _is_rewrite(frame, rewrites)):
-            seen.append(_told(frame))
+        if event == "c_call":
+            if called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
+                _evaded.append("a thread")
+            if in_c and not seen and _rewrites_in_c(called):
+                seen.append(f"{called.__name__} of PyTorch")
+        elif event == "call" and id(frame.f_code) not in plain and not seen:
+            if _is_pass_of_course(frame) or _is_rewrite(frame.f_code, rewrites):
+                seen.append(_told(frame))
+            elif frame.f_code.co_name not in METHODS_OF_PASSES:  # whose object decides, in each call
+                plain[id(frame.f_code)] = frame.f_code
 
     # or the first run of `torch.fx.Interpreter` starts a thread that watches progress bars
     _HUB.tqdm.monitor_interval = 0
@@ -194,11 +201,11 @@ def _audit(event: str, _: tuple[object, ...]) -> None:
 sys.addaudithook(_audit)  # nothing can remove it again
 
 
-def _is_rewrite(frame: FrameType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
-    file, name = frame.f_code.co_filename, frame.f_code.co_qualname
+def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
+    file, name = code.co_filename, code.co_qualname
     if name.startswith(("_", "<")) or not file.startswith(SITE):  # helpers, which fake tensors use, and imports
         return False
-    if not frame.f_code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
+    if not code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
         return False
     file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
     return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
