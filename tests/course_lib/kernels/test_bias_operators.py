@@ -127,9 +127,9 @@ def test_each_number_of_16_bits_gives_nearly_the_nearest_result(
     assert torch.equal(torch.isnan(found), torch.isnan(nearest))
     info = torch.finfo(dtype)
     unit = info.eps * true.abs().clamp_min(info.tiny).log2().floor().exp2()
-    # Half a unit is the rounding of the result; a tenth more, and 1e-6 in the tail of GELU, are for the polynomials.
+    # Half a unit is the rounding of the result; a sixth more, and 1e-6 in the tail of GELU, are for polynomials.
     error = ((found - true).abs() - 1e-6) / unit
-    assert float(error[torch.isfinite(nearest)].max()) < 0.61
+    assert float(error[torch.isfinite(nearest)].max()) < 0.65
 
 
 WRONG_OPERANDS = {
