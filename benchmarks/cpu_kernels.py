@@ -5,8 +5,9 @@
 Each line compares our operator with the separate operators and with their compiled form, each in pairs of calls in
 random order, so that a busy machine slows both. A ratio above 1 means that ours is faster; the interval holds its true
 median with 95 % confidence. "of copy" is the operator's speed as a share of the speed at which this machine copies a
-tensor of that size into new memory, again in pairs: each speed is the least traffic over the time. Exit status 1 if a
-target is surely missed.
+tensor of that size into new memory, again in pairs: each speed is the least traffic over the time. One thread takes all
+sizes, two take the middle one. Most of the first run is compilation; what is compiled is kept for the next run. Exit
+status 1 if a target is surely missed.
 """
 
 import argparse
@@ -25,7 +26,8 @@ from course_lib.kernels.cpu import library
 from course_lib.timing import compare, time_callable
 from course_lib.timing.paired_runs import Comparison
 
-SIZES = ((128, 768), (4096, 768), (16384, 1024))
+SIZES = {(128, 768): 0.2, (4096, 768): 0.5, (16384, 1024): 0.9}  # and how many seconds a comparison takes
+OF_THREADS = {1: tuple(SIZES), 2: ((4096, 768),)}  # what is timed with each number of threads
 DTYPES = (torch.float32, torch.bfloat16)
 LARGE_ROWS = 4096  # from here on the targets hold
 LEAST_OF_COMPILED, LEAST_OF_EAGER = 0.95, 1.5
@@ -65,7 +67,7 @@ def lines(size: tuple[int, int], dtype: torch.dtype, budget_s: float) -> Iterato
         for direction, elements in (("forward", operator.forward_elements), ("backward", operator.backward_elements)):
             calls = [_call(program, tensors, direction) for program in programs]
             found = [compare(calls[0], other, budget_s=budget_s, warmup_s=budget_s / 8) for other in calls[1:]]
-            found.append(compare(calls[0], copied.clone, budget_s=budget_s / 2, warmup_s=budget_s / 8))
+            found.append(compare(calls[0], copied.clone, budget_s=budget_s / 4, warmup_s=budget_s / 8))
             yield _line(operator, size, dtype, direction, elements, found)
 
 
@@ -112,20 +114,21 @@ def main(arguments: list[str]) -> int:
     """Print a table for each number of threads, and what was missed; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one tiny size, to test the measurement")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--budget-s", type=float, default=0.8, metavar="S", help="for each comparison")
+    parser.add_argument("--threads", type=int, nargs="+", choices=OF_THREADS, default=[*OF_THREADS])
+    parser.add_argument("--longer", type=float, default=1.0, metavar="X", help="how many times as long to measure")
     options = parser.parse_args(arguments)
     if library.loaded() is None:
         return 1
     torch._functorch.config.donated_buffer = False  # the backward pass runs many times on the same saved tensors
-    sizes, dtypes = (((8, 32),), (torch.float32,)) if options.quick else (SIZES, DTYPES)
+    dtypes = (torch.float32,) if options.quick else DTYPES
     missed: list[str] = []
     for threads in [1] if options.quick else options.threads:
+        sizes = ((8, 32),) if options.quick else OF_THREADS[threads]
         torch.set_num_threads(threads)
         torch._inductor.config.cpp.threads = threads  # else code that was compiled for another number is used again
         print(f"\nThreads: {threads}. {_copies(sizes, dtypes)}\n{HEAD}", flush=True)
         for size, dtype in itertools.product(sizes, dtypes):
-            for line in lines(size, dtype, 0.02 if options.quick else options.budget_s):
+            for line in lines(size, dtype, SIZES.get(size, 0.02) * options.longer):
                 print(line.text, flush=True)
                 missed += [] if options.quick else line.missed()
     print("\n".join(["", "Surely missed:", *missed] if missed else ["", "No target is surely missed."]))

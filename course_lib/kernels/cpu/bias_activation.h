@@ -2,109 +2,13 @@
 
 #pragma once
 
+#include "activations.h"
 #include "rows.h"
 
 #include <ATen/TensorIterator.h>
-#include <ATen/native/cpu/Gelu.h>
-
-#include <numbers>
 
 namespace course_lib {
 namespace {
-
-// 1 / (1 + exp(−z)). The exponent is never positive, so nothing overflows.
-template <typename V>
-inline V sigmoid(V z) {
-  const V power = (V(0) - z.abs()).exp_u20();
-  return V::blendv(V(1), power, z < V(0)) / (V(1) + power);
-}
-
-struct Silu {
-  template <typename V>
-  static V value(V z) {
-    return z * sigmoid(z);
-  }
-
-  template <typename V>
-  static V derivative(V z) {
-    const V sigma = sigmoid(z);
-    return sigma * (V(1) + z * (V(1) - sigma));
-  }
-};
-
-struct Gelu {
-  template <typename V>
-  static V value(V z) {
-    return z * cumulated(z, density(z));
-  }
-
-  template <typename V>
-  static V derivative(V z) {
-    const V phi = density(z);
-    return cumulated(z, phi) + z * phi;
-  }
-
- private:
-  // the density of the normal distribution, exp(−z² / 2) / √(2π)
-  template <typename V>
-  static V density(V z) {
-    using T = typename V::value_type;
-    return (z * z * V(T(-0.5))).exp_u20() * V(T(0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
-  }
-
-  // Its integral up to z. In float32 it is Abramowitz and Stegun's formula 7.1.26, which PyTorch's own kernel uses too,
-  // with an error of 7.5e-8; here it shares the exponential with the density.
-  template <typename V>
-  static V cumulated(V z, V phi) {
-    using T = typename V::value_type;
-    if constexpr (std::is_same_v<T, double>) {
-      return V(0.5) * (V(1) + (z * V(0.5 * std::numbers::sqrt2)).erf());
-    } else {
-      const V t = V(1) / at::vec::fmadd(z.abs(), V(0.3275911 * 0.5 * std::numbers::sqrt2), V(1));
-      V sum = at::vec::fmadd(t, V(1.061405429f), V(-1.453152027f));
-      sum = at::vec::fmadd(t, sum, V(1.421413741f));
-      sum = at::vec::fmadd(t, sum, V(-0.284496736f));
-      sum = at::vec::fmadd(t, sum, V(0.254829592f));
-      const V tail = phi * t * sum * V(1 / (std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
-      return V::blendv(V(1) - tail, tail, z < V(0));
-    }
-  }
-};
-
-// z · (1 + tanh(u)) / 2 is z · sigmoid(2u), which needs one exponential.
-struct GeluTanh {
-  template <typename V>
-  static V value(V z) {
-    return z * sigmoid(twice_inner(z));
-  }
-
-  template <typename V>
-  static V derivative(V z) {
-    using T = typename V::value_type;
-    const V sigma = sigmoid(twice_inner(z));
-    const V slope = V(T(2 * at::native::kGeluBeta)) * (V(1) + V(T(3 * at::native::kGeluKappa)) * (z * z));
-    return sigma * (V(1) + z * (V(1) - sigma) * slope);
-  }
-
- private:
-  template <typename V>
-  static V twice_inner(V z) {
-    using T = typename V::value_type;
-    return V(T(2 * at::native::kGeluBeta)) * (z + V(T(at::native::kGeluKappa)) * (z * z * z));
-  }
-};
-
-template <typename Body>
-void with_activation(c10::string_view name, const Body& body) {
-  if (name == "silu") {
-    body(Silu{});
-  } else if (name == "gelu") {
-    body(Gelu{});
-  } else {
-    TORCH_CHECK(name == "gelu_tanh", "unknown activation ", name);
-    body(GeluTanh{});
-  }
-}
 
 template <typename T, typename Activation>
 void activate_rows(const at::Tensor& x, const at::Tensor& bias, at::Tensor& output) {
@@ -118,7 +22,7 @@ void activate_rows(const at::Tensor& x, const at::Tensor& bias, at::Tensor& outp
         auto values = load(from[row] + i, count);
         for (int64_t part = 0; part < kParts<T>; ++part) {
           values[part] =
-              Activation::value(values[part] + Vec<T>::loadu(wide_bias.data() + i + part * kPart<T>));
+              Activation::template value<T>(values[part] + Vec<T>::loadu(wide_bias.data() + i + part * kPart<T>));
         }
         store(to + row * columns + i, values, count);
       });
@@ -165,7 +69,7 @@ at::Tensor activation_gradients_of_rows(
         const auto values = load(from[row] + i, count);
         for (int64_t part = 0; part < kParts<T>; ++part) {
           const int64_t at = i + part * kPart<T>;
-          found[part] = found[part] * Activation::derivative(values[part] + Vec<T>::loadu(wide_bias.data() + at));
+          found[part] = found[part] * Activation::template derivative<T>(values[part] + Vec<T>::loadu(wide_bias.data() + at));
           (Vec<T>::loadu(of_bias + at) + found[part]).store(of_bias + at);
         }
         store(to + row * columns + i, found, count);

@@ -67,17 +67,21 @@ class Normalisation {
       dropout->fill(factors, row, columns);
     }
     V total(0);
+    // Copies of the members, since each store of a vector would make the compiler read the members again.
+    const T *const from = x[row], *const onto = residual[row];
+    const Number* const operand = vector.data();
+    const bool adding = adds, multiplying = multiplies, dropping = dropout.has_value();
     along_row<T>(columns, [&](int64_t i, int64_t count) {
-      const auto branch = load(x[row] + i, count), other = load(residual[row] + i, count);
+      const auto branch = load(from + i, count), other = load(onto + i, count);
       for (int64_t part = 0; part < kParts<T>; ++part) {
         const int64_t at = i + part * kLanes;
         V value = branch[part];
-        if (adds) {
-          value = value + V::loadu(vector.data() + at);
-        } else if (multiplies) {
-          value = value * V::loadu(vector.data() + at);
+        if (adding) {
+          value = value + V::loadu(operand + at);
+        } else if (multiplying) {
+          value = value * V::loadu(operand + at);
         }
-        if (dropout) {
+        if (dropping) {
           value = value * V::loadu(factors + at);
         }
         value = value + other[part];
@@ -126,16 +130,19 @@ void normalise_rows(const Call& call, at::Tensor& output) {
   T* const to = output.mutable_data_ptr<T>();
   const int64_t columns = norm.columns;
   at::parallel_for(0, norm.rows, std::max<int64_t>(kGrain / columns, 1), [&](int64_t begin, int64_t end) {
-    std::vector<Wide<T>> sum(norm.width, 0), factors(norm.dropout ? norm.width : 0, 0);
+    std::vector<Wide<T>> buffer(norm.width, 0), factors(norm.dropout ? norm.width : 0, 0);
+    Wide<T>* const sum = buffer.data();
+    const Wide<T> *const weight = norm.weight.data(), *const bias = norm.bias.data();
+    const bool layer_norm = norm.layer_norm;
     for (int64_t row = begin; row < end; ++row) {
-      const auto [shift, scale] = norm.add(row, sum.data(), factors.data());
+      const auto [shift, scale] = norm.add(row, sum, factors.data());
       along_row<T>(columns, [&, shift = V(shift), scale = V(scale)](int64_t i, int64_t count) {
         Vecs<T> found;
         for (int64_t part = 0; part < kParts<T>; ++part) {
           const int64_t at = i + part * kPart<T>;
-          const V value = V::loadu(sum.data() + at), weight = V::loadu(norm.weight.data() + at);
-          found[part] = norm.layer_norm ? (value + shift) * scale * weight + V::loadu(norm.bias.data() + at)
-                                        : value * scale * weight;
+          const V value = V::loadu(sum + at), factor = V::loadu(weight + at);
+          found[part] = layer_norm ? at::vec::fmadd((value + shift) * scale, factor, V::loadu(bias + at))
+                                   : value * scale * factor;
         }
         store(to + row * columns + i, found, count);
       });
@@ -195,49 +202,57 @@ class RowGradients {
  private:
   // Adds to the gradients of weight and bias, and returns mean(g) and mean(g · n).
   std::pair<Number, Number> means(int64_t row, V shift, V scale) {
-    V sum(0), product(0);
+    V total(0), product(0);
+    const T* const given = grads_[row];
+    const Number *const sum = sum_.data(), *const weight = norm_.weight.data();
+    Number *const of_weight = of_weight_, *const of_bias = of_bias_;
+    const bool layer_norm = norm_.layer_norm;
     along_row<T>(norm_.columns, [&](int64_t i, int64_t count) {
-      const auto grad = load(grads_[row] + i, count);
+      const auto grad = load(given + i, count);
       for (int64_t part = 0; part < kParts<T>; ++part) {
         const int64_t at = i + part * kPart<T>;
-        const V normalised = (V::loadu(sum_.data() + at) + shift) * scale;
-        const V scaled = grad[part] * V::loadu(norm_.weight.data() + at);
-        sum = sum + scaled;
+        const V normalised = (V::loadu(sum + at) + shift) * scale;
+        const V scaled = grad[part] * V::loadu(weight + at);
+        total = total + scaled;
         product = at::vec::fmadd(scaled, normalised, product);
-        at::vec::fmadd(grad[part], normalised, V::loadu(of_weight_ + at)).store(of_weight_ + at);
-        if (norm_.layer_norm) {
-          (grad[part] + V::loadu(of_bias_ + at)).store(of_bias_ + at);
+        at::vec::fmadd(grad[part], normalised, V::loadu(of_weight + at)).store(of_weight + at);
+        if (layer_norm) {
+          (grad[part] + V::loadu(of_bias + at)).store(of_bias + at);
         }
       }
     });
-    return {Normalisation<T>::all_of(sum) / norm_.columns, Normalisation<T>::all_of(product) / norm_.columns};
+    return {Normalisation<T>::all_of(total) / norm_.columns, Normalisation<T>::all_of(product) / norm_.columns};
   }
 
   // What was computed above is computed again, since that takes less time than to keep it in memory.
   void write(int64_t row, V shift, V scale, V mean, V along) {
-    const int64_t first = row * norm_.columns;
+    const T *const given = grads_[row], *const from = norm_.x[row];
+    const Number *const sum = sum_.data(), *const factors = factors_.data();
+    const Number *const weight = norm_.weight.data(), *const vector = norm_.vector.data();
+    Number* const of_vector = of_vector_;
+    T* const to_residual = grad_residual_ + row * norm_.columns;
+    T* const to_x = grad_x_ == nullptr ? nullptr : grad_x_ + row * norm_.columns;
+    const bool dropping = norm_.dropout.has_value(), multiplying = norm_.multiplies, adding = norm_.adds;
     along_row<T>(norm_.columns, [&](int64_t i, int64_t count) {
       Vecs<T> of_row, of_x;
-      const auto grad = load(grads_[row] + i, count);
-      const auto x = norm_.multiplies ? load(norm_.x[row] + i, count) : Vecs<T>();
+      const auto grad = load(given + i, count);
+      const auto x = multiplying ? load(from + i, count) : Vecs<T>();
       for (int64_t part = 0; part < kParts<T>; ++part) {
         const int64_t at = i + part * kPart<T>;
-        const V normalised = (V::loadu(sum_.data() + at) + shift) * scale;
-        of_row[part] = scale * (grad[part] * V::loadu(norm_.weight.data() + at) - mean - normalised * along);
-        V branch = of_row[part];
-        if (norm_.dropout) {
-          branch = branch * V::loadu(factors_.data() + at);
-        }
-        of_x[part] = norm_.multiplies ? branch * V::loadu(norm_.vector.data() + at) : branch;
-        if (norm_.multiplies) {
-          at::vec::fmadd(branch, x[part], V::loadu(of_vector_ + at)).store(of_vector_ + at);
-        } else if (norm_.adds) {
-          (branch + V::loadu(of_vector_ + at)).store(of_vector_ + at);
+        const V normalised = (V::loadu(sum + at) + shift) * scale;
+        const V scaled = at::vec::fmsub(grad[part], V::loadu(weight + at), mean);
+        of_row[part] = scale * at::vec::fnmadd(normalised, along, scaled);
+        const V branch = dropping ? of_row[part] * V::loadu(factors + at) : of_row[part];
+        of_x[part] = multiplying ? branch * V::loadu(vector + at) : branch;
+        if (multiplying) {
+          at::vec::fmadd(branch, x[part], V::loadu(of_vector + at)).store(of_vector + at);
+        } else if (adding) {
+          (branch + V::loadu(of_vector + at)).store(of_vector + at);
         }
       }
-      store(grad_residual_ + first + i, of_row, count);
-      if (grad_x_ != nullptr) {
-        store(grad_x_ + first + i, of_x, count);
+      store(to_residual + i, of_row, count);
+      if (to_x != nullptr) {
+        store(to_x + i, of_x, count);
       }
     });
   }

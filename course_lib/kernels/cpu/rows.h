@@ -40,26 +40,79 @@ using Vecs = std::array<Vec<T>, kParts<T>>;
 
 constexpr int64_t kGrain = 32768;  // elements that are worth a thread, as in PyTorch's own loops
 
+#if defined(CPU_CAPABILITY_AVX512)
+// Positions of 32 halves of numbers, as a function of where they are put.
+template <typename Position>
+constexpr std::array<int16_t, 32> halves(const Position& position) {
+  std::array<int16_t, 32> found{};
+  for (int16_t i = 0; i < 32; ++i) {
+    found[i] = position(i);
+  }
+  return found;
+}
+
+inline __m512i permutation(const std::array<int16_t, 32>& positions) {
+  return _mm512_loadu_si512(positions.data());
+}
+
+// A number in bfloat16 is the upper half of one in float32. One permutation puts 16 of them there, which takes a third
+// of the instructions that at::vec takes.
+inline Vecs<at::BFloat16> widen_bfloat16(__m512i numbers) {
+  static constexpr auto kFirst = halves([](int i) { return i / 2; });
+  static constexpr auto kLast = halves([](int i) { return 16 + i / 2; });
+  constexpr __mmask32 kUpper = 0xAAAAAAAA;
+  return {
+      _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, permutation(kFirst), numbers)),
+      _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, permutation(kLast), numbers))};
+}
+
+// Rounds to the nearest number, and to the even one of two. A NaN stays one: its lower half is zero, since it comes from
+// a NaN in bfloat16 or from the processor.
+inline __m512i narrow_to_bfloat16(__m512 first, __m512 last) {
+  static constexpr auto kUpper = halves([](int i) { return 2 * i + 1; });
+  static constexpr auto kLower = halves([](int i) { return 2 * i; });
+  const __m512i a = _mm512_castps_si512(first), b = _mm512_castps_si512(last), one = _mm512_set1_epi16(1);
+  const __m512i upper = _mm512_permutex2var_epi16(a, permutation(kUpper), b);
+  const __m512i lower = _mm512_permutex2var_epi16(a, permutation(kLower), b);
+  const __m512i odd_goes_up = _mm512_adds_epu16(lower, _mm512_and_si512(upper, one));
+  const __mmask32 up = _mm512_cmpgt_epu16_mask(odd_goes_up, _mm512_set1_epi16(static_cast<int16_t>(0x8000)));
+  return _mm512_mask_add_epi16(upper, up, upper, one);
+}
+#endif
+
 template <typename T>
 inline Vecs<T> load(const T* from, int64_t count) {
-  using Narrow = at::vec::Vectorized<T>;
-  const Narrow loaded = count == kStep<T> ? Narrow::loadu(from) : Narrow::loadu(from, count);
+  using Numbers = at::vec::Vectorized<T>;
+  const Numbers loaded = count == kStep<T> ? Numbers::loadu(from) : Numbers::loadu(from, count);
   if constexpr (kParts<T> == 1) {
     return {loaded};
+#if defined(CPU_CAPABILITY_AVX512)
+  } else if constexpr (std::is_same_v<T, at::BFloat16>) {
+    return widen_bfloat16(loaded);
+#endif
   } else {
-    auto [low, high] = at::vec::convert_to_float<T>(loaded);
-    return {low, high};
+    auto [first, last] = at::vec::convert_to_float<T>(loaded);
+    return {first, last};
+  }
+}
+
+template <typename T>
+inline at::vec::Vectorized<T> narrow(const Vecs<T>& values) {
+  if constexpr (kParts<T> == 1) {
+    return values[0];
+#if defined(CPU_CAPABILITY_AVX512)
+  } else if constexpr (std::is_same_v<T, at::BFloat16>) {
+    return narrow_to_bfloat16(values[0], values[1]);
+#endif
+  } else {
+    return at::vec::convert_from_float<T>(values[0], values[1]);
   }
 }
 
 template <typename T>
 inline void store(T* to, const Vecs<T>& values, int64_t count) {
-  if constexpr (kParts<T> == 1) {
-    count == kStep<T> ? values[0].store(to) : values[0].store(to, count);
-  } else {
-    const auto narrow = at::vec::convert_from_float<T>(values[0], values[1]);
-    count == kStep<T> ? narrow.store(to) : narrow.store(to, count);
-  }
+  const auto numbers = narrow<T>(values);
+  count == kStep<T> ? numbers.store(to) : numbers.store(to, count);
 }
 
 // Calls `body(i, count)` for each load of a row: `count` elements from element i on.

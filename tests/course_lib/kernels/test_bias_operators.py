@@ -114,6 +114,24 @@ def test_what_is_infinite_or_no_number_is_where_eager_has_it_in_float64(
         torch.testing.assert_close(mine, other.float(), equal_nan=True)
 
 
+@BOTH
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_each_number_of_16_bits_gives_nearly_the_nearest_result(
+    fused: Operator, eager: Operator, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use("compiled", monkeypatch)
+    x = torch.arange(-(2**15), 2**15).to(torch.int16).view(dtype)[None]
+    zero = torch.zeros(x.shape[-1], dtype=dtype)
+    found, true = fused(x, zero).double(), eager(x.double(), zero.double())
+    nearest = true.to(dtype)
+    assert torch.equal(torch.isnan(found), torch.isnan(nearest))
+    info = torch.finfo(dtype)
+    unit = info.eps * true.abs().clamp_min(info.tiny).log2().floor().exp2()
+    # Half a unit is the rounding of the result; a sixth more, and 1e-6 in the tail of GELU, are for polynomials.
+    error = ((found - true).abs() - 1e-6) / unit
+    assert float(error[torch.isfinite(nearest)].max()) < 0.65
+
+
 WRONG_OPERANDS = {
     "bias_of_another_length": (torch.zeros(2, 3), torch.zeros(2)),
     "bias_of_length_one": (torch.zeros(2, 3), torch.zeros(1)),
