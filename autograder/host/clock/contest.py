@@ -110,7 +110,7 @@ class Contest:
             side.close()
 
     def _baseline(self) -> Side:
-        return self._of_graph(Artifact(self.program.graph, self.program.tensors))
+        return self._of_graph(Artifact(self.program.graph, self.program.tensors), is_baseline=True)
 
     def _candidate(self) -> Side:
         if self.artifact is not None:
@@ -119,11 +119,12 @@ class Contest:
         session, into = self.student(), self.speed.into
         return Side(session, self._forms, into=into, is_strict=True, is_clean=False, memory=self._memory)
 
-    def _of_graph(self, artifact: Artifact) -> Side:
+    def _of_graph(self, artifact: Artifact, *, is_baseline: bool = False) -> Side:
         load = LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
-        return Side(session, self._forms, is_strict=self.student is not None, memory=self._memory)
+        is_strict = self.student is not None
+        return Side(session, self._forms, is_strict=is_strict, is_baseline=is_baseline, memory=self._memory)
 
     def _memory(self, forms: Sequence[torch.Tensor]) -> Memory:
         if self.device == "cpu":
