@@ -41,6 +41,8 @@ GRADED = Plan(budget_s=2.5)
 """The plan of an attempt, so that three of them take few seconds. More pairs would only settle ratios near a cut, and
 an undecided verdict costs no points."""
 CPU_TRIES = 3  # rounds a side in each pair: a CPU that was steady in calibration may be disturbed right after it
+TWIN_EVERY = 4  # one in so many problems, drawn, is a twin
+TWIN_STRETCH = 64  # of whose elements one in so many differs
 SHOWN_ONLY = "Shown, not graded: the counted cost earns the points, since other programs share this CPU."
 
 
@@ -77,10 +79,15 @@ class Contest:
             return run_trial(first, second, self.job(), Plan(max_pairs=pairs))
 
     def job(self) -> Job:
-        """Return the work of both sides: inputs from a secret seed, and the program itself as the reference."""
+        """Return the work of both sides: inputs from a secret seed, and the program itself as the reference.
+
+        Some inputs are twins of those before, as `twin` says. All outputs are verified, those of twins too.
+        """
         device = "cpu" if self.device == "cpu" else self.gpu.tensors
         generator = torch.Generator(device).manual_seed(self.draw.integer(0, 2**63 - 1))
         program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(device))
+
+        before: list[torch.Tensor] = []
 
         def draw() -> Problem:
             inputs = tuple(torch.empty(s.shape, dtype=s.dtype, device=device) for s in self._inputs)
@@ -88,6 +95,9 @@ class Contest:
                 each.normal_(generator=generator)
                 if self.speed.drawn is not None:
                     self.speed.drawn(each)
+            if before and self.draw.integer(0, TWIN_EVERY - 1) == 0:
+                inputs = tuple(twin(*each, self.draw) for each in zip(before, inputs, strict=True))
+            before[:] = inputs
             return inputs
 
         def reference(problem: Problem) -> Problem:
@@ -153,6 +163,17 @@ class Contest:
 def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer: Any) -> Contest:
     """Return a contest over the exercise's program, with parameters of this grading."""
     return Contest(speed, traced(speed.program, draw), sandbox, wall_s, draw, **answer)
+
+
+def twin(before: torch.Tensor, fresh: torch.Tensor, draw: Draw) -> torch.Tensor:
+    """Return `before` with the values of `fresh` in a drawn stretch.
+
+    An answer that knows its inputs by some of their elements gives the output of `before` for it, which is wrong.
+    """
+    made, count = before.clone(), max(fresh.numel() // TWIN_STRETCH, 1)
+    first = draw.integer(0, max(fresh.numel() - count, 0))
+    made.view(-1)[first : first + count] = fresh.view(-1)[first : first + count]
+    return made
 
 
 @contextlib.contextmanager
