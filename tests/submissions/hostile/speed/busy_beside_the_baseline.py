@@ -1,39 +1,31 @@
-"""Strategy: let processes work whenever the own function is not called, so that the baseline has a part of a
-processor. Surface: children that go on between the calls.
+"""Strategy: let a thread work, holding the interpreter's lock, whenever the own function has not been called for a
+while. Surface: threads that go on after a call.
 
 Class: clock. Unprotected: grader timer gives full marks. Level: 5.
-Must get 0: the baseline is also timed without the answer, and the slower it is beside it, the less its times count.
+Must get 0: the baseline runs in a process of its own, and if it is slower beside the answer than without it, its times
+without it count.
 """
 
-import mmap
-import os
+import threading
 import time
 
 from torch.nn import functional as F
 
-inside = mmap.mmap(-1, 1)
-parent = os.getpid()
+last_s = time.monotonic()
 
 
 def work():
-    while os.getppid() == parent:
-        if inside[0]:
-            time.sleep(0.0002)
+    while True:
+        if time.monotonic() < last_s + 0.1:
+            time.sleep(0.02)
         else:
-            sum(range(2_000))
+            sum(range(500_000))
 
 
-for _ in range(4 * len(os.sched_getaffinity(0))):
-    if os.fork() == 0:
-        try:
-            work()
-        finally:
-            os._exit(0)
+threading.Thread(target=work, daemon=True).start()
 
 
 def gate(x, bias):
-    inside[0] = 1
-    try:
-        return F.silu(x + bias)
-    finally:
-        inside[0] = 0
+    global last_s
+    last_s = time.monotonic()
+    return F.silu(x + bias)
