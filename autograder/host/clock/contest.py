@@ -44,6 +44,8 @@ GRADED = Plan(budget_s=2.5)
 """The plan of an attempt, so that three of them take few seconds. More pairs would only settle ratios near a cut, and
 an undecided verdict costs no points."""
 CPU_TRIES = 3  # rounds a side in each pair: a CPU that was steady in calibration may be disturbed right after it
+TWIN_EVERY = 4  # one in so many problems, drawn, is a twin
+TWIN_STRETCH = 64  # of whose elements one in so many differs
 SHOWN_ONLY = "Shown, not graded: the counted cost earns the points, since other programs share this CPU."
 
 
@@ -80,10 +82,15 @@ class Contest:
             return run_trial(first, second, self.job(), Plan(max_pairs=pairs))
 
     def job(self) -> Job:
-        """Return the work of both sides: inputs from a secret seed, and the program itself as the reference."""
+        """Return the work of both sides: inputs from a secret seed, and the program itself as the reference.
+
+        Some inputs are twins of those before, as `twin` says. All outputs are verified, those of twins too.
+        """
         device = "cpu" if self.device == "cpu" else self.gpu.tensors
         generator = torch.Generator(device).manual_seed(self.draw.integer(0, 2**63 - 1))
         program = dataclasses.replace(self.program, module=copy.deepcopy(self.program.module).to(device))
+
+        before: list[torch.Tensor] = []
 
         def draw() -> Problem:
             inputs = tuple(torch.empty(s.shape, dtype=s.dtype, device=device) for s in self._inputs)
@@ -91,6 +98,9 @@ class Contest:
                 each.normal_(generator=generator)
                 if self.speed.drawn is not None:
                     self.speed.drawn(each)
+            if before and self.draw.integer(0, TWIN_EVERY - 1) == 0:
+                inputs = tuple(twin(*each, self.draw) for each in zip(before, inputs, strict=True))
+            before[:] = inputs
             return inputs
 
         def reference(problem: Problem) -> Problem:
@@ -113,7 +123,7 @@ class Contest:
             side.close()
 
     def _baseline(self) -> Side:
-        return self._of_graph(Artifact(self.program.graph, self.program.tensors))
+        return self._of_graph(Artifact(self.program.graph, self.program.tensors), is_baseline=True)
 
     def _candidate(self) -> Side:
         if self.artifact is not None:
@@ -122,11 +132,12 @@ class Contest:
         session, into = self.student(), self.speed.into
         return Side(session, self._forms, into=into, is_strict=True, is_clean=False, memory=self._memory)
 
-    def _of_graph(self, artifact: Artifact) -> Side:
+    def _of_graph(self, artifact: Artifact, *, is_baseline: bool = False) -> Side:
         load = LoadGraph(artifact.graph, tuple(artifact.tensors), training=False)
         tensors = [shared_inputs.to_raw(t) for t in artifact.tensors.values()]
         session = Session(self.sandbox, load, tensors, wall_s=self.wall_s)
-        return Side(session, self._forms, is_strict=self.student is not None, memory=self._memory)
+        is_strict = self.student is not None
+        return Side(session, self._forms, is_strict=is_strict, is_baseline=is_baseline, memory=self._memory)
 
     def _memory(self, forms: Sequence[torch.Tensor]) -> Memory:
         if self.device == "cpu":
@@ -155,6 +166,17 @@ class Contest:
 def contest(speed: Speed, draw: Draw, sandbox: Sandbox, wall_s: float, **answer: Any) -> Contest:
     """Return a contest over the exercise's program, with parameters of this grading."""
     return Contest(speed, traced(speed.program, draw), sandbox, wall_s, draw, **answer)
+
+
+def twin(before: torch.Tensor, fresh: torch.Tensor, draw: Draw) -> torch.Tensor:
+    """Return `before` with the values of `fresh` in a drawn stretch.
+
+    An answer that knows its inputs by some of their elements gives the output of `before` for it, which is wrong.
+    """
+    made, count = before.clone(), max(fresh.numel() // TWIN_STRETCH, 1)
+    first = draw.integer(0, max(fresh.numel() - count, 0))
+    made.view(-1)[first : first + count] = fresh.view(-1)[first : first + count]
+    return made
 
 
 @contextlib.contextmanager

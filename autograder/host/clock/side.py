@@ -39,7 +39,7 @@ class Side:
     `forms` are tensors with the shapes and dtypes of one problem's outputs. `into` says that the function writes into
     outputs, which follow its inputs. In a strict round, inputs come with the signal, and outputs lie in the host's
     memory before the clock stops. A contest with student code is strict on both sides. `is_clean` says that no student
-    code is in this worker.
+    code is in this worker, and `is_baseline` that the host wrote the graph in it, so its inputs need no comparison.
     """
 
     session: Session
@@ -47,6 +47,7 @@ class Side:
     into: bool = False
     is_strict: bool = False
     is_clean: bool = True
+    is_baseline: bool = False
     memory: Callable[[Sequence[torch.Tensor]], Memory] = HostMemory
     _memory: Memory | None = field(default=None, repr=False)
     _count: int = field(default=0, repr=False)
@@ -83,7 +84,7 @@ class Side:
         each = len(self.forms)
         portions = tuple(tuple(outputs[i : i + each]) for i in range(0, len(outputs), each))
         late = seen is not None and not torch.equal(seen, again)
-        return Window(time_ns / 1e3, portions, late, not self.is_clean and self._memory.mutated())
+        return Window(time_ns / 1e3, portions, late, not self.is_baseline and self._memory.mutated())
 
     def empty_us(self, problems: Sequence[Problem], *, bare: bool = False) -> float:
         """Return the shortest time of a round that computes nothing: messages and, if strict, transfer of tensors.

@@ -11,6 +11,7 @@ from typing import Any
 
 from autograder.host.channel import MalformedAnswerError
 from autograder.host.clock.contest import Contest, measure, show
+from autograder.host.clock.timed_graph import timed_graph
 from autograder.host.clock.trial import LEAST_PAIRS, WrongTimedOutputError
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise
@@ -24,6 +25,7 @@ from autograder.protocol.requests.loads import LoadAnswer
 from course_lib.timing import Verdict
 
 SECRET = "measured speed"  # names the draw of inputs
+AS_COSTLY = "The ratio is undecided, and the graph that was timed launches and moves as much as the program itself."
 REVIEW = "The share stays open until a person has looked at the answer."
 
 
@@ -87,11 +89,23 @@ def _measured(of: Contest) -> Timed:
     record, found = measure(of)
     missed = found.full if found.verdict is Verdict.PASS else found.passing
     said = " ".join((_sentence(missed.reason), *map(_sentence, record.flags)))
-    if not found.suspicious:
-        return Timed(record, found.least, found.most, said)
-    if of.artifact is None:
-        return Timed(record, 0.0, 0.0, f"{said} {REVIEW}")
-    return Timed(record)  # no student code ran: the ideal ratio may be too low for this device
+    least, most = found.least, found.most
+    if found.suspicious:
+        if of.artifact is None:
+            return Timed(record, 0.0, 0.0, f"{said} {REVIEW}")
+        least, most = 0.0, 1.0  # no student code ran: the ideal ratio may be too low for this device
+    if least < most and not _counts_less(record):
+        return Timed(record, least, least, f"{said} {AS_COSTLY}")
+    return Timed(record, least, most, said)
+
+
+def _counts_less(record: SpeedRecord) -> bool:
+    """Return whether the graph that was timed costs less than the program; true where nobody could count it.
+
+    An undecided ratio leaves the points to the counts of small programs, for which a pass may make another graph.
+    """
+    found, before = record.answer_cost, record.baseline_cost
+    return found is None or before is None or found.launches < before.launches or found.bytes_moved < before.bytes_moved
 
 
 def _untimed(error: Exception, graded: bool) -> Timed:
@@ -120,7 +134,7 @@ def _contest(exercise: Exercise, answer: Any, load: LoadAnswer, sandbox: Sandbox
     speed = exercise.speed.on(device)
     program = traced(speed.program, draw)
     if isinstance(answer, GraphAnswer):
-        artifact = (speed.graph_of or GraphAnswer.transform)(answer, program)
+        artifact = timed_graph(answer, speed, program, draw)
         answer.student.close()
         return Contest(speed, program, sandbox, exercise.wall_s, draw, artifact=artifact, device=device)
     session: Session = answer.student

@@ -29,6 +29,7 @@ LEAST_PAIRS = least_pairs(ALPHA)
 ALONE = 5  # groups of baseline rounds, before an answer is loaded and after it has ended
 STEADY = 0.1  # spread of the baseline's rounds up to which one round a side makes a pair
 MOST_EMPTY = 0.3  # largest accepted cost of an empty round, as a part of a quick baseline round
+SLOWED = 1.05  # a larger ratio of the baseline's time beside an answer to its time alone is not noise
 TRIES = 5  # rounds a side on a less steady machine; the quickest counts
 
 
@@ -92,6 +93,12 @@ class Trial:
     def disturbance(self) -> float:
         """Return the baseline's time beside the answer over its time alone; 1 where that was not measured."""
         return self.baseline_us * self.problems / self.alone_us if self.alone_us else 1.0
+
+    @property
+    def credited(self) -> list[Pair]:
+        """Return the pairs for a verdict: if the answer slowed the baseline, the baseline's times are those alone."""
+        slowed = self.disturbance if self.disturbance > SLOWED else 1.0
+        return [Pair(p.candidate_us, p.baseline_us / slowed) for p in self.pairs]
 
 
 def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:

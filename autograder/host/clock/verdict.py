@@ -100,7 +100,7 @@ def assess(
     trials: list[Trial] = []
     for _ in range(ATTEMPTS):
         trials.append(attempt())
-        pairs = trials[-1].pairs
+        pairs = trials[-1].credited
         mine = [decide_speedup(pairs, t, problems=problems) for t in (thresholds.passing, thresholds.full)]
         if not problems and any(d.verdict is Verdict.ENVIRONMENT for d in mine) and is_steady(control(len(pairs))):
             mine = [_own_doing(d) for d in mine]

@@ -15,12 +15,14 @@ from torch.nn import functional as F
 from autograder.host.clock.contest import Contest, contest
 from autograder.host.clock.memory import Problem
 from autograder.host.clock.side import Window
+from autograder.host.clock.timed_graph import timed_graph
 from autograder.host.clock.trial import Job
 from autograder.host.draw import Draw
+from autograder.host.kinds.graph import GraphAnswer
 from autograder.host.sandbox import Sandbox
 from autograder.host.session import Session
 from autograder.host.speed import Speed
-from autograder.host.traced import Program, TensorSpec
+from autograder.host.traced import Program, TensorSpec, traced
 from autograder.protocol.requests.loads import LoadAnswer, Part
 
 SETUP = "import torch\nfrom torch.nn import functional as F\n"
@@ -41,6 +43,20 @@ def contest_of(answer: str, sandbox: Sandbox, *, wall_s: float = 60.0, into: boo
     load = LoadAnswer("callable", "gate", (Part("setup", SETUP), Part("answer gate", answer)))
     speed = dataclasses.replace(SPEED, into=into)
     return contest(speed, Draw(7, "gate"), sandbox, wall_s, student=lambda: Session(sandbox, load, wall_s=wall_s))
+
+
+def contest_of_pass(answer: str, sandbox: Sandbox) -> Contest:
+    """The graph that a pass makes of the same program, as the judge checks it and puts it under the clock."""
+    draw = Draw(7, "fuse")
+    load = LoadAnswer("graph", "fuse", (Part("setup", SETUP), Part("answer fuse", answer)))
+    made = GraphAnswer(Session(sandbox, load), Session(sandbox, None))
+    program = traced(PROGRAM, draw)
+    try:
+        artifact = timed_graph(made, SPEED, program, draw)
+    finally:
+        made.student.close()
+        made.clean.close()
+    return Contest(SPEED, program, sandbox, 60.0, draw, artifact=artifact)
 
 
 @dataclass

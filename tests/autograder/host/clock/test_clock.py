@@ -176,18 +176,33 @@ def test_a_ratio_that_memory_does_not_allow_is_suspicious():
     assert result.suspicious
 
 
-def test_a_baseline_that_was_slowed_down_is_suspicious():
+def beside_a_hog(slowed: float, true_ratio: float) -> Assessment:
+    """An answer that slows the baseline down whenever it is loaded."""
+
     def attempt() -> Trial:
-        answer = SimulatedSide(PROBLEM_US, is_clean=False)
-        baseline = SimulatedSide(PROBLEM_US, alone=lambda: 1.0 if answer.closed or not answer.sizes else 1.6)
+        answer = SimulatedSide(PROBLEM_US / true_ratio, is_clean=False)
+        baseline = SimulatedSide(PROBLEM_US, alone=lambda: 1.0 if answer.closed or not answer.sizes else slowed)
         return run_trial(answer, baseline, job(), Plan(max_pairs=20))
 
-    result = assess(attempt, lambda pairs: trial(1.0), Thresholds(2.0))
+    return assess(attempt, lambda pairs: trial(1.0), Thresholds(2.0))
+
+
+def test_a_baseline_that_was_slowed_down_is_suspicious_and_earns_nothing():
+    result = beside_a_hog(1.6, 1.0)
 
     assert result.trial.disturbance == pytest.approx(1.6, rel=0.01)
-    assert result.passing.verdict is Verdict.PASS
+    assert result.passing.verdict is Verdict.FAIL
     assert result.flags[0].startswith(DISTURBED)
     assert result.suspicious
+
+
+def test_a_baseline_that_was_slowed_down_a_little_gives_the_true_ratio(monkeypatch):
+    fair = beside_a_hog(1.2, 1.15)
+    assert (fair.passing.verdict, fair.suspicious) == (Verdict.FAIL, False)
+    assert fair.passing.ratio == pytest.approx(1.15, rel=0.01)
+
+    monkeypatch.setattr(Trial, "credited", property(lambda trial: trial.pairs))
+    assert beside_a_hog(1.2, 1.15).passing.verdict is Verdict.PASS  # 1.2 * 1.15
 
 
 @pytest.mark.parametrize(("ratio", "share"), [(1.8, 1.0), (1.5, 0.6), (1.1, 0.0)])

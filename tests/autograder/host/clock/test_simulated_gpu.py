@@ -20,6 +20,7 @@ from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, traced
 from autograder.protocol import Done, Result
 from autograder.worker.rounds import Rounds
+from autograder.worker.tensors import NotATensorError
 from course_lib.kernels import bias_silu
 from course_lib.timing import cuda_clocks
 from course_lib.timing.cuda_clocks import CudaEventClock, CudaWallClock
@@ -147,7 +148,54 @@ def previous(context: Context):
     return function
 
 
-@pytest.mark.parametrize("answer", [late, beside, previous], ids=lambda answer: answer.__name__)
+def by_address(context: Context):
+    """Keep results by address: on a GPU, the inputs of every round lie at the same one."""
+    kept: dict[int, torch.Tensor] = {}
+
+    def function(x, bias):
+        return kept.setdefault(x.data_ptr(), bias_silu(x, bias))
+
+    return function
+
+
+def escaped(context: Context):
+    """Replay a captured graph, of whose two launches only the second was captured."""
+    total = torch.empty(SHAPES[0].shape)
+    captured: list[bool] = []
+
+    def function(x, bias):
+        if not captured:
+            torch.add(x, bias, out=total)
+            captured.append(True)
+        return F.silu(total)
+
+    return function
+
+
+def half(context: Context):
+    return lambda x, bias: bias_silu(x.bfloat16(), bias.bfloat16()).float()
+
+
+def unread(context: Context):
+    """Return a subclass of a tensor, which computes when it is read."""
+
+    class Later(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            raise AssertionError("nobody reads it")
+
+    return lambda x, bias: torch.Tensor._make_subclass(Later, x)
+
+
+def test_a_result_that_is_computed_when_it_is_read_is_no_output(monkeypatch):
+    with pytest.raises(NotATensorError):
+        contest_on(SimulatedGpu(), monkeypatch, answer=unread).trial(QUICK)
+
+
+WRONG = (late, beside, previous, by_address, escaped, half)
+
+
+@pytest.mark.parametrize("answer", WRONG, ids=lambda answer: answer.__name__)
 def test_an_answer_whose_output_is_not_there_in_time_is_wrong(answer, monkeypatch):
     with pytest.raises(WrongTimedOutputError):
         contest_on(SimulatedGpu(), monkeypatch, answer=answer).trial(QUICK)

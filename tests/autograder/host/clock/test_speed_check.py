@@ -17,7 +17,15 @@ from autograder.host.compute_lock import compute_lock
 from autograder.host.exercise import Check
 from autograder.host.grading import graded_parts
 from autograder.host.judge import judge
-from autograder.host.records import CheckRecord, CheckStatus, EarnedBy, ExerciseStatus, SpeedRecord, SpeedVerdict
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    CountedCost,
+    EarnedBy,
+    ExerciseStatus,
+    SpeedRecord,
+    SpeedVerdict,
+)
 from autograder.host.sandbox import open_sandbox
 from autograder.host.session import AnswerFailedError
 from autograder.host.speed import SPEED_SHARE
@@ -156,6 +164,21 @@ def test_a_ratio_beyond_the_roofline_waits_for_a_person_unless_no_student_code_r
     assert (open_.points, open_.by) == (0.0, EarnedBy.MEASURED)
     assert speed_check.REVIEW in open_.message
     assert timed(monkeypatch, outcome).decided(COUNTED, counted(1.0)).by is EarnedBy.COUNTED
+
+
+AS_MUCH, LESS = CountedCost(2, 400), CountedCost(1, 200)
+
+
+@pytest.mark.parametrize(("cost", "points"), [(AS_MUCH, 0.0), (CountedCost(3, 500), 0.0), (LESS, 2.0), (None, 2.0)])
+def test_an_undecided_ratio_leaves_the_counts_only_to_a_graph_that_costs_less_than_the_program(
+    monkeypatch, cost, points
+):
+    _, undecided = assessed(0.0, 1.0)
+    record = dataclasses.replace(RECORD, answer_cost=cost, baseline_cost=AS_MUCH)
+    found = timed(monkeypatch, (record, undecided)).decided(COUNTED, counted(1.0))
+
+    assert found.points == points
+    assert (speed_check.AS_COSTLY in found.message) == (points == 0.0)
 
 
 def test_an_unasked_message_is_a_malformed_answer_not_a_matter_of_speed(monkeypatch):
