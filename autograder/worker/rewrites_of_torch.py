@@ -3,17 +3,20 @@
 A task of the first kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result
 looks like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
 What would end the observation, or run where it does not see, is refused, too: another profiler, a thread, a process.
+A copy of such a function in the answer is known by the names that it uses, in their order.
 Of functions on tensors, the operators that run are observed, however they are called.
 """
 
 import _thread
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from importlib.machinery import SourceFileLoader
 from inspect import CO_OPTIMIZED
 from pathlib import Path
-from types import BuiltinFunctionType, FrameType
+from types import BuiltinFunctionType, CodeType, FrameType
 from typing import Any
 
 import torch
@@ -21,6 +24,7 @@ from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+import course_lib
 from autograder.worker.source import AnswerError
 
 _HUB: Any = torch.hub  # `torch.fx` takes its progress bars from here
@@ -45,7 +49,9 @@ PASSES = {
     "fx/passes/dialect/common/cse_pass.py": ("CSEPass",),
 }
 PASSES_OF_COURSE = "course_lib.fusion.passes"
+PASSES_FOLDER = Path(course_lib.__file__).parent / "fusion" / "passes"
 METHODS_OF_PASSES = ("guard", "replacement", "transform")
+FEWEST_NAMES = 8  # globals and attributes that a function uses; with fewer, two functions may use the same by chance
 UNSEEN = {
     "sys.setprofile": "sys.setprofile",
     "os.fork": "os.fork",
@@ -145,6 +151,8 @@ def refused_ready_parts() -> Iterator[None]:
 def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
     """Put the name of the first rewrite that runs in the block into `seen`."""
 
+    copied = _names_in(tuple(rewrites.items())) if rewrites.keys() >= PASSES.keys() else {}
+
     def observe(frame: FrameType, event: str, called: Any) -> None:
         if event == "c_call" and called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
             _evaded.append("a thread")
@@ -152,6 +160,8 @@ def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Itera
             seen.append(f"{called.__name__} of PyTorch")
         if event == "call" and not seen and (_is_pass_of_course(frame) or _is_rewrite(frame, rewrites)):
             seen.append(_told(frame))
+        if event == "call" and not seen and frame.f_code.co_names in copied:
+            seen.append(f"a copy of {copied[frame.f_code.co_names]}")
 
     # or the first run of `torch.fx.Interpreter` starts a thread that watches progress bars
     _HUB.tqdm.monitor_interval = 0
@@ -202,6 +212,33 @@ def _is_rewrite(frame: FrameType, rewrites: Mapping[str, tuple[str, ...]]) -> bo
         return False
     file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
     return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
+
+
+@functools.cache
+def _names_in(rewrites: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[tuple[str, ...], str]:
+    """Return the names that each refused function uses, and what it is called; so a copy of its text is found, too."""
+    found = {}
+    for place, begins in rewrites:
+        for code in _functions_of(Path(HOME) / place):
+            if code.co_qualname.startswith(begins) and not code.co_qualname.startswith("_"):
+                found[code.co_names] = f"{code.co_qualname.partition('.<')[0]} of PyTorch"
+    for code in _functions_of(PASSES_FOLDER):
+        if code.co_name in METHODS_OF_PASSES:
+            found[code.co_names] = f"the pass {code.co_qualname.partition('.')[0]} of course_lib.fusion"
+    return found
+
+
+def _functions_of(place: Path) -> Iterator[CodeType]:
+    """Yield the functions of a file or folder that use many names; none where it is masked. Nothing of it runs."""
+    for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+        try:
+            unread = [SourceFileLoader("read", str(file)).get_code("read")]
+        except OSError:
+            continue
+        while unread:
+            inner = [constant for constant in unread.pop().co_consts if isinstance(constant, CodeType)]
+            unread += inner
+            yield from (c for c in inner if c.co_flags & CO_OPTIMIZED and len(c.co_names) >= FEWEST_NAMES)
 
 
 def _is_pass_of_course(frame: FrameType) -> bool:
