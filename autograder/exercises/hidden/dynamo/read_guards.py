@@ -140,9 +140,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
-        ANSWERS.edited(
-            "compares with the oldest entry", 7, ("question['entries'][-1]", "question['entries'][0]"), below=True
-        ),
+        ANSWERS.edited("compares with the oldest entry", 7, ("question['entries'][-1]", "question['entries'][0]")),
         Control(
             "always compiles anew",
             "def explain_recompile(question):\n"
