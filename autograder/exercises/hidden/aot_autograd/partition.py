@@ -170,7 +170,7 @@ HIDDEN = HiddenPart(
                 Drawn(1, 25, 0, "one_by_one"),
                 Drawn(1, 30, 2, "never_again"),
                 Drawn(4, 30, 2, "as_if_free"),
-                Drawn(4, 40, 1, "as_if_free"),
+                Drawn(3, 40, 1, "as_if_free"),
             ),
         ),
         Check("many dropouts: gradients", "dropouts", 0.75, gradients_equal(Drawn(0, 24, 9), Drawn(1, 20, 12))),
