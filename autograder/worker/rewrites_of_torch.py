@@ -3,14 +3,17 @@
 A task of the first kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result
 looks like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
 What would end the observation, or run where it does not see, is refused, too: another profiler, a thread, a process.
+A copy of such a function in the answer is known by the names that it uses, in their order.
 Of functions on tensors, the operators that run are observed, however they are called.
 """
 
 import _thread
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from importlib.machinery import SourceFileLoader
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FrameType
@@ -21,6 +24,7 @@ from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+import course_lib
 from autograder.worker.source import AnswerError
 
 _HUB: Any = torch.hub  # `torch.fx` takes its progress bars from here
@@ -45,7 +49,9 @@ PASSES = {
     "fx/passes/dialect/common/cse_pass.py": ("CSEPass",),
 }
 PASSES_OF_COURSE = "course_lib.fusion.passes"
+PASSES_FOLDER = Path(course_lib.__file__).parent / "fusion" / "passes"
 METHODS_OF_PASSES = ("guard", "replacement", "transform")
+FEWEST_NAMES = 8  # globals and attributes that a function uses; with fewer, two functions may use the same by chance
 UNSEEN = {
     "sys.setprofile": "sys.setprofile",
     "os.fork": "os.fork",
@@ -142,23 +148,52 @@ def refused_ready_parts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def refused_recorders() -> Iterator[None]:
+    """Raise `RewrittenByTorchError` at the end of the block if PyTorch's own backends recorded graphs in it.
+
+    Their calls are replaced for the time of the block, since observing all functions slows Dynamo four times.
+    """
+    from torch._dynamo import testing
+    from torch._dynamo.backends import debugging
+
+    seen: list[str] = []
+
+    def noting(name: str, function: Any) -> Any:
+        @functools.wraps(function)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            seen.append(name)
+            return function(*args, **kwargs)
+
+        return noted
+
+    ready = [(c, "__call__") for c in vars(testing).values() if isinstance(c, type) and "__call__" in vars(c)]
+    with contextlib.ExitStack() as stack:
+        for owner, name in [*ready, (debugging, "_explain_graph_detail")]:
+            function = getattr(owner, name)
+            stack.callback(setattr, owner, name, function)
+            setattr(owner, name, noting(owner.__name__, function))
+        yield
+    if seen:
+        raise RewrittenByTorchError(
+            f"The answer let {seen[0]} of PyTorch record the graphs. Write the backend yourself: it is a function."
+        )
+
+
+@contextlib.contextmanager
 def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
     """Put the name of the first rewrite that runs in the block into `seen`."""
 
-    in_c = rewrites.keys() >= REWRITES.keys()
-    plain: dict[int, CodeType] = {}  # looked at once; held, since the id of code that is gone is given again
+    copied = _names_in(tuple(rewrites.items())) if rewrites.keys() >= PASSES.keys() else {}
 
     def observe(frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call":
-            if called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
-                _evaded.append("a thread")
-            if in_c and not seen and _rewrites_in_c(called):
-                seen.append(f"{called.__name__} of PyTorch")
-        elif event == "call" and id(frame.f_code) not in plain and not seen:
-            if _is_pass_of_course(frame) or _is_rewrite(frame.f_code, rewrites):
-                seen.append(_told(frame))
-            elif frame.f_code.co_name not in METHODS_OF_PASSES:  # whose object decides, in each call
-                plain[id(frame.f_code)] = frame.f_code
+        if event == "c_call" and called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
+            _evaded.append("a thread")
+        if event == "c_call" and not seen and rewrites.keys() >= REWRITES.keys() and _rewrites_in_c(called):
+            seen.append(f"{called.__name__} of PyTorch")
+        if event == "call" and not seen and (_is_pass_of_course(frame) or _is_rewrite(frame, rewrites)):
+            seen.append(_told(frame))
+        if event == "call" and not seen and frame.f_code.co_names in copied:
+            seen.append(f"a copy of {copied[frame.f_code.co_names]}")
 
     # or the first run of `torch.fx.Interpreter` starts a thread that watches progress bars
     _HUB.tqdm.monitor_interval = 0
@@ -209,6 +244,33 @@ def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool
         return False
     file = file.removeprefix(HOME) if file.startswith(HOME) else f"../{file.removeprefix(SITE)}"
     return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
+
+
+@functools.cache
+def _names_in(rewrites: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[tuple[str, ...], str]:
+    """Return the names that each refused function uses, and what it is called; so a copy of its text is found, too."""
+    found = {}
+    for place, begins in rewrites:
+        for code in _functions_of(Path(HOME) / place):
+            if code.co_qualname.startswith(begins) and not code.co_qualname.startswith("_"):
+                found[code.co_names] = f"{code.co_qualname.partition('.<')[0]} of PyTorch"
+    for code in _functions_of(PASSES_FOLDER):
+        if code.co_name in METHODS_OF_PASSES:
+            found[code.co_names] = f"the pass {code.co_qualname.partition('.')[0]} of course_lib.fusion"
+    return found
+
+
+def _functions_of(place: Path) -> Iterator[CodeType]:
+    """Yield the functions of a file or folder that use many names; none where it is masked. Nothing of it runs."""
+    for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+        try:
+            unread = [SourceFileLoader("read", str(file)).get_code("read")]
+        except OSError:
+            continue
+        while unread:
+            inner = [constant for constant in unread.pop().co_consts if isinstance(constant, CodeType)]
+            unread += inner
+            yield from (c for c in inner if c.co_flags & CO_OPTIMIZED and len(c.co_names) >= FEWEST_NAMES)
 
 
 def _is_pass_of_course(frame: FrameType) -> bool:

@@ -13,7 +13,7 @@ from autograder.host.checks.inductor_checks import lower_graph
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.callable import Case, Reference
-from autograder.host.kinds.captured import Captured, CapturedAnswer, require_captured
+from autograder.host.kinds.captured import Captured, CapturedAnswer, require_captured, require_no_write
 from autograder.host.kinds.misconceptions import Misconception
 from autograder.host.point_shares import share_among
 from autograder.host.session import AnswerFailedError
@@ -78,12 +78,12 @@ def _difference(named: dict[tuple[str, str], str], listing: Listing) -> str:
 
 
 def names(
-    listings: Callable[[Draw], Sequence[Listing]], *, beside: Sequence[str] = ()
+    listings: Callable[[Draw], Sequence[Listing]], *, beside: Sequence[str] = (), together: bool = False
 ) -> Callable[[CapturedAnswer, Draw], None]:
     """Return a check that `blockers` is right for every listing; all listings count equally.
 
     `beside` gives a reason for each listing that is always the same: it counts only if a drawn listing with that reason
-    is right, too, so that a table of answers earns nothing.
+    is right, too, so that a table of answers earns nothing. With `together`, all listings have to be right.
     """
 
     def run(answer: CapturedAnswer, draw: Draw) -> None:
@@ -97,7 +97,7 @@ def names(
                 (*pair, drawn(draw, [*draw.sample(WITHIN, 2), reason]))
                 for pair, reason in zip(pairs, beside, strict=True)
             ]
-        share_among(pairs, require, noun="listings")
+        share_among(pairs, require, noun="listings", together=together)
 
     return run
 
@@ -111,6 +111,7 @@ class Blocked:
     misconceptions: Sequence[Misconception]
     outputs: Sequence[str] = ("the output",)
     kernels: int = 1  # the most that may be left
+    writes: bool = True  # whether the graph may write, into a copy for instance
 
     @property
     def name(self) -> str:
@@ -156,6 +157,7 @@ BLOCKED = {
                 ),
                 Misconception(lambda cache, k: cache.tanh(), "k is not in the result."),
             ),
+            writes=False,
         ),
         Blocked(
             programs.turned,
@@ -250,6 +252,8 @@ def fuses(*wanted: Captured) -> Callable[[CapturedAnswer, Draw], None]:
 def _require_fused(answer: CapturedAnswer, wanted: Captured, draw: Draw) -> None:
     blocked = BLOCKED[wanted.member]
     artifact = require_captured(answer, wanted, draw)
+    if not blocked.writes:  # the write is the blocker that is to be removed
+        require_no_write(answer, artifact, wanted.example(draw), wanted.told)
     try:
         left = lower_graph(answer.clean, artifact, wanted.example(draw)).fused_loops
     except AnswerFailedError as error:

@@ -6,7 +6,7 @@ from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import Scheduled, schedules
 
 OPERATOR = "torch.ops.course_lib.bias_gelu"
-LEAVES = ("FastGelu", "FastRelu")
+LEAVES = ("FastGelu", "FastRelu", "Smooth")
 BY_NAME_TOO = "The activation is a module of a class of its own, called gelu: find it with call_module(regex, ...)."
 OTHER_ACTIVATIONS = {
     "tanh module": "nn.GELU(approximate='tanh') computes something else than F.gelu, whatever it is called: a name "
@@ -22,7 +22,7 @@ def found(name: str, fused: int, **arguments: Any) -> Scheduled:
     """Return a model in which the fused operator must occur `fused` times after the schedule."""
     counts = {OPERATOR: fused}
     activation = arguments.get("activation", "")
-    own = activation == "own gelu"
+    own = activation in ("own gelu", "gelu by name")
     says = {OPERATOR: {0: BY_NAME_TOO} if own else {} if fused else {1: OTHER_ACTIVATIONS.get(activation, "")}}
     return Scheduled(name, arguments, counts, leaves=LEAVES, operator="bias_gelu", says=says)
 

@@ -96,12 +96,12 @@ EXERCISE = Exercise(
         "with compiler=a function that calls the operator.",
     ),
     checks=(
-        Check("one layer", "pattern", 2.1, schedules(fused("of one layer"))),
-        Check("all layers", "several layers", 1.7, schedules(fused("of two layers", 2, dropout=0.1))),
+        Check("one layer", "pattern", 1.8, schedules(fused("of one layer"))),
+        Check("all layers", "several layers", 1.6, schedules(fused("of two layers", 2, dropout=0.1))),
         Check(
             "probability, mode and eps in training",
             "training mode",
-            2.2,
+            2,
             schedules(fused("in training mode", dropout=0.25, training=True)),
         ),
         Check("launches", "counted cost", 2.8, schedules(fused("of one layer", counted=True)), speed=True),

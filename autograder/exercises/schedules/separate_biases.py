@@ -6,6 +6,7 @@ from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
 
+SYLLABLES = ("ba", "co", "de", "fi", "lu", "mo", "ne", "pa", "ri", "so", "ta", "vu")
 LINEAR, SEPARATED = "torch.nn.Linear", "torch.nn.functional.linear"
 
 
@@ -24,12 +25,19 @@ def separated(name: str, wanted: str, each: int, layers: int = 1, **arguments: A
     return Scheduled(name, model, counts, question=(wanted,), says={SEPARATED: says}, layer=wanted)
 
 
+def drawn_names(draw: Draw, *parts: str) -> dict[str, str]:
+    """Return a name of three random syllables for each of the parts, so that no list of names holds it."""
+    words = ["".join(draw.sample(SYLLABLES, 3)) for _ in range(20)]
+    return dict(zip(parts, draw.sample(sorted(set(words)), len(parts)), strict=True))
+
+
 def of_every_layer(answer: ScheduleAnswer, draw: Draw) -> None:
     """Check a model of two layers, together with one whose parts have drawn names, so that no list of paths fits."""
-    name = draw.choice(("wide", "mixing", "project", "linear"))
+    names = drawn_names(draw, "layers", "dense", "feed_forward")
+    name = names["dense"]
     schedules(
         separated("of two layers, name 'dense'", "dense", 3, 2),
-        separated(f"of two layers, name {name!r}", name, 3, 2, names={"dense": name, "feed_forward": "ffn"}),
+        separated(f"of two layers, name {name!r}", name, 3, 2, names=names),
         together=True,
     )(answer, draw)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from autograder.exercises.schedules.separate_biases import drawn_names
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
@@ -19,12 +20,11 @@ def flattened(name: str, part: str, **arguments: Any) -> Scheduled:
 
 def of_every_layer(answer: ScheduleAnswer, draw: Draw) -> None:
     """Check a model of three layers, together with one whose parts have drawn names, so that no list of paths fits."""
-    part, dense = draw.choice(("ffn", "mixer", "expand", "inner")), draw.choice(("up", "wide", "project", "first"))
+    names = drawn_names(draw, "layers", "feed_forward", "dense")
+    part = f"{names['layers']}.1.{names['feed_forward']}"
     schedules(
         flattened("of three layers, the second", "layers.1.feed_forward", layers=3),
-        flattened(
-            "of two layers with drawn names", f"layers.1.{part}", layers=2, names={"feed_forward": part, "dense": dense}
-        ),
+        flattened("of two layers with drawn names", part, layers=2, names=names),
         together=True,
     )(answer, draw)
 

@@ -103,8 +103,13 @@ class CounterexampleAnswer:
         return read_values(reply)
 
 
-def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[CounterexampleAnswer, Draw], None]:
-    """Return a check that the answer disproves the wrong program of each trial; the trials share its points equally."""
+def disproves(
+    trials: Callable[[Draw], Sequence[Trial]], *, together: bool = False
+) -> Callable[[CounterexampleAnswer, Draw], None]:
+    """Return a check that the answer disproves the wrong program of each trial; the trials share its points equally.
+
+    With `together`, all of them have to be disproved.
+    """
 
     def run(answer: CounterexampleAnswer, draw: Draw) -> None:
         def require(trial: Trial) -> None:
@@ -113,7 +118,7 @@ def disproves(trials: Callable[[Draw], Sequence[Trial]]) -> Callable[[Counterexa
             except CheckFailedError as error:
                 raise CheckFailedError(f"For {trial.name}: {error}") from None
 
-        share_among(trials(draw), require, noun="versions")
+        share_among(trials(draw), require, noun="versions", together=together)
 
     return run
 

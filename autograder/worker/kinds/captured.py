@@ -32,7 +32,7 @@ from autograder.protocol.requests.answers import (
 )
 from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
-from autograder.worker.rewrites_of_torch import refused_rewrites
+from autograder.worker.rewrites_of_torch import refused_recorders, refused_rewrites
 from autograder.worker.source import AnswerError, NoEntryPointError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
@@ -236,7 +236,8 @@ def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) ->
     inputs = [to_torch(raw) for raw in tensors]
     function = _defined(request.program, request.name)
     calls = [(tuple(args), kwargs) for args, kwargs in (filled(call, inputs) for call in request.calls)]
-    result = entry(function, calls)
+    with refused_recorders():
+        result = entry(function, calls)
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise NotAGraphError(f"The answer returned a {type(result).__name__}; {EXPECTED}.")
     results, graphs = result

@@ -45,7 +45,7 @@ TORCH = _words(
     abs acos add addcdiv addcmul addmm all amax amin aminmax any arange argmax argmin atan2 baddbmm bernoulli
     bitwise_and bitwise_not bitwise_or bitwise_xor bmm broadcast_to cat ceil celu chunk clamp clamp_max clamp_min
     clip clone column_stack concat concatenate conv1d conv2d cos cosh cumprod cumsum diagonal div divide dot dropout
-    dstack einsum eq erf erfc exp expm1 eye flatten flip floor floor_divide fmod full full_like gather ge gt
+    dstack einsum eq erf erfc exp exp2 expm1 eye flatten flip floor floor_divide fmod full full_like gather ge gt
     heaviside hstack hypot index_select inner isfinite isinf isnan layer_norm le lerp linspace log log10 log1p log2
     log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt masked_fill matmul max maximum
     mean min minimum mm moveaxis movedim mul multiply mv narrow ne neg negative norm ones ones_like outer permute
@@ -61,7 +61,7 @@ METHODS = frozenset(
         """
         abs abs_ add add_ addcdiv addcdiv_ addcmul addcmul_ addmm all amax amin aminmax any argmax argmin baddbmm
         bfloat16 bmm bool broadcast_to ceil chunk clamp clamp_ clamp_max clamp_min clip clone contiguous copy_ cos
-        cumsum detach diagonal dim div div_ divide dot double eq erf exp exp_ expand expand_as expm1 fill_ flatten
+        cumsum detach diagonal dim div div_ divide dot double eq erf exp exp2 exp_ expand expand_as expm1 fill_ flatten
         flip float floor floor_divide gather ge gt half index_select int isfinite isinf isnan le lerp log log1p
         log_softmax logical_and logical_not logical_or logsumexp long lt masked_fill masked_fill_ matmul max maximum
         mean min minimum mm movedim mul mul_ mv narrow ndimension ne neg neg_ new_full new_ones new_zeros norm numel
@@ -168,7 +168,7 @@ _NAMES = """
     cos_.default count_nonzero.default cosh.default cumprod.default cumsum.default detach.default diagonal.default
     diff.default div.Scalar div.Scalar_mode div.Tensor div.Tensor_mode div_.Scalar div_.Tensor divide.Scalar
     divide.Tensor dot.default dropout.default dstack.default einsum.default elu.default embedding.default
-    embedding_dense_backward.default eq.Scalar eq.Tensor erf.default erfc.default exp.default exp_.default
+    embedding_dense_backward.default eq.Scalar eq.Tensor erf.default erfc.default exp.default exp2.default exp_.default
     expand.default expand_as.default expm1.default eye.default fill.Scalar fill_.Scalar fill_.Tensor
     flatten.using_ints flip.default floor.default floor_divide.Scalar floor_divide.default fmod.Scalar fmod.Tensor
     full.default full_like.default gather.default ge.Scalar ge.Tensor gelu.default gelu_backward.default

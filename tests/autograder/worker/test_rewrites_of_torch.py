@@ -1,15 +1,19 @@
 """PyTorch's own rewrites are noticed where they run, and what PyTorch runs anyway is not taken for one."""
 
 import importlib
+import inspect
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 import torch._refs
 from torch._decomp import decomposition_table
+from torch._dynamo.testing import EagerAndRecordGraphs
 from torch.fx import symbolic_trace
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.passes.dialect.common import cse_pass
 from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional as F
 
@@ -18,6 +22,7 @@ from autograder.worker.rewrites_of_torch import (
     note_rewrites,
     refused_files,
     refused_ready_parts,
+    refused_recorders,
     refused_rewrites,
 )
 
@@ -80,6 +85,34 @@ def test_a_class_derived_from_a_pass_of_the_library_is_refused_like_the_pass():
     derived = type("Mine", (PASSES["dead_code"],), {})
     with pytest.raises(RewrittenByTorchError, match="Mine"), refused_rewrites(passes_only=True):
         derived().transform(torch.fx.symbolic_trace(lambda x: x + 1))
+
+
+def test_a_copy_of_a_pass_of_pytorch_is_refused_under_any_name():
+    text = inspect.getsource(cse_pass).replace("class CSEPass", "class Mine")
+    copied = {"__name__": "answer"}
+    exec(text, copied)
+
+    with pytest.raises(RewrittenByTorchError, match="copy of CSEPass"), refused_rewrites(passes_only=True):
+        copied["Mine"]()(torch.fx.symbolic_trace(lambda x: torch.sin(x) + torch.sin(x)))
+
+
+def test_a_function_that_uses_few_names_is_no_copy():
+    def guard(match):
+        return match.nodes[0].meta
+
+    with refused_rewrites(passes_only=True):
+        guard(SimpleNamespace(nodes=[SimpleNamespace(meta=1)]))
+
+
+def test_a_backend_of_pytorch_that_records_graphs_is_refused_and_left_as_it_was():
+    called = EagerAndRecordGraphs.__call__
+
+    with pytest.raises(RewrittenByTorchError, match="EagerAndRecordGraphs"), refused_recorders():
+        torch.compile(lambda x: x + 1, backend=EagerAndRecordGraphs())(torch.ones(2))
+
+    assert EagerAndRecordGraphs.__call__ is called
+    with refused_recorders():
+        torch.compile(lambda x: x + 2, backend=lambda graph, _: graph.forward)(torch.ones(2))
 
 
 def test_an_interpreter_of_torch_fx_starts_no_thread():

@@ -169,8 +169,8 @@ HIDDEN = HiddenPart(
                 BY_MINIMUM_CUT,
                 Drawn(1, 25, 0, "one_by_one"),
                 Drawn(1, 30, 2, "never_again"),
-                Drawn(2, 30, 2, "as_if_free"),
-                Drawn(3, 40, 1, "never_again"),
+                Drawn(4, 30, 2, "as_if_free"),
+                Drawn(3, 40, 1, "as_if_free"),
             ),
         ),
         Check("many dropouts: gradients", "dropouts", 0.75, gradients_equal(Drawn(0, 24, 9), Drawn(1, 20, 12))),
@@ -183,6 +183,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(17),
+        ANSWERS.edited("as if FLOPs were free", 15.3, ("question['price'] * row['flops']", "0"), below=True),
         ANSWERS.file("what backward reads", 7, below=True),
         ANSWERS.file("all of forward", 4, below=True),
         ANSWERS.file("all cuts of small graphs", 17, below=True),

@@ -110,6 +110,10 @@ MISCONCEPTIONS = {
             lambda q: [[g["name"], d] for g in q["entries"][-1] if g["kind"] == "TENSOR_MATCH" for d in range(2)],
             "All dimensions were opened; only those whose size has changed become symbols.",
         ),
+        Misconception(
+            lambda q: truth({**q, "entries": q["entries"][:1]})["opens"] if truth(q)["opens"] else [],
+            "The first entry was compared with the call; the newest one stands last.",
+        ),
     ),
 }
 
@@ -130,12 +134,13 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("caches of several entries", "several entries", 1.2, explains("entry", (3, 4, 5), 40)),
-        Check("the reason of each entry", "several entries", 1.2, explains("failed", (3, 4, 5), 40)),
-        Check("open sizes in larger caches", "open sizes", 0.8, explains("opens", (2, 3), 60)),
+        Check("caches of several entries", "several entries", 1.1, explains("entry", (3, 4, 5), 40)),
+        Check("the reason of each entry", "several entries", 1.1, explains("failed", (3, 4, 5), 40)),
+        Check("open sizes in larger caches", "open sizes", 1, explains("opens", (2, 3), 60)),
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.edited("compares with the oldest entry", 7, ("question['entries'][-1]", "question['entries'][0]")),
         Control(
             "always compiles anew",
             "def explain_recompile(question):\n"

@@ -9,18 +9,26 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("dead code with other unknown methods", "dead code", 0.8, disproves(visible.dead_code(4))),
-        Check("sharing across numbers and order", "sharing", 1.2, disproves(visible.sharing("numbers", "order"))),
+        Check(
+            "dead code with every unknown method",
+            "dead code",
+            1.2,
+            disproves(visible.dead_code(len(visible.METHODS)), together=True),
+        ),
+        Check("sharing across numbers and order", "sharing", 1, disproves(visible.sharing("numbers", "order"))),
         Check(
             "folding where somebody else calls or reads",
             "folding",
-            1.2,
+            1,
             disproves(visible.folding("other calls", "other readers")),
         ),
     ),
     controls=(
         ANSWERS.reference(8),
-        ANSWERS.edited("bias and keywords only", 6.8, ("'numbers'", "'n'"), ("'order'", "'o'")),
+        ANSWERS.edited(
+            "numbers on which two methods write what is there", 7, ("-torch.arange", "torch.arange"), below=True
+        ),
+        ANSWERS.edited("bias and keywords only", 7, ("'numbers'", "'n'"), ("'order'", "'o'")),
         Control(
             "the example of every text book",
             "def counterexample(question):\n"

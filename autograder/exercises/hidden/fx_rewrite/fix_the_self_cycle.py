@@ -56,6 +56,22 @@ CHAINS = [
         count=2,
     ),
 ]
+LOOK_ALIKES = [  # inputs and functions whose names begin like that of a relu
+    inserting(
+        "torch.relu(relu) - F.leaky_relu(relu)",
+        lambda relu: torch.relu(relu) - F.leaky_relu(relu),
+        lambda relu: torch.tanh(torch.relu(relu)) - F.leaky_relu(relu),
+        calls=4,
+        count=1,
+    ),
+    inserting(
+        "F.relu6(relu_first) + torch.relu(relu_first)",
+        lambda relu_first: F.relu6(relu_first) + torch.relu(relu_first),
+        lambda relu_first: F.relu6(relu_first) + torch.tanh(torch.relu(relu_first)),
+        calls=4,
+        count=1,
+    ),
+]
 
 
 ANSWERS = Answers(__name__)
@@ -63,7 +79,8 @@ ANSWERS = Answers(__name__)
 HIDDEN = HiddenPart(
     checks=(
         Check("readers of every kind", "readers", 1.4, rewritten(READERS)),
-        Check("chains and look-alikes", "chains", 1, rewritten(CHAINS)),
+        Check("chains", "chains", 0.5, rewritten(CHAINS)),
+        Check("other calls stay, whatever they are called", "look-alikes", 0.5, rewritten(LOOK_ALIKES, together=True)),
     ),
     controls=(
         ANSWERS.reference(6),
@@ -72,6 +89,11 @@ HIDDEN = HiddenPart(
             0,
             (", delete_user_cb=lambda user, new=new: user is not new", ""),
             ("graph.lint()", "pass"),
+        ),
+        ANSWERS.edited(
+            "by the name of the node",
+            3.6,
+            ("node.op == 'call_function' and node.target is torch.relu", "node.name.startswith('relu')"),
         ),
         ANSWERS.edited("nobody reads it", 6, ("user is not new", "False"), below=True),
     ),

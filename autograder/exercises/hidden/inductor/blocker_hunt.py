@@ -21,18 +21,18 @@ ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check("`blockers` on long listings", "long listings", 1, names(_long)),
-        Check("`blockers` across graphs", "several graphs", 0.8, names(_several_graphs)),
+        Check("`blockers` on long listings", "long listings", 1.1, names(_long, together=True)),
+        Check("`blockers` across graphs", "several graphs", 1.1, names(_several_graphs, together=True)),
         Check(
             "the five programs at other sizes",
             "other sizes",
-            1.5,
+            1.3,
             fuses(*(each for name in BLOCKED for each in sized(name, (3, 33)))),
         ),
         Check(
             "in double precision, away from zero",
             "precision",
-            0.7,
+            0.5,
             fuses(
                 *sized(
                     "standardised", (7, 9), shift=3.0
@@ -57,6 +57,21 @@ HIDDEN = HiddenPart(
             ),
             ("x.exp().T + 1", "(x.exp() + 1).T"),
             ("(x - mean) / (variance + 1e-05).sqrt()", "F.layer_norm(x, x.shape)"),
+        ),
+        ANSWERS.edited(
+            "writes into a copy",
+            8.94,
+            (
+                "return torch.select_scatter(cache, k, 1, cache.shape[1] - 1).tanh()",
+                "new = cache.clone()\n        new[:, -1] = k\n        return new.tanh()",
+            ),
+        ),
+        ANSWERS.edited(
+            "asks for the library before the graph",
+            10,
+            ("'graph break': a['graph'] != b['graph'], ", ""),
+            ("a['library'] or b['library'],", "a['library'] or b['library'], 'graph break': a['graph'] != b['graph'],"),
+            below=True,
         ),
         ANSWERS.file("as they were", 0),
     ),

@@ -23,8 +23,10 @@ def _larger(answer: ValueAnswer, draw: Draw) -> None:
 def _without_effect(answer: ValueAnswer, draw: Draw) -> None:
     """Check that, if the option has no effect, the hypothesis is unchanged and the verdict follows the numbers."""
     usual = visible.drawn(draw, 20, 30)
-    matrix = {"shape": [draw.integer(20, 60), draw.integer(20, 60)]}
-    plain: Mapping[str, Any] = {name: {"inputs": [matrix], "steps": [["mul", "%0", 2.0]]} for name in usual}
+    size = draw.integer(20, 60)
+    # a product reads its operands from memory, so more than the least is moved, and no option changes that
+    product = {"inputs": [{"shape": [size, size]}], "steps": [["sin", "%0"], ["mm", "%1", "%1"]]}
+    plain: Mapping[str, Any] = dict.fromkeys(usual, product)
     record, plan = visible.asked(answer, plain)
     found = visible.repeat(answer, plan, plain)
     visible.require_numbers(record, found)
@@ -40,5 +42,10 @@ HIDDEN = HiddenPart(
         Check("larger programs", "other sizes", 1, _larger),
         Check("a hypothesis that can fail", "no effect", 1, _without_effect),
     ),
-    controls=(ANSWERS.reference(5), ANSWERS.file("made up", 0), ANSWERS.file("the demonstration", 0)),
+    controls=(
+        ANSWERS.reference(5),
+        ANSWERS.edited("compares with the first run", 4, ("number / least for number", "number / moved[0] for number")),
+        ANSWERS.file("made up", 0),
+        ANSWERS.file("the demonstration", 0),
+    ),
 )

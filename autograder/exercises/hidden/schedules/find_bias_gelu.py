@@ -17,7 +17,7 @@ HIDDEN = HiddenPart(
             "renamed models",
             "renamed models",
             1.2,
-            schedules(found("with other names", 2, layers=2, activation="own gelu", names=RENAMED)),
+            schedules(found("with other names", 2, layers=2, activation="gelu by name", names=RENAMED)),
         ),
         Check(
             "activations that are not GELU stay",
@@ -47,6 +47,13 @@ HIDDEN = HiddenPart(
             "by function only",
             "def find_bias_gelu(part):\n    return part.find(lambda x, bias: F.gelu(x + bias))\n",
             8,
+            below=True,
+        ),
+        ANSWERS.edited(
+            "by the class that we know",
+            7,
+            ("'.*gelu.*'", "'.*'"),
+            ("not type(module).__module__.startswith('torch.nn')", "type(module).__name__ == 'FastGelu'"),
             below=True,
         ),
         ANSWERS.file("names are enough", 8, below=True),

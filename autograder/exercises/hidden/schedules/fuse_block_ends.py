@@ -2,10 +2,11 @@
 
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.exercises.schedules.fuse_block_ends import OPERATOR, fused
+from autograder.exercises.schedules.separate_biases import drawn_names
+from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.schedule import Scheduled, schedules
+from autograder.host.kinds.schedule import ScheduleAnswer, Scheduled, schedules
 
-RENAMED = {"dense": "out", "attention_norm": "first_norm", "feed_forward": "mlp"}
 PRE_NORM = Scheduled(
     "with norm_first",
     {"norm_first": True},
@@ -14,11 +15,17 @@ PRE_NORM = Scheduled(
 )
 
 
+def _renamed(answer: ScheduleAnswer, draw: Draw) -> None:
+    """Check a model whose parts have drawn names."""
+    names = drawn_names(draw, "dense", "attention_norm", "feed_forward")
+    schedules(fused("with other names", 2, names=names))(answer, draw)
+
+
 ANSWERS = Answers(__name__)
 CALL = "residual, weight, layer_norm_bias, p, training, eps)"
 HIDDEN = HiddenPart(
     checks=(
-        Check("renamed models", "renamed models", 1.6, schedules(fused("with other names", 2, names=RENAMED))),
+        Check("renamed models", "renamed models", 1.6, _renamed),
         Check("the residual first", "spellings", 0.6, schedules(fused("with residual + x", residual_first=True))),
         Check("another eps", "literals", 1.6, schedules(fused("with eps 0.1", eps=0.1))),
         Check(
@@ -34,7 +41,7 @@ HIDDEN = HiddenPart(
         Check(
             "LayerNorm before the block",
             "look-alikes",
-            1,
+            1.6,
             schedules(PRE_NORM, fused("of one layer", activation="gelu module"), together=True),
         ),
         Check(
@@ -67,6 +74,7 @@ HIDDEN = HiddenPart(
             "by the names that we know", 15, ("isinstance(module, nn.Linear)", "inner == 'dense'"), below=True
         ),
         ANSWERS.edited("an eps of its own", 15, (CALL, CALL.replace("eps", "1e-12")), below=True),
+        ANSWERS.edited("fuses whatever was found", 13.4, ("if len(matches):", "if True:")),
         ANSWERS.edited("a module that is no call", 0, ("compiler=one_call", "compiler='eager'")),
     ),
 )

@@ -3,40 +3,44 @@
 from dataclasses import replace
 
 from autograder.exercises.hidden.answer_files import Answers
-from autograder.exercises.schedules.separate_biases import separated
+from autograder.exercises.schedules.separate_biases import drawn_names, separated
+from autograder.host.draw import Draw
 from autograder.host.exercise import Check, HiddenPart
-from autograder.host.kinds.schedule import schedules
+from autograder.host.kinds.schedule import ScheduleAnswer, schedules
 
-OTHER_NAMES = {"dense": "out", "query": "layout"}  # one name is the suffix of another
-CONTAINERS = {"attention": "dense"}  # the name of a module that is not a linear layer
+
+def _renamed(answer: ScheduleAnswer, draw: Draw) -> None:
+    """Check a model in which a drawn name is the end of another one."""
+    name = drawn_names(draw, "dense")["dense"]
+    names = {"dense": name, "query": f"re{name}"}
+    schedules(separated(f"with other names, {name!r}", name, 3, names=names))(answer, draw)
+
+
+def _container(answer: ScheduleAnswer, draw: Draw) -> None:
+    """Check a model in which a module that is no linear layer has the same drawn name."""
+    name = drawn_names(draw, "dense")["dense"]
+    names = {"dense": name, "attention": name}
+    schedules(separated(f"in which a container is called {name!r}, too", name, 3, names=names))(answer, draw)
+
+
+def _deeper(answer: ScheduleAnswer, draw: Draw) -> None:
+    """Check gradients of a deep model and of one in training, both with drawn names."""
+    names = drawn_names(draw, "layers", "value", "dense")
+    value, dense = names["value"], names["dense"]
+    schedules(
+        separated(f"of four layers, name {value!r}", value, 1, 4, names=names),
+        replace(separated(f"in training mode, name {dense!r}", dense, 3, dropout=0.3, names=names), training=True),
+        gradients=True,
+    )(answer, draw)
 
 
 ANSWERS = Answers(__name__)
 
 HIDDEN = HiddenPart(
     checks=(
-        Check(
-            "other names",
-            "renamed models",
-            1.2,
-            schedules(separated("with other names, 'out'", "out", 3, names=OTHER_NAMES)),
-        ),
-        Check(
-            "a container of the same name",
-            "look-alikes",
-            0.6,
-            schedules(separated("in which a container is called 'dense', too", "dense", 3, names=CONTAINERS)),
-        ),
-        Check(
-            "deeper stacks, with gradients",
-            "gradients",
-            0.6,
-            schedules(
-                separated("of four layers, name 'value'", "value", 1, 4),
-                replace(separated("in training mode, name 'dense'", "dense", 3, dropout=0.3), training=True),
-                gradients=True,
-            ),
-        ),
+        Check("other names", "renamed models", 1.1, _renamed),
+        Check("a container of the same name", "look-alikes", 0.8, _container),
+        Check("deeper stacks, with gradients", "gradients", 0.5, _deeper),
     ),
     controls=(
         ANSWERS.reference(6),

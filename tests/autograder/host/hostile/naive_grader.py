@@ -58,15 +58,18 @@ from tests.autograder.host.hostile.naive_graphs import (  # noqa: F401
     scheduled_calls,
     subtracts,
     tallied_draws,
+    tidied,
     underscored,
 )
 from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     evaluated,
     folded_once,
+    found_once,
     one_module,
     restored_graph,
     restored_model,
     weights,
+    well_known,
 )
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
     absent,
@@ -87,6 +90,7 @@ from tests.autograder.host.hostile.naive_predictions import (  # noqa: F401
     listed,
     predicted,
     remembered,
+    repaired,
 )
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
 from tests.autograder.host.hostile.naive_values import exemplary  # noqa: F401
@@ -103,10 +107,11 @@ ENTRY = {
     "03": "bias_gelu",
     "04": "read_graph",
     "05_common_subexpressions": "share_equal",
+    "05_dead_code_and_constants": "clean_up",
     "05_fix_the_self_cycle": "insert_tanh",
     "05_scale_dropout_rms_norm_pass": "fuse_scale_dropout_rms_norm",
     "05": "fuse_bias_silu",
-    "06_fuse_block_ends": "fuse_block_ends",
+    "07_break_dynamo": "broken",
     "07_capture_backend": "collect",
     "07_predict_graphs": "count_graphs",
     "08_backward_by_hand": "backward",

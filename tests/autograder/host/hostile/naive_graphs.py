@@ -75,6 +75,23 @@ def tallied_draws(answer):
     return right and (targets.count("torch.rand_like"), targets.count("torch.tanh")) == (2, 1)
 
 
+class _Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.linspace(0.5, 1.5, 8))
+
+    def forward(self, x):
+        return x * (self.scale.exp() + 1)
+
+
+def tidied(answer):
+    """Counts the calls that are left of one program with a constant, and compares its values."""
+    program, x = fx.symbolic_trace(_Scaled()), torch.randn(4, 8)
+    expected = program(x)
+    result = answer(program)
+    return sum(n.op.startswith("call") for n in result.graph.nodes) == 1 and torch.allclose(result(x), expected)
+
+
 def one_call(answer):
     """Looks for one fused call in a program that trains, and for a share of zeros in its output."""
     program = fx.symbolic_trace(
