@@ -26,6 +26,7 @@ from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.value import value_answer
 from autograder.worker.rewrites_of_torch import note_rewrites, refused_files
+from autograder.worker.withdrawn_parts import is_withdrawn, withdraw
 
 KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "analysis": analysis_answer,
@@ -46,10 +47,12 @@ def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
     with note_rewrites() if request.kind == "captured" else nullcontext():
         if not request.refused:
             return KINDS[request.kind](source.load(parts, request.entry_point))
-    with refused_files(request.refused):
+    withdraw(request.refused)
+    files = [place for place in request.refused if not is_withdrawn(place)]
+    with refused_files(files):
         entry = source.load(parts, request.entry_point)
     handlers = KINDS[request.kind](entry)
-    return {asked: _without(request.refused, serve) for asked, serve in handlers.items()}
+    return {asked: _without(files, serve) for asked, serve in handlers.items()}
 
 
 def _without(files: Collection[str], serve: Callable[..., Any]) -> Callable[..., Any]:

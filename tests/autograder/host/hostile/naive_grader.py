@@ -65,6 +65,7 @@ from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     one_module,
     restored_graph,
     restored_model,
+    stacked,
     weights,
 )
 from tests.autograder.host.hostile.naive_notebook import (  # noqa: F401
