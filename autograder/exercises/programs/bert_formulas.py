@@ -126,7 +126,7 @@ def bert_layer(
     def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         layer = _Layer(
             lambda x: attention(weights, heads, **options)(x, mask),
-            (hidden.shape[-1], 1, len(own["up.bias"]), 0.0, activation, eps, True, norm_first),
+            (hidden.shape[-1], 1, len(own["up.bias"]), 0.0, activation, eps, True, norm_first, True, "meta"),
             added=added,
             from_norm=from_norm,
         )
@@ -140,7 +140,7 @@ class _Layer(nn.TransformerEncoderLayer):
     """PyTorch's layer with an attention of ours; what its parts return undoes sums that are to be wrong."""
 
     def __init__(self, attend: Formula, given: Sequence[Any], *, added: Collection[str], from_norm: Collection[str]):
-        super().__init__(*given, device=torch.device("meta"))  # in training mode, which takes no shortcut
+        super().__init__(*given)  # in training mode, which takes no shortcut
         self._attend, self._added, self._from_norm = attend, added, from_norm
         for norm in (self.norm1, self.norm2):
             norm.register_forward_pre_hook(self._note)
