@@ -6,9 +6,11 @@ Must get at most 1.6: the reference calls PyTorch's own attention, which an answ
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional as F
+
 LAYERS = ("query", "key", "value", "output")
 State = Mapping[str, torch.Tensor]
 Formula = Callable[..., torch.Tensor]
@@ -97,68 +99,6 @@ def _attended(parts: Sequence[torch.Tensor], heads: int, mask: torch.Tensor | No
     return found.transpose(0, 1)
 
 
-BOTH = ("attention", "feed_forward")
-
-
-def bert_layer(
-    own: State,
-    heads: int,
-    *,
-    norm_first: bool = False,
-    added: Collection[str] = BOTH,
-    from_norm: Collection[str] = (),
-    norms: tuple[str, str] = BOTH,
-    activation: Callable[[torch.Tensor], torch.Tensor] = F.gelu,
-    eps: float = 1e-12,
-    **options: Any,
-) -> Formula:
-    """Return one layer on (batch, sequence, hidden); the options after `norm_first` give the wrong versions.
-
-    `added` are the parts with a residual sum, `from_norm` those whose sum adds the normed input, `norms` the LayerNorm
-    that each part uses. Further `options` are those of `attention`. PyTorch's own layer puts the parts together, which
-    an answer may not use, so this function is no answer.
-    """
-    weights = {n.removeprefix("attention."): v for n, v in own.items() if n.startswith("attention.")}
-    renamed = {"linear1": "up", "linear2": "down", "norm1": f"{norms[0]}_norm", "norm2": f"{norms[1]}_norm"}
-    state = {f"{new}.{part}": own[f"{old}.{part}"] for new, old in renamed.items() for part in ("weight", "bias")}
-
-    def formula(hidden: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        layer = _Layer(
-            lambda x: attention(weights, heads, **options)(x, mask),
-            (hidden.shape[-1], 1, len(own["up.bias"]), 0.0, activation, eps, True, norm_first),
-            added=added,
-            from_norm=from_norm,
-        )
-        found: torch.Tensor = torch.func.functional_call(layer, state, (hidden,))
-        return found
-
-    return formula
-
-
-class _Layer(nn.TransformerEncoderLayer):
-    """PyTorch's layer with an attention of ours; what its parts return undoes sums that are to be wrong."""
-
-    def __init__(self, attend: Formula, given: Sequence[Any], *, added: Collection[str], from_norm: Collection[str]):
-        super().__init__(*given, device=torch.device("meta"))  # in training mode, which takes no shortcut
-        self._attend, self._added, self._from_norm = attend, added, from_norm
-        for norm in (self.norm1, self.norm2):
-            norm.register_forward_pre_hook(self._note)
-
-    def _note(self, _: nn.Module, given: tuple[torch.Tensor, ...]) -> None:
-        self._came = given[0]
-
-    def _sa_block(self, x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-        return self._summed_with("attention", x, self._attend(x))
-
-    def _ff_block(self, x: torch.Tensor) -> torch.Tensor:
-        return self._summed_with("feed_forward", x, super()._ff_block(x))
-
-    def _summed_with(self, part: str, x: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-        """Return what gives the sum that is wanted, when PyTorch adds what came into the part."""
-        came = self._came if self.norm_first else x
-        if part not in self._added:
-            return result - came
-        return result + (x - came) if part in self._from_norm else result
 
 
 class MultiHeadAttention(nn.Module):
