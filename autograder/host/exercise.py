@@ -108,7 +108,8 @@ class Exercise:
     masked: tuple[
         str, ...
     ] = ()  # packages, mostly of course_lib, that hold this exercise's answer and are hidden from the worker
-    refused: tuple[str, ...] = ()  # what does this exercise's task: "transformers/", "torch/nn/functional.py:silu"
+    refused: tuple[str, ...] = ()  # what does this exercise's task: "transformers/", "torch/nn/functional.py:silu",
+    # "aten::silu" for all operators whose names begin so, "torch._C._jit_trace_graph" for a function of C++
     wall_s: float = 60.0  # limit for all calls of one grading together
     speed: Speed | None = None  # the baseline and ratios for the answer's speed
     hints: Hints = ()  # shown by `autograder.practice.hint`, one more step at each call

@@ -1,30 +1,29 @@
-"""Refuse what PyTorch or the course has ready where it is the task: rewrites, passes, and attention by hand.
+"""Refuse what PyTorch or the course has ready where it is the task: rewrites, passes, and functions of named files.
 
 A task of the first kind is to decompose, to functionalise or to derive by hand. PyTorch does all three, and its result
 looks like an answer. So the functions that run are observed, and the capture is refused if one of these is among them.
 What would end the observation, or run where it does not see, is refused, too: another profiler, a thread, a process.
-A copy of such a function in the answer is known by the names that it uses, in their order.
-Of functions on tensors, the operators that run are observed, however they are called.
+A copy of such a function in the answer is known by its instructions.
+The module `withdrawn_parts` takes operators and functions of C++ out of the worker, which no Python shows.
 """
 
+import _posixsubprocess
 import _thread
 import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
-from importlib.machinery import SourceFileLoader
+from collections.abc import Callable, Collection, Iterator, Mapping
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FrameType
 from typing import Any
 
 import torch
-from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
-from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 import course_lib
+from autograder.worker.copied_functions import Copies, copies_of
 from autograder.worker.source import AnswerError
 
 _HUB: Any = torch.hub  # `torch.fx` takes its progress bars from here
@@ -39,8 +38,6 @@ REWRITES = {
 }
 FUNCTIONALISES = ("_enable_functionalization", "_to_functional_tensor")  # functions of C++ that begin it
 DIFFERENTIATES = "run_backward"  # autograd's engine: while a graph is recorded, it derives a backward
-COLLATOR = "transformers.data.data_collator"  # hides tokens for a masked language model
-ATTENTION = ("scaled_dot_product", "multi_head_attention")  # in the name of each operator that computes attention
 # Passes that share, fold or fuse: the task of passes and schedules.
 PASSES = {
     "_functorch/compile_utils.py": ("fx_graph_cse",),
@@ -51,14 +48,25 @@ PASSES = {
 PASSES_OF_COURSE = "course_lib.fusion.passes"
 PASSES_FOLDER = Path(course_lib.__file__).parent / "fusion" / "passes"
 METHODS_OF_PASSES = ("guard", "replacement", "transform")
-FEWEST_NAMES = 8  # globals and attributes that a function uses; with fewer, two functions may use the same by chance
+THREAD = "a thread"
 UNSEEN = {
     "sys.setprofile": "sys.setprofile",
     "os.fork": "os.fork",
+    "os.forkpty": "os.forkpty",
     "os.posix_spawn": "another process",
+    "os.system": "another process",
     "subprocess.Popen": "another process",
 }
 """Audit events after which functions may run unobserved, each with what the answer used."""
+UNAUDITED: tuple[tuple[Any, str, str], ...] = (
+    (_thread, "start_new_thread", THREAD),
+    (threading, "_start_new_thread", THREAD),
+    (_posixsubprocess, "fork_exec", "another process"),
+    (sys, "getprofile", "sys.getprofile"),
+)
+"""Functions without an audit event, after which functions may run unobserved."""
+LOOKS = ("gc.get_objects", "gc.get_referrers")
+"""Audit events of whoever looks for the observer; PyTorch captures with them, too."""
 
 
 class RewrittenByTorchError(AnswerError):
@@ -69,8 +77,10 @@ class UnobservedError(AnswerError):
     """The answer did what keeps functions from being observed."""
 
 
+_GETPROFILE = sys.getprofile
 _at_load: list[str] = []
 _evaded: list[str] = []
+_own_threads: list[None] = []  # one for each thread that the worker may still start
 _observing: list[bool] = []  # True while the answer runs, and empty at all other times
 
 
@@ -78,7 +88,7 @@ def note_rewrites() -> contextlib.AbstractContextManager[None]:
     """Return a context in which the answer is loaded; a rewrite that runs in it is refused by every later capture."""
     _at_load.clear()
     _evaded.clear()
-    return _observed(_at_load, {**REWRITES, **PASSES})
+    return _observed(_at_load, {**REWRITES, **PASSES}, copies=_copies_of_passes())
 
 
 @contextlib.contextmanager
@@ -89,14 +99,14 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
     runs them, too.
     """
     seen = [] if passes_only else [*_at_load]
-    with _observed(seen, PASSES if passes_only else {**REWRITES, **PASSES}):
+    with _observed(seen, PASSES if passes_only else {**REWRITES, **PASSES}, copies=_copies_of_passes()):
         yield
     if seen:
         raise RewrittenByTorchError(
             f"The answer ran {seen[0]}, which makes such a rewrite by itself. Write the steps yourself, with what the "
             "task names."
         )
-    if _evaded:
+    if not {*_evaded} <= {*LOOKS}:
         raise UnobservedError(
             f"The answer used {_evaded[0]} while it was loaded or captured. Here the functions that run are observed; "
             "write the steps without it."
@@ -108,43 +118,27 @@ def refused_files(places: Collection[str]) -> Iterator[None]:
     """Raise an `AnswerError` at the end of the block if a public function ran in it from one of these places.
 
     A place is a file or folder where packages are installed, such as "transformers/", or a file, a colon, and how the
-    names of the refused functions begin. Whether or not the block raises otherwise, this error is raised.
+    names of the refused functions begin. A copy of a function of such a file is refused, too. This error is raised
+    whether or not the block raises another one.
     """
     seen: list[str] = []
     _evaded.clear()
-    has_ended = False  # an error in the callback, as of too many calls, ends the observation, and the answer with it
+    files = {file: (begins,) for file, _, begins in map(_split, places)}
+    copies = copies_of(tuple((Path(HOME, file), begins) for file, (begins,) in files.items() if file.endswith(".py")))
     try:
-        with _observed(seen, {file: (begins,) for file, _, begins in map(_split, places)}):
+        with _observed(seen, files, threads_of_torch=False, copies=copies):
             yield
-        has_ended = True
     finally:
-        if seen or (has_ended and "sys.setprofile" in _evaded):
+        if seen:
             raise RewrittenByTorchError(
-                f"The answer ran {seen[0] if seen else 'sys.setprofile'}. That does this task by itself, and is "
-                "refused here: find the answer yourself, with what the task names."
+                f"The answer ran {seen[0]}. That does this task by itself, and is refused here: find the answer "
+                "yourself, with what the task names."
             )
-
-
-@contextlib.contextmanager
-def refused_ready_parts() -> Iterator[None]:
-    """Raise `RewrittenByTorchError` at the end of the block if an operator ran in it that computes attention.
-
-    Likewise if the part of transformers is loaded that hides tokens, since that is a task of the same kind.
-    PyTorch's oldest profiler tells; it starts in a tenth of a millisecond, and writes nothing.
-    """
-    _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()))
-    try:
-        yield
-    finally:
-        events = [event.name() for thread in _disable_profiler_legacy() for event in thread]
-    ran = next((name for name in events if name.startswith("aten::") and any(a in name for a in ATTENTION)), "")
-    if ran:
-        raise RewrittenByTorchError(
-            f"The answer ran {ran}, which is PyTorch's own attention. Compute it by hand: a product, a scale, a mask, "
-            "softmax and another product."
+    # after an error: one in the callback, as of too many calls, ends the observation, and the answer with it
+    if _evaded:
+        raise UnobservedError(
+            f"The answer used {_evaded[0]}. Here the functions that run are observed; find the answer without it."
         )
-    if COLLATOR in sys.modules:
-        raise RewrittenByTorchError(f"The answer loaded {COLLATOR}, which hides tokens. Draw and compare by hand.")
 
 
 @contextlib.contextmanager
@@ -180,33 +174,79 @@ def refused_recorders() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _observed(seen: list[str], rewrites: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
-    """Put the name of the first rewrite that runs in the block into `seen`."""
+def _observed(
+    seen: list[str],
+    rewrites: Mapping[str, tuple[str, ...]],
+    *,
+    threads_of_torch: bool = True,
+    copies: Copies | None = None,
+) -> Iterator[None]:
+    """Put the name of the first rewrite that runs in the block into `seen`.
 
-    copied = _names_in(tuple(rewrites.items())) if rewrites.keys() >= PASSES.keys() else {}
+    PyTorch may start threads where `threads_of_torch` is true, as its compiler does.
+    """
+
+    in_c = rewrites.keys() >= REWRITES.keys()
+    plain: dict[int, CodeType] = {}  # looked at once; held, since the id of code that is gone is given again
 
     def observe(frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call" and called is _thread.start_new_thread and not _starter(frame).startswith(HOME):
-            _evaded.append("a thread")
-        if event == "c_call" and not seen and rewrites.keys() >= REWRITES.keys() and _rewrites_in_c(called):
+        if event == "c_call" and in_c and not seen and _rewrites_in_c(called):
             seen.append(f"{called.__name__} of PyTorch")
-        if event == "call" and not seen and (_is_pass_of_course(frame) or _is_rewrite(frame, rewrites)):
-            seen.append(_told(frame))
-        if event == "call" and not seen and frame.f_code.co_names in copied:
-            seen.append(f"a copy of {copied[frame.f_code.co_names]}")
+        elif event == "call" and id(frame.f_code) not in plain and not seen:
+            if _is_pass_of_course(frame) or _is_rewrite(frame.f_code, rewrites):
+                seen.append(_told(frame))
+            elif copies and (name := _copied(frame.f_code, copies)):
+                seen.append(f"a copy of {name}")
+            elif _exact(frame.f_code.co_name) not in METHODS_OF_PASSES:  # whose object decides, in each call
+                plain[id(frame.f_code)] = frame.f_code
 
     # or the first run of `torch.fx.Interpreter` starts a thread that watches progress bars
     _HUB.tqdm.monitor_interval = 0
-    before, outer = sys.getprofile(), [*_observing]
+    before, outer = _GETPROFILE(), [*_observing]
     _observing.clear()
     sys.setprofile(observe)
     _observing.append(True)
     try:
-        yield
+        with _noted_calls(HOME if threads_of_torch else None):
+            yield
     finally:
         _observing.clear()
         sys.setprofile(before)
         _observing.extend(outer)
+
+
+@contextlib.contextmanager
+def own_threads(count: int) -> Iterator[None]:
+    """Let the worker start so many threads in the block, which are not the answer's."""
+    _own_threads[:] = [None] * count
+    try:
+        yield
+    finally:
+        _own_threads.clear()
+
+
+@contextlib.contextmanager
+def _noted_calls(trusted: str | None) -> Iterator[None]:
+    """Note in `_evaded` what of `UNAUDITED` is called, however it is called, but not by files below `trusted`."""
+    originals = [getattr(owner, name) for owner, name, _ in UNAUDITED]
+    for (owner, name, told), original in zip(UNAUDITED, originals, strict=True):
+        setattr(owner, name, _noting(original, told, trusted))
+    try:
+        yield
+    finally:
+        for (owner, name, _), original in zip(UNAUDITED, originals, strict=True):
+            setattr(owner, name, original)
+
+
+def _noting(original: Callable[..., Any], told: str, trusted: str | None) -> Callable[..., Any]:
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        if told == THREAD and _own_threads:
+            _own_threads.pop()
+        elif trusted is None or not _caller(sys._getframe(1)).startswith(trusted):
+            _evaded.append(told)
+        return original(*args, **kwargs)
+
+    return noted
 
 
 def _rewrites_in_c(called: Any) -> bool:
@@ -221,23 +261,43 @@ def _split(place: str) -> tuple[str, str, str]:
     return (place.removeprefix("torch/") if place.startswith("torch/") else f"../{place}").partition(":")
 
 
-def _starter(frame: FrameType) -> str:
-    """Return the file that starts a thread, which has no audit event, from the frame of the call."""
+def _caller(frame: FrameType) -> str:
+    """Return the file that starts a thread, from the frame of the call."""
     while frame.f_code.co_filename == threading.__file__ and frame.f_back:
         frame = frame.f_back
-    return frame.f_code.co_filename
+    return _exact(frame.f_code.co_filename)
+
+
+def _exact(text: Any) -> str:
+    """Return an exact `str`, so that no method of a derived class runs where functions are not observed."""
+    return str.__str__(text) if isinstance(text, str) else ""
 
 
 def _audit(event: str, _: tuple[object, ...]) -> None:
     if _observing and event in UNSEEN:
         _evaded.append(UNSEEN[event])
+    if _observing and event in LOOKS:
+        _evaded.append(event)
 
 
 sys.addaudithook(_audit)  # nothing can remove it again
 
 
+def _copied(code: CodeType, copies: Copies) -> str:
+    """Return the refused function that a function of the answer copies; empty if it copies none."""
+    is_ours = _exact(code.co_filename).startswith((SITE, f"{PASSES_FOLDER}/"))
+    return "" if is_ours else copies.original(code)
+
+
+@functools.cache
+def _copies_of_passes() -> Copies:
+    """Return what tells copies of the passes of PyTorch and of the course."""
+    methods = [(file, f".{name}") for file in sorted(PASSES_FOLDER.rglob("*.py")) for name in METHODS_OF_PASSES]
+    return copies_of((*((Path(HOME, file), begins) for file, (begins,) in PASSES.items()), *methods))
+
+
 def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool:
-    file, name = code.co_filename, code.co_qualname
+    file, name = _exact(code.co_filename), _exact(code.co_qualname)
     if name.startswith(("_", "<")) or not file.startswith(SITE):  # helpers, which fake tensors use, and imports
         return False
     if not code.co_flags & CO_OPTIMIZED:  # the body of a class, when its file is imported
@@ -246,44 +306,19 @@ def _is_rewrite(code: CodeType, rewrites: Mapping[str, tuple[str, ...]]) -> bool
     return any(file.startswith(place) and name.startswith(begins) for place, begins in rewrites.items())
 
 
-@functools.cache
-def _names_in(rewrites: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[tuple[str, ...], str]:
-    """Return the names that each refused function uses, and what it is called; so a copy of its text is found, too."""
-    found = {}
-    for place, begins in rewrites:
-        for code in _functions_of(Path(HOME) / place):
-            if code.co_qualname.startswith(begins) and not code.co_qualname.startswith("_"):
-                found[code.co_names] = f"{code.co_qualname.partition('.<')[0]} of PyTorch"
-    for code in _functions_of(PASSES_FOLDER):
-        if code.co_name in METHODS_OF_PASSES:
-            found[code.co_names] = f"the pass {code.co_qualname.partition('.')[0]} of course_lib.fusion"
-    return found
-
-
-def _functions_of(place: Path) -> Iterator[CodeType]:
-    """Yield the functions of a file or folder that use many names; none where it is masked. Nothing of it runs."""
-    for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-        try:
-            unread = [SourceFileLoader("read", str(file)).get_code("read")]
-        except OSError:
-            continue
-        while unread:
-            inner = [constant for constant in unread.pop().co_consts if isinstance(constant, CodeType)]
-            unread += inner
-            yield from (c for c in inner if c.co_flags & CO_OPTIMIZED and len(c.co_names) >= FEWEST_NAMES)
-
-
 def _is_pass_of_course(frame: FrameType) -> bool:
     """Tell whether a pass of the library runs, a class derived from one, or a method of one in another class."""
-    if frame.f_code.co_name not in METHODS_OF_PASSES:
+    if _exact(frame.f_code.co_name) not in METHODS_OF_PASSES:
         return False
-    classes = type(frame.f_locals.get("self")).__mro__
-    names = [str(frame.f_globals.get("__name__")), *(each.__module__ for each in classes)]
-    return any(str(name).startswith(PASSES_OF_COURSE) for name in names)
+    classes = type.__dict__["__mro__"].__get__(type(frame.f_locals.get("self")))  # whatever its metaclass says
+    modules = [type.__dict__["__module__"].__get__(each) for each in classes]
+    names = map(_exact, (dict.get(frame.f_globals, "__name__"), *modules))
+    return any(name.startswith(PASSES_OF_COURSE) for name in names)
 
 
 def _told(frame: FrameType) -> str:
     if _is_pass_of_course(frame):
-        return f"the pass {type(frame.f_locals.get('self')).__name__} of course_lib.fusion"
-    module = str(frame.f_globals.get("__name__", "torch"))
-    return f"{module}.{frame.f_code.co_qualname.partition('.')[0]}"
+        name = type.__dict__["__name__"].__get__(type(frame.f_locals.get("self")))
+        return f"the pass {name} of course_lib.fusion"
+    module = _exact(dict.get(frame.f_globals, "__name__")) or "torch"
+    return f"{module}.{_exact(frame.f_code.co_qualname).partition('.')[0]}"

@@ -36,6 +36,7 @@ EXERCISE = Exercise(
     points=8,
     wall_s=30,
     masked=("course_lib.capture",),
+    refused=("torch/ao/quantization/fx/tracer.py", "torch/ao/ns/"),
     hints=(
         "fx.Tracer asks its method is_leaf_module(module, path) about every module that is called.",
         "Write a subclass of fx.Tracer inside your function, so that it sees `leaves`; ask the old method, too.",

@@ -150,6 +150,7 @@ EXERCISE = Exercise(
     kind=Kind.VALUE,
     entry_point="mend",
     points=12,
+    masked=("course_lib.timing",),  # its device would judge any script that is tried, as the check does
     wall_s=20,
     hints=(
         "Take the sound window of this notebook and hold it beside a broken one. Which of the five kinds of step are "

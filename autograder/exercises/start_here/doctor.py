@@ -1,6 +1,7 @@
 """Exercise 00.1: run the doctor on the machine where the answer runs.
 
-The host compares the answer with its own doctor's report, so values copied from another machine are wrong.
+The host compares the answer with its own doctor's report, so values copied from another machine are wrong. An answer
+that asks the machine in another way, such as by `importlib.metadata`, is right: it asks where it runs.
 """
 
 import functools

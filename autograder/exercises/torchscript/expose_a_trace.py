@@ -1,4 +1,8 @@
-"""Exercise 03.3: find a pair of inputs for which a trace is wrong without any error."""
+"""Exercise 03.3: find a pair of inputs for which a trace is wrong without any error.
+
+Whoever knows that a trace freezes what its example decided may search for the pair, or take extremes: a very small and
+a very large number are on two sides of every limit. Both are right answers; rows need the limit of the question.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +13,8 @@ import torch
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, Exercise, Kind
 from autograder.host.kinds.counterexample import Trial, Values, disproves
+
+PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59)
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,12 @@ def _explained(inputs: Values, trap: Trap, limit: int) -> str:
 
 def limits(names: Sequence[str], low: int, high: int, rounds: int = 1) -> Callable[[Draw], list[Trial]]:
     """Return a function that gives trials of each program `rounds` times, each with a random limit."""
-    return lambda draw: [trial(name, draw.integer(low, high)) for name in names for _ in range(rounds)]
+    return lambda draw: [trial(name, limit_of(name, draw, low, high)) for name in names for _ in range(rounds)]
+
+
+def limit_of(name: str, draw: Draw, low: int, high: int) -> int:
+    """Draw a limit; for rows it is a prime, since no one number of rows is a multiple of all of them."""
+    return draw.choice(PRIMES) if name == "average_even" else draw.integer(low, high)
 
 
 def _visible(name: str) -> Check:

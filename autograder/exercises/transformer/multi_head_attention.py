@@ -25,28 +25,20 @@ def draw_state(draw: Draw, hidden_size: int, dtype: torch.dtype = torch.float32)
     return {name: draw.normal(*shape, scale=scale).to(dtype) for name, shape in attention_shapes(hidden_size).items()}
 
 
-def _cut_without_transpose(part: torch.Tensor, heads: int) -> torch.Tensor:
-    return part.reshape(part.shape[0], heads, part.shape[1], part.shape[2] // heads)
-
-
-def _join_without_transpose(context: torch.Tensor) -> torch.Tensor:
-    return context.reshape(context.shape[0], context.shape[2], context.shape[1] * context.shape[3])
-
-
 _TRANSPOSED = "take (batch, sequence, heads, size) apart first, then move heads before sequence with transpose(1, 2)"
 MISTAKES = (
     Mistake(
-        {"cut": _cut_without_transpose, "join": _join_without_transpose},
+        {"cut": "at once", "join": "at once"},
         f"The heads are cut by one reshape, so each head sees pieces of other tokens; {_TRANSPOSED}.",
         "values",
     ),
     Mistake(
-        {"cut": _cut_without_transpose},
+        {"cut": "at once"},
         f"The heads are cut by one reshape, so each head sees pieces of other tokens; {_TRANSPOSED}.",
         "values",
     ),
     Mistake(
-        {"join": _join_without_transpose},
+        {"join": "at once"},
         "The heads are not moved back behind the sequence before they are joined: transpose(1, 2), then flatten.",
         "values",
     ),
@@ -248,6 +240,14 @@ EXERCISE = Exercise(
     points=12,
     needs=("01_scaled_dot_product",),
     masked=("course_lib.models", "course_lib.training"),
+    refused=(
+        "torch/nn/functional.py:multi_head_attention_forward",
+        "torch/nn/modules/transformer.py",
+        "transformers/models/",
+        "transformers/models/bert/modeling_bert.py",  # named by itself, so that copies are told
+        "aten::_native_multi_head_attention",
+        "aten::_transformer_encoder_layer",
+    ),
     wall_s=120,
     checks=(
         Check("names and shapes of all parameters", "parameters", 1.6, _parameters),

@@ -11,7 +11,7 @@ from typing import Any
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently, CallFunction
 from autograder.worker import source
-from autograder.worker.rewrites_of_torch import refused_ready_parts
+from autograder.worker.rewrites_of_torch import own_threads
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import call_on_tensors
 
@@ -29,8 +29,7 @@ def callable_answer(entry: Callable[..., Any]) -> Handlers:
         return source.function(name) if name else entry
 
     def call(request: CallFunction, tensors: Tensors) -> Result[Called]:
-        with refused_ready_parts():
-            return call_on_tensors(function(request.function), request.call, tensors)
+        return call_on_tensors(function(request.function), request.call, tensors)
 
     def concurrently(request: CallConcurrently, tensors: Tensors) -> Result[CalledConcurrently]:
         return _call_concurrently(function(request.function), request, tensors)
@@ -53,7 +52,7 @@ def _call_concurrently(
     def repeat(i: int) -> tuple[Result[Called], Result[Called]]:
         return switches.repeat(i, lambda: call_on_tensors(function, request.calls[i], own[i]))
 
-    with ThreadPoolExecutor(len(request.calls)) as pool:
+    with own_threads(len(request.calls)), ThreadPoolExecutor(len(request.calls)) as pool:
         results = [result for pair in pool.map(repeat, range(len(request.calls))) for result in pair]
     body = CalledConcurrently(tuple(result.body for result in results))
     return Result(body, [raw for result in results for raw in result.tensors])

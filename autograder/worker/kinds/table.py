@@ -1,7 +1,9 @@
 """The handlers of a student's function by kind of exercise, and the function that serves each class of load request."""
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
+from types import ModuleType
 from typing import Any
 
 from autograder.protocol import Handlers, Tensors
@@ -26,7 +28,9 @@ from autograder.worker.kinds.module import module_answer
 from autograder.worker.kinds.schedule import schedule_answer
 from autograder.worker.kinds.value import value_answer
 from autograder.worker.rewrites_of_torch import note_rewrites, refused_files
+from autograder.worker.withdrawn_parts import is_withdrawn, withdraw
 
+WORKER = "autograder.worker"
 KINDS: Mapping[str, Callable[[Callable[..., Any]], Handlers]] = {
     "analysis": analysis_answer,
     "archive": archive_answer,
@@ -46,10 +50,26 @@ def load_answer(request: LoadAnswer, _: Tensors) -> Handlers:
     with note_rewrites() if request.kind == "captured" else nullcontext():
         if not request.refused:
             return KINDS[request.kind](source.load(parts, request.entry_point))
-    with refused_files(request.refused):
+    withdraw(request.refused)
+    _hide_the_worker()
+    files = [place for place in request.refused if not is_withdrawn(place)]
+    with refused_files(files):
         entry = source.load(parts, request.entry_point)
     handlers = KINDS[request.kind](entry)
-    return {asked: _without(request.refused, serve) for asked, serve in handlers.items()}
+    return {asked: _without(files, serve) for asked, serve in handlers.items()}
+
+
+def _hide_the_worker() -> None:
+    """Leave no module of the worker to be imported by its name, and changed; an import makes another, unused one.
+
+    Whoever takes the worker apart by its frames still finds them: nothing inside a process can be kept from it.
+    """
+    for name in [name for name in sys.modules if name.startswith(WORKER)]:
+        parent, _, own = name.rpartition(".")
+        if own in vars(sys.modules.get(parent, sys)):
+            delattr(sys.modules[parent], own)
+        del sys.modules[name]
+    sys.modules["__main__"] = ModuleType("__main__")
 
 
 def _without(files: Collection[str], serve: Callable[..., Any]) -> Callable[..., Any]:

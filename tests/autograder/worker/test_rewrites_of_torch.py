@@ -1,9 +1,15 @@
 """PyTorch's own rewrites are noticed where they run, and what PyTorch runs anyway is not taken for one."""
 
+import _thread
+import gc
 import importlib
 import inspect
+import os
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,9 +25,10 @@ from torch.nn import functional as F
 
 from autograder.worker.rewrites_of_torch import (
     RewrittenByTorchError,
+    UnobservedError,
     note_rewrites,
+    own_threads,
     refused_files,
-    refused_ready_parts,
     refused_recorders,
     refused_rewrites,
 )
@@ -149,19 +156,42 @@ def _relu():
     return F.relu(torch.ones(2))
 
 
-ATTENTIONS = {
-    "scaled_dot_product_attention": lambda x: F.scaled_dot_product_attention(x, x, x),
-    "_scaled_dot_product_attention_math": lambda x: torch.ops.aten._scaled_dot_product_attention_math.default(x, x, x),
-}
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        (lambda: threading.Thread(target=list).start(), "a thread"),
+        (lambda: [*map(_thread.start_new_thread, [list], [()])], "a thread"),
+        (lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0), "another process"),
+        (lambda: sys.getprofile().__closure__, "sys.getprofile"),
+        (gc.get_objects, "gc.get_objects"),
+    ],
+)
+def test_what_runs_or_looks_where_nobody_observes_is_refused_with_a_file(does, told):
+    with pytest.raises(UnobservedError, match=told), refused_files(["torch/fx/passes/shape_prop.py"]):
+        does()
 
 
-@pytest.mark.parametrize("name", ATTENTIONS)
-def test_attention_of_pytorch_is_refused_however_it_is_called(name):
-    with pytest.raises(RewrittenByTorchError, match=f"aten::{name}"), refused_ready_parts():
-        ATTENTIONS[name](torch.randn(1, 2, 3, 4))
+def test_the_worker_may_start_threads_of_its_own_while_files_are_refused():
+    with refused_files(["torch/fx/passes/shape_prop.py"]), own_threads(2), ThreadPoolExecutor(2) as pool:
+        list(pool.map(abs, (1, 2)))
 
 
-def test_attention_by_hand_is_not_refused():
-    leaf = torch.randn(1, 2, 3, 4, requires_grad=True)
-    with refused_ready_parts():
-        ((leaf @ leaf.mT).softmax(-1) @ leaf).sum().backward()
+class Loud(type):
+    """A metaclass that runs code when somebody asks a class for its module."""
+
+    ran: ClassVar[list[str]] = []
+
+    @property
+    def __module__(cls):
+        Loud.ran.append("ran")
+        return "loud"
+
+
+def test_no_code_of_an_answer_runs_inside_the_observer():
+    def guard(self):
+        return self
+
+    with refused_files(["torch/fx/passes/shape_prop.py"]):
+        guard(Loud("Part", (), {})())
+
+    assert not Loud.ran

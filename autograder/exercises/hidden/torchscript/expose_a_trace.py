@@ -10,7 +10,7 @@ from autograder.host.kinds.counterexample import Trial, disproves
 
 
 def _larger(name: str) -> Callable[[Draw], list[Trial]]:
-    return lambda draw: [visible.trial(name, draw.integer(5, 60))]
+    return lambda draw: [visible.trial(name, visible.limit_of(name, draw, 5, 60))]
 
 
 def _below(draw: Draw) -> list[Trial]:

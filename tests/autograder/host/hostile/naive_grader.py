@@ -68,6 +68,7 @@ from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     one_module,
     restored_graph,
     restored_model,
+    stacked,
     weights,
     well_known,
 )
@@ -93,7 +94,7 @@ from tests.autograder.host.hostile.naive_predictions import (  # noqa: F401
     repaired,
 )
 from tests.autograder.host.hostile.naive_timer import timer  # noqa: F401
-from tests.autograder.host.hostile.naive_values import exemplary  # noqa: F401
+from tests.autograder.host.hostile.naive_values import exemplary, exposed, simulated  # noqa: F401
 
 NAMESPACE = {"math": math, "operator": operator, "torch": torch, "fx": fx, "nn": nn, "F": F, "__name__": "answer"}
 # by the folder's name

@@ -16,6 +16,7 @@ from course_lib.schedule import create_schedule
 
 # What an answer defines, by the folder of the attacks on it.
 ENTRY = {
+    "01_bert_layer": "BertEncoder",
     "01_multi_head_attention": "MultiHeadAttention",
     "03_make_it_scriptable": "make_recall",
     "05_fold_affine": "fold_affine",
@@ -86,6 +87,15 @@ def one_module(answer):
     context = torch.softmax(query @ key.mT / math.sqrt(4), -1) @ value
     expected = F.linear(context.transpose(1, 2).flatten(2), state["output.weight"], state["output.bias"])
     return torch.allclose(module(tokens), expected, atol=TOLERANCE)
+
+
+def stacked(answer):
+    """Zeroes the linear maps of one layer, so that its two norms are left, and looks at one layer with maps."""
+    torch.manual_seed(0)
+    module, tokens = answer(1, 8, 2, 16), torch.randn(2, 5, 8)
+    moved = not torch.allclose(module(tokens), tokens, atol=TOLERANCE)
+    module.load_state_dict({n: t if "norm" in n else torch.zeros_like(t) for n, t in module.state_dict().items()})
+    return moved and torch.allclose(module(tokens), F.layer_norm(tokens, (8,)), atol=TOLERANCE)
 
 
 def _schedules(answer, *, dropout=0.0, restored=False):

@@ -6,12 +6,15 @@ It belongs to `naive_grader.py`, which finds it by name.
 import torch
 from torch import fx, nn
 
+from course_lib.timing import SimulatedDevice
+
 # What an answer defines, by the folder of the attacks on it.
 ENTRY = {
     "00_read_a_table": "read_table",
     "02_count_bytes_and_flops": "count",
     "02_find_the_flaw": "mend",
     "02_read_a_trace": "read_trace",
+    "03_expose_a_trace": "expose",
     "03_limits": "which_limit",
     "03_predict_capture": "predict",
     "04_custom_tracer": "trace_keeping",
@@ -47,6 +50,21 @@ def _trace(answer):
 def _script(answer):
     sound = ["draw", "launch gelu", "use", "draw", "sync", "clock", "launch gelu", "use", "sync", "clock"]
     return answer(["draw", "clock", "launch gelu", "clock", "sync"]) == sound
+
+
+def simulated(answer):
+    """Runs one mended script on the device of the lesson."""
+    device = SimulatedDevice({"gelu": 900.0})
+    (window,) = device.run(
+        answer(["draw", "launch gelu", "use", "draw", "sync", "clock", "launch gelu", "use", "clock"])
+    )
+    return window.programs == ("gelu",) and abs(window.measured_us / window.true_us - 1) < 0.1
+
+
+def exposed(answer):
+    """Asks about rows with the limit of the notebook's example."""
+    example, later = answer({"program": "average_even", "limit": 3})
+    return (len(example) % 3 == 0) is not (len(later) % 3 == 0)
 
 
 def _limit(answer):

@@ -1,0 +1,71 @@
+"""Tell whether a function of an answer is a copy of a library's, whatever names, constants and file it has.
+
+A copy runs under the answer's own file name, so that no observer of files sees it. Its instructions give it away: they
+are those of the library's function, or most runs of them are, if parts were left out.
+"""
+
+import functools
+from collections.abc import Collection, Iterator
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType
+
+LEFT_OUT = (0, 144)  # CACHE and EXTENDED_ARG, which depend on numbers
+LEAST_INSTRUCTIONS, LEAST_CHANGED = 60, 150
+"""Of fewer instructions, two people may write the same; a changed copy is told from this many on."""
+RUN = 8  # instructions in a row
+SHARE = 0.85  # of the runs of an answer's function that are in the library's, too
+
+
+def instructions(code: CodeType) -> bytes:
+    """Return the kinds of a function's instructions, without names and constants."""
+    return bytes(kind for kind in code.co_code[::2] if kind not in LEFT_OUT)
+
+
+class Copies:
+    """Tell copies of the functions in some files; a file that is missing has none.
+
+    With each file stands how the names of those functions begin, or after a dot how they end.
+    """
+
+    def __init__(self, places: Collection[tuple[Path, str]]) -> None:
+        codes = [code for file, begins in places for code in _functions_in(file, begins)]
+        found = {code.co_qualname: instructions(code) for code in codes}
+        self._whole = {kinds: name for name, kinds in found.items() if len(kinds) >= LEAST_INSTRUCTIONS}
+        self._runs = {name: _runs(kinds) for kinds, name in self._whole.items() if len(kinds) >= LEAST_CHANGED}
+        self._known: dict[CodeType, str] = {}
+
+    def original(self, code: CodeType) -> str:
+        """Return the name of the function that this one copies; empty if it copies none."""
+        if code not in self._known:
+            self._known[code] = self._found(instructions(code))
+        return self._known[code]
+
+    def _found(self, kinds: bytes) -> str:
+        if kinds in self._whole:
+            return self._whole[kinds]
+        runs = _runs(kinds) if len(kinds) >= LEAST_CHANGED else set()
+        return next((name for name, theirs in self._runs.items() if len(runs & theirs) > SHARE * len(runs)), "")
+
+
+@functools.cache
+def copies_of(places: tuple[tuple[Path, str], ...]) -> Copies:
+    """Return what tells copies of the functions in these files."""
+    return Copies(places)
+
+
+def _functions_in(file: Path, begins: str) -> Iterator[CodeType]:
+    code = SourceFileLoader("library", str(file)).get_code("library") if file.is_file() else None
+    matches = str.endswith if begins.startswith(".") else str.startswith
+    return (each for each in _inside(code) if matches(each.co_qualname, begins))
+
+
+def _inside(code: CodeType | None) -> Iterator[CodeType]:
+    for constant in code.co_consts if code else ():
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _inside(constant)
+
+
+def _runs(kinds: bytes) -> set[bytes]:
+    return {kinds[i : i + RUN] for i in range(len(kinds) - RUN + 1)}

@@ -1,0 +1,48 @@
+"""A copied function is told by its instructions, and a function of one's own is not."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from torch import fx
+from torch.nn import functional as F
+
+from autograder.worker.copied_functions import copies_of
+
+PLACES = ((Path(F.__file__), "multi_head_attention_forward"),)
+TEXT = inspect.getsource(F.multi_head_attention_forward)
+
+
+def defined(text):
+    space = dict(vars(F))
+    exec(text, space)
+    return space["multi_head_attention_forward"].__code__
+
+
+def without_checks(text):
+    """Return the text without its first branch and its docstring."""
+    start, end = text.index("    tens_ops = ("), text.index("    is_batched =")
+    head = text[: text.index('    r"""')]
+    return head + text[end:] if start < end else text
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda text: text,
+        lambda text: text.replace("embed_dim", "width").replace("head_dim", "size"),
+        lambda text: text.replace('    r"""', '    r""" Mine. '),
+        without_checks,
+    ],
+)
+def test_a_copy_is_told_also_with_other_names_and_without_a_part(changed):
+    code = defined(changed(TEXT))
+
+    assert code.co_filename != F.__file__
+    assert copies_of(PLACES).original(code) == "multi_head_attention_forward"
+
+
+def test_functions_of_other_names_and_functions_of_ones_own_are_no_copies():
+    assert not copies_of(PLACES).original(F.interpolate.__code__)
+    assert not copies_of(PLACES).original(fx.Tracer.trace.__code__)
+    assert not copies_of(((Path("/nowhere.py"), ""),)).original(defined(TEXT))
