@@ -11,6 +11,7 @@ import _posixsubprocess
 import _thread
 import contextlib
 import functools
+import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -22,7 +23,6 @@ from typing import Any
 import torch
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-import course_lib
 from autograder.worker.copied_functions import Copies, copies_of
 from autograder.worker.source import AnswerError
 
@@ -46,7 +46,6 @@ PASSES = {
     "fx/passes/dialect/common/cse_pass.py": ("CSEPass",),
 }
 PASSES_OF_COURSE = "course_lib.fusion.passes"
-PASSES_FOLDER = Path(course_lib.__file__).parent / "fusion" / "passes"
 METHODS_OF_PASSES = ("guard", "replacement", "transform")
 THREAD = "a thread"
 UNSEEN = {
@@ -285,14 +284,25 @@ sys.addaudithook(_audit)  # nothing can remove it again
 
 def _copied(code: CodeType, copies: Copies) -> str:
     """Return the refused function that a function of the answer copies; empty if it copies none."""
-    is_ours = _exact(code.co_filename).startswith((SITE, f"{PASSES_FOLDER}/"))
+    folder = _passes_folder()
+    is_ours = _exact(code.co_filename).startswith((SITE, *([f"{folder}/"] if folder else [])))
     return "" if is_ours else copies.original(code)
+
+
+@functools.cache
+def _passes_folder() -> Path | None:
+    """Return the folder of the course's passes, or None in a worker without the library."""
+    found = importlib.util.find_spec("course_lib")
+    places = found.submodule_search_locations if found else None
+    return Path(places[0], "fusion", "passes") if places else None
 
 
 @functools.cache
 def _copies_of_passes() -> Copies:
     """Return what tells copies of the passes of PyTorch and of the course."""
-    methods = [(file, f".{name}") for file in sorted(PASSES_FOLDER.rglob("*.py")) for name in METHODS_OF_PASSES]
+    folder = _passes_folder()
+    files = sorted(folder.rglob("*.py")) if folder else []
+    methods = [(file, f".{name}") for file in files for name in METHODS_OF_PASSES]
     return copies_of((*((Path(HOME, file), begins) for file, (begins,) in PASSES.items()), *methods))
 
 
