@@ -264,9 +264,10 @@ def _functions_of(place: Path) -> Iterator[CodeType]:
     """Yield the functions of a file or folder that use many names; none where it is masked. Nothing of it runs."""
     for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
         try:
-            unread = [SourceFileLoader("read", str(file)).get_code("read")]
+            whole = SourceFileLoader("read", str(file)).get_code("read")
         except OSError:
             continue
+        unread = [whole] if whole else []
         while unread:
             inner = [constant for constant in unread.pop().co_consts if isinstance(constant, CodeType)]
             unread += inner
