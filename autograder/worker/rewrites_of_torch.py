@@ -262,16 +262,15 @@ def _names_in(rewrites: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[tupl
 
 def _functions_of(place: Path) -> Iterator[CodeType]:
     """Yield the functions of a file or folder that use many names; none where it is masked. Nothing of it runs."""
-    for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-        try:
-            whole = SourceFileLoader("read", str(file)).get_code("read")
-        except OSError:
-            continue
-        unread = [whole] if whole else []
-        while unread:
-            inner = [constant for constant in unread.pop().co_consts if isinstance(constant, CodeType)]
-            unread += inner
-            yield from (c for c in inner if c.co_flags & CO_OPTIMIZED and len(c.co_names) >= FEWEST_NAMES)
+    try:
+        files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        unread = [code for file in files if (code := SourceFileLoader("read", str(file)).get_code("read"))]
+    except OSError:
+        return
+    while unread:
+        inner = [constant for constant in unread.pop().co_consts if isinstance(constant, CodeType)]
+        unread += inner
+        yield from (c for c in inner if c.co_flags & CO_OPTIMIZED and len(c.co_names) >= FEWEST_NAMES)
 
 
 def _is_pass_of_course(frame: FrameType) -> bool:
