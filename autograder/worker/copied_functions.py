@@ -1,7 +1,8 @@
 """Tell whether a function of an answer is a copy of a library's, whatever names, constants and file it has.
 
 A copy runs under the answer's own file name, so that no observer of files sees it. Its instructions give it away: they
-are those of the library's function, or most runs of them are, if parts were left out.
+are those of the library's function, or most runs of them are, if parts were left out. Or it uses the same globals and
+attributes in the same order.
 """
 
 import functools
@@ -13,6 +14,7 @@ from types import CodeType
 LEFT_OUT = (0, 144)  # CACHE and EXTENDED_ARG, which depend on numbers
 LEAST_INSTRUCTIONS, LEAST_CHANGED = 60, 150
 """Of fewer instructions, two people may write the same; a changed copy is told from this many on."""
+LEAST_NAMES = 8  # globals and attributes; with fewer, two functions may use the same by chance
 RUN = 8  # instructions in a row
 SHARE = 0.85  # of the runs of an answer's function that are in the library's, too
 
@@ -30,6 +32,7 @@ class Copies:
 
     def __init__(self, places: Collection[tuple[Path, str]]) -> None:
         codes = [code for file, begins in places for code in _functions_in(file, begins)]
+        self._names = {code.co_names: code.co_qualname for code in codes if len(code.co_names) >= LEAST_NAMES}
         found = {code.co_qualname: instructions(code) for code in codes}
         self._whole = {kinds: name for name, kinds in found.items() if len(kinds) >= LEAST_INSTRUCTIONS}
         self._runs = {name: _runs(kinds) for kinds, name in self._whole.items() if len(kinds) >= LEAST_CHANGED}
@@ -38,7 +41,7 @@ class Copies:
     def original(self, code: CodeType) -> str:
         """Return the name of the function that this one copies; empty if it copies none."""
         if code not in self._known:
-            self._known[code] = self._found(instructions(code))
+            self._known[code] = self._names.get(code.co_names) or self._found(instructions(code))
         return self._known[code]
 
     def _found(self, kinds: bytes) -> str:

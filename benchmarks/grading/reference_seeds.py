@@ -9,7 +9,7 @@ than `--most-s` seconds of processor time gets as many as fit in `--part-s`. The
 workers together. Exit status 1 if a reference lost a check with a seed; the line says with which.
 
 With `--kept`, a run continues where FILE ends, grades again what failed there, and prints the table of all that FILE
-then holds. `--only-print` grades nothing more.
+then holds. Delete FILE where checks or references have changed since. `--only-print` grades nothing more.
 """
 
 import argparse

@@ -4,8 +4,9 @@ import dataclasses
 from typing import Any
 
 import pytest
+import torch
 
-from benchmarks.effects_sweep import table, try_effect
+from benchmarks.effects_sweep import ROUNDINGS, _difference, table, try_effect
 from benchmarks.fusion_trials.effect_programs import EFFECTS, SEEDS, generate_effect
 from course_lib.graph import node_effects, recorder, stand_ins
 from tests.drawn import some
@@ -53,6 +54,26 @@ def test_the_sweep_notices_when_a_part_of_the_analysis_is_blind(part: str, monke
     assert try_effect(number).wrong == ""
     monkeypatch.setattr(owner, name, blind)
     assert try_effect(number).wrong
+
+
+@pytest.mark.parametrize("name", ["output 0", "input 0", "norm.running_mean", "gradient 0", "gradient of norm.weight"])
+def test_a_small_element_beside_a_large_one_is_not_allowed_to_be_wrong(name: str) -> None:
+    expected = {name: torch.tensor([1.0, 100.0])}
+    assert _difference(expected, {name: torch.tensor([1.0 + 5e-3, 100.0])})  # 5e-5 of the largest
+    assert not _difference(expected, {name: torch.tensor([1.0 + 1e-5, 100.0])})
+
+
+def test_a_gradient_may_differ_by_roundings_of_the_largest_of_its_dtype_only() -> None:
+    rounding = torch.finfo(torch.float32).eps * 100.0
+    expected = {
+        "gradient 0": torch.zeros(1),
+        "gradient 1": torch.tensor([100.0]),
+        "gradient 2": torch.zeros(1).double(),
+    }
+    near, far = torch.tensor([0.9 * ROUNDINGS * rounding]), torch.tensor([1.1 * ROUNDINGS * rounding])
+    assert not _difference(expected, {**expected, "gradient 0": near})
+    assert _difference(expected, {**expected, "gradient 0": far})
+    assert _difference(expected, {**expected, "gradient 2": near.double()})  # no gradient of its dtype is large
 
 
 def test_the_table_has_a_line_for_each_group() -> None:

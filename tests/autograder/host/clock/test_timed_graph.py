@@ -5,21 +5,24 @@ import itertools
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from autograder.exercises import all_exercises, find
 from autograder.host.artifacts import Artifact
 from autograder.host.clock import timed_graph as checked
 from autograder.host.clock import trial as trials
-from autograder.host.clock.contest import TWIN_EVERY, TWIN_STRETCH
+from autograder.host.clock.contest import TWIN_EVERY, TWIN_STRETCH, contest
+from autograder.host.clock.memory import HostMemory
 from autograder.host.clock.side import Window
 from autograder.host.clock.timed_graph import timed_graph
-from autograder.host.clock.trial import Job, WrongTimedOutputError
+from autograder.host.clock.trial import Job, Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
 from autograder.host.kinds.callable import as_tuple
+from autograder.host.sandbox import open_sandbox
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, draw_inputs, traced
 from course_lib.graph import to_data
-from tests.autograder.host.timed_exercise import contest_of
+from tests.autograder.host.timed_exercise import SPEED, contest_of
 from tests.drawn import some
 
 NARROWER = {  # what a kernel computes with, although fp32 is asked
@@ -85,6 +88,18 @@ def test_some_timed_inputs_are_twins_of_those_before_in_all_but_a_stretch():
 
     assert len(drawn) / TWIN_EVERY / 3 < len(twins) < len(drawn) / 2
     assert min(twins) > 0
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_a_timed_graph_that_writes_into_its_inputs_is_wrong(monkeypatch, compared):
+    graph, tensors = to_data(torch.fx.symbolic_trace(lambda x, bias: F.silu(x.add_(bias))))
+    of = contest(SPEED, Draw(7, "gate"), open_sandbox(), 60.0, artifact=Artifact(graph, dict(tensors)))
+    if compared:
+        with pytest.raises(WrongTimedOutputError, match="wrote into its inputs"):
+            of.trial(Plan(max_pairs=9, tries=1))
+    else:
+        monkeypatch.setattr(HostMemory, "mutated", lambda memory: False)
+        assert len(of.trial(Plan(max_pairs=9, tries=1)).pairs) == 9
 
 
 CASES = [(e, name) for e in all_exercises() if find(e).speed for name in NARROWER]
