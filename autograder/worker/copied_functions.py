@@ -1,6 +1,7 @@
 """Tell whether a function of an answer is a copy of a library's, whatever names, constants and file it has.
 
-A copy runs under the answer's own file name, so that no observer of files sees it. Its instructions give it away: they
+A copy runs under the answer's own file name, so that no observer of files sees it, or under another name than the
+function has in its file. Its instructions give it away: they
 are those of the library's function, or most runs of them are, if parts were left out. Or it uses the same globals and
 attributes in the same order.
 """
@@ -32,16 +33,25 @@ class Copies:
 
     def __init__(self, places: Collection[tuple[Path, str]]) -> None:
         codes = [code for file, begins in places for code in _functions_in(file, begins)]
-        self._names = {code.co_names: code.co_qualname for code in codes if len(code.co_names) >= LEAST_NAMES}
         found = {code.co_qualname: instructions(code) for code in codes}
+        self._files = {str(file) for file, _ in places}
+        self._own = {(c.co_filename, c.co_qualname) for file in dict(places) for c in _functions_in(file, "")}
+        self._names = {code.co_names: code.co_qualname for code in codes if len(code.co_names) >= LEAST_NAMES}
         self._whole = {kinds: name for name, kinds in found.items() if len(kinds) >= LEAST_INSTRUCTIONS}
         self._runs = {name: _runs(kinds) for kinds, name in self._whole.items() if len(kinds) >= LEAST_CHANGED}
         self._known: dict[CodeType, str] = {}
 
-    def original(self, code: CodeType) -> str:
-        """Return the name of the function that this one copies; empty if it copies none."""
+    def original(self, code: CodeType, trusted: str) -> str:
+        """Return the name of the function that this one copies; empty if it copies none.
+
+        Functions of files below `trusted` are no copies, but for those of the refused files under a changed name.
+        """
+        file = str.__str__(code.co_filename)
+        if file.startswith(trusted) and file not in self._files:
+            return ""
         if code not in self._known:
-            self._known[code] = self._names.get(code.co_names) or self._found(instructions(code))
+            is_itself = (file, code.co_qualname) in self._own
+            self._known[code] = "" if is_itself else self._names.get(code.co_names) or self._found(instructions(code))
         return self._known[code]
 
     def _found(self, kinds: bytes) -> str:

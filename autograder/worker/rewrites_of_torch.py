@@ -194,7 +194,7 @@ def _observed(
         elif event == "call" and id(frame.f_code) not in plain and not seen:
             if _is_pass_of_course(frame) or _is_rewrite(frame.f_code, rewrites):
                 seen.append(_told(frame))
-            elif copies and (name := _copied(frame.f_code, copies)):
+            elif copies and (name := copies.original(frame.f_code, SITE)):
                 seen.append(f"a copy of {name}")
             elif _exact(frame.f_code.co_name) not in METHODS_OF_PASSES:  # whose object decides, in each call
                 plain[id(frame.f_code)] = frame.f_code
@@ -280,13 +280,6 @@ def _audit(event: str, _: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_audit)  # nothing can remove it again
-
-
-def _copied(code: CodeType, copies: Copies) -> str:
-    """Return the refused function that a function of the answer copies; empty if it copies none."""
-    folder = _passes_folder()
-    is_ours = _exact(code.co_filename).startswith((SITE, *([f"{folder}/"] if folder else [])))
-    return "" if is_ours else copies.original(code)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from torch import fx
 from torch.nn import functional as F
 
 from autograder.worker.copied_functions import copies_of
+from autograder.worker.rewrites_of_torch import SITE
 
 PLACES = ((Path(F.__file__), "multi_head_attention_forward"),)
 TEXT = inspect.getsource(F.multi_head_attention_forward)
@@ -39,10 +40,17 @@ def test_a_copy_is_told_also_with_other_names_and_without_a_part(changed):
     code = defined(changed(TEXT))
 
     assert code.co_filename != F.__file__
-    assert copies_of(PLACES).original(code) == "multi_head_attention_forward"
+    assert copies_of(PLACES).original(code, SITE) == "multi_head_attention_forward"
 
 
 def test_functions_of_other_names_and_functions_of_ones_own_are_no_copies():
-    assert not copies_of(PLACES).original(F.interpolate.__code__)
-    assert not copies_of(PLACES).original(fx.Tracer.trace.__code__)
-    assert not copies_of(((Path("/nowhere.py"), ""),)).original(defined(TEXT))
+    assert not copies_of(PLACES).original(F.interpolate.__code__, SITE)
+    assert not copies_of(PLACES).original(fx.Tracer.trace.__code__, SITE)
+    assert not copies_of(((Path("/nowhere.py"), ""),)).original(defined(TEXT), SITE)
+
+
+def test_a_function_in_its_own_file_is_a_copy_under_another_name_only():
+    own = F.multi_head_attention_forward.__code__
+
+    assert not copies_of(PLACES).original(own, SITE)
+    assert copies_of(PLACES).original(own.replace(co_qualname="step"), SITE) == "multi_head_attention_forward"
