@@ -39,7 +39,7 @@ class Copies:
         self._names = {code.co_names: code.co_qualname for code in codes if len(code.co_names) >= LEAST_NAMES}
         self._whole = {kinds: name for name, kinds in found.items() if len(kinds) >= LEAST_INSTRUCTIONS}
         self._runs = {name: _runs(kinds) for kinds, name in self._whole.items() if len(kinds) >= LEAST_CHANGED}
-        self._known: dict[CodeType, str] = {}
+        self._known: dict[tuple[CodeType, str], str] = {}
 
     def original(self, code: CodeType, trusted: str) -> str:
         """Return the name of the function that this one copies; empty if it copies none.
@@ -49,10 +49,11 @@ class Copies:
         file = str.__str__(code.co_filename)
         if file.startswith(trusted) and file not in self._files:
             return ""
-        if code not in self._known:
+        key = code, code.co_qualname  # equal codes may have different ones
+        if key not in self._known:
             is_itself = (file, code.co_qualname) in self._own
-            self._known[code] = "" if is_itself else self._names.get(code.co_names) or self._found(instructions(code))
-        return self._known[code]
+            self._known[key] = "" if is_itself else self._names.get(code.co_names) or self._found(instructions(code))
+        return self._known[key]
 
     def _found(self, kinds: bytes) -> str:
         if kinds in self._whole:
