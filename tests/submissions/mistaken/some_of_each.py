@@ -40,9 +40,9 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% mistake 05_fold_affine = 0.25: without the shift
 # %% unanswered 05_bias_silu_pass
 # %% unanswered 05_scale_dropout_rms_norm_pass
-# %% mistake 05_break_a_pass = 6.8: bias and keywords only
+# %% mistake 05_break_a_pass = 7: bias and keywords only
 
-# %% mistake 06_separate_biases = 3.775: the first layer only
+# %% mistake 06_separate_biases = 3.5: the first layer only
 # %% mistake 06_trace_by_need = 4.4: by the paths that we know
 # %% mistake 06_find_bias_gelu = 5.2: by function only
 # %% unanswered 06_fuse_block_ends
