@@ -256,7 +256,7 @@ def table(cells: Sequence[Cell]) -> str:
 
 def facts(cells: Sequence[Cell]) -> dict[str, object]:
     """Return everything that was found as plain data."""
-    return {"cells": [asdict(cell) | row(cell) for cell in cells]}
+    return {"cells": [asdict(cell) | row(cell) | {"verdicts": dict(cell.verdicts)} for cell in cells]}
 
 
 def failures(cells: Sequence[Cell], *, quick: bool) -> list[str]:
