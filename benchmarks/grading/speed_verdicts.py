@@ -131,7 +131,7 @@ def repeated(count: int) -> Program:
     """Return a program that calls the operator `count` times and returns one result; tracing keeps all calls."""
 
     def program(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        results = [bias_silu(x, bias) for _ in range(count)]
+        results: list[torch.Tensor] = [bias_silu(x, bias) for _ in range(count)]
         return results[-1]
 
     return Program(f"{count} times bias_silu", lambda: program, INPUTS, 0)
