@@ -100,6 +100,7 @@ def _grade(options: argparse.Namespace) -> int:
         sandbox=open_chosen(options),
         seed=options.seed,
         notes=submission.notes,
+        show_speed=True,
     )
     return _finish(record, options.json)
 

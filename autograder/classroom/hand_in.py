@@ -173,11 +173,13 @@ def grade_answers(
     sandbox: Sandbox,
     seed: int | None = None,
     notes: tuple[str, ...] = (),
+    show_speed: bool = False,
 ) -> SubmissionRecord:
-    """Grade the answers of one notebook, one exercise after the other."""
+    """Grade the answers of one notebook, one exercise after the other; `show_speed` as for one exercise."""
     seed = new_seed() if seed is None else seed
     exercises = tuple(
-        _graded(find(exercise_id, hidden=True), answers, sandbox, seed) for exercise_id in of_assignment(assignment)
+        _graded(find(exercise_id, hidden=True), answers, sandbox, seed, show_speed)
+        for exercise_id in of_assignment(assignment)
     )
     return SubmissionRecord(
         assignment=assignment,
@@ -189,10 +191,12 @@ def grade_answers(
     )
 
 
-def _graded(exercise: Exercise, answers: Mapping[str, str], sandbox: Sandbox, seed: int) -> ExerciseRecord:
+def _graded(
+    exercise: Exercise, answers: Mapping[str, str], sandbox: Sandbox, seed: int, show_speed: bool
+) -> ExerciseRecord:
     """Grade one exercise; an error of ours is this exercise's only."""
     try:
-        return grade_exercise(exercise, answers, sandbox=sandbox, seed=seed)
+        return grade_exercise(exercise, answers, sandbox=sandbox, seed=seed, show_speed=show_speed)
     except Exception as error:  # the other exercises of the hand-in are graded
         traceback.print_exc(limit=FRAMES)
         return not_graded(exercise, fault_of_ours(error))

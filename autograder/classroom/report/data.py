@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from autograder.classroom.report.summary import ClassSummary, Environment
+from autograder.host.records import CheckRecord, ExerciseRecord
 from autograder.host.report.safe_text import one_line
 
 SCHEMA = "fusion-course/class/1"
@@ -14,6 +15,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that beg
 COLUMNS = (
     *("student", "assignment", "exercise", "status"),
     *("check", "category", "hidden", "check_status", "points", "max_points", "speed", "message"),
+    *("ratio", "ratio_low", "ratio_high"),  # of a check for speed whose ratio was measured, with its 95 % interval
 )
 
 
@@ -39,7 +41,12 @@ def _rows(summary: ClassSummary) -> Iterator[list[object]]:
                 where = [_cell(student.name), record.assignment, _cell(e.id), str(e.status)]
                 for c in e.checks:
                     about = [_cell(c.name), _cell(c.category), c.hidden, str(c.status), c.points, c.max_points]
-                    yield [*where, *about, c.by or "", _cell(c.message)]
+                    yield [*where, *about, c.by or "", _cell(c.message), *_ratio(e, c)]
+
+
+def _ratio(exercise: ExerciseRecord, check: CheckRecord) -> list[object]:
+    speed = exercise.speed if check.by else None
+    return ["", "", ""] if speed is None else [round(r, 3) for r in (speed.ratio, speed.ratio_low, speed.ratio_high)]
 
 
 def _cell(text: str) -> str:

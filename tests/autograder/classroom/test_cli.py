@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom import batch_command, cli
+from autograder.classroom import batch_command, cli, hand_in
 from autograder.classroom.cli import main
 from autograder.exercises import all_exercises, find, of_assignment
 from autograder.exercises.quality.controls import controls
+from autograder.host.judge import not_graded
 from autograder.host.records import SubmissionRecord
 
 ROOT = Path(__file__).parents[3]
@@ -57,6 +58,21 @@ def test_grade_reads_a_notebook_and_names_the_missing_answer(said, tmp_path):
     possible = sum(find(exercise).points for exercise in asked)
     assert (record["student"], record["points"], record["max_points"]) == ("some_student", 0, possible)
     assert [e["status"] for e in record["exercises"]] == ["not_found"] * len(asked)
+
+
+def test_grade_shows_the_speed_of_each_answer(tmp_path, monkeypatch):
+    asked = []
+
+    def grade(exercise, answers, **named):
+        asked.append(named["show_speed"])
+        return not_graded(exercise, "not graded here")
+
+    monkeypatch.setattr(hand_in, "grade_exercise", grade)
+    folder = tmp_path / "some_student" / "05_fx_rewrite"
+    folder.mkdir(parents=True)
+    (folder / "05_fx_rewrite.ipynb").write_text(json.dumps({"cells": []}))
+    main(["grade", str(folder / "05_fx_rewrite.ipynb"), "--json"])
+    assert asked == [True] * len(of_assignment("05_fx_rewrite"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ import pytest
 
 from autograder.classroom.report import checks_csv, class_html, class_json, class_text, summarise, this_environment
 from autograder.classroom.report.items import discriminations, misconceptions
-from autograder.host.records import CheckRecord, CheckStatus, ExerciseRecord, ExerciseStatus
+from autograder.host.records import (
+    CheckRecord,
+    CheckStatus,
+    EarnedBy,
+    ExerciseRecord,
+    ExerciseStatus,
+    SpeedRecord,
+    SpeedVerdict,
+)
 from tests.autograder.classroom.report.sample_class import HOSTILE, sample_class, submission
 
 
@@ -83,6 +91,18 @@ def test_page_and_text_show_the_analysis() -> None:
     for text in (f(summary, title="t", environment=this_environment()) for f in (class_html, class_text)):
         assert "-1.00" in text
         assert "What several students got wrong" in text
+
+
+def test_a_check_for_speed_has_its_ratio_in_the_csv_and_other_checks_have_none() -> None:
+    speed = SpeedRecord(SpeedVerdict.SHOWN, "", 1.5, 1.4, 1.6, 9, 1, 10.0, 15.0, 1.3, 1.65, 2.0, "cpu")
+    of_two = exercise(right=1.0, fast=1.0)
+    checks = (of_two.checks[0], replace(of_two.checks[1], by=EarnedBy.COUNTED))
+    timed, untimed = replace(of_two, checks=checks, speed=speed), replace(of_two, checks=checks)
+    rows = [*csv.DictReader(io.StringIO(checks_csv(summarise([submission("a", timed), submission("b", untimed)]))))]
+
+    found = {(row["student"], row["check"]): (row["ratio"], row["ratio_low"], row["ratio_high"]) for row in rows}
+    assert found.pop(("a", "fast")) == ("1.5", "1.4", "1.6")
+    assert set(found.values()) == {("", "", "")}
 
 
 def test_the_data_hold_every_check_and_no_formula() -> None:
