@@ -36,8 +36,8 @@ from course_lib.verify.error_rule import deviation
 
 SEED = 1
 # Formulas whose operator in PyTorch gives NaN at the ends of range: GELU of infinity, LayerNorm of 1e30. The formulas
-# do not, and `course_lib/fusion/passes/formulas.py` says so. GELU of infinity is NaN by oneDNN on a CPU, and infinity by
-# the formula, on CUDA and in the compiled body of `bias_gelu`. They count as wrong in the table.
+# do not, and `course_lib/fusion/passes/formulas.py` says so. GELU of infinity is NaN by oneDNN on a CPU; it is infinity
+# by the formula, on CUDA, and in the compiled body of `bias_gelu`. They count as wrong in the table.
 OF_OPERATORS = ("0.5 * odd * (1 + torch.erf", "F.gelu(odd + b)", "big.var(-1")
 VERDICTS = ("exact", "said wrong", "refused", "wrong", "crashed")
 Entry = torch.Tensor | str | None
