@@ -5,10 +5,11 @@
     Class: CLASS. Unprotected: GRADER OUTCOME. Level: N.
     Must get 0: what stops it.
 
-Where an attack changes the reference solution, a line takes the place of the solution's text:
+Where an attack changes the reference solution, or pastes a file of ours, a line takes the place of that text:
 
     # The reference solution stands here.
     # The reference solution stands here, and is called NAME.
+    # The file PATH of this repository stands here.
 
 GRADER is one of `naive_grader.py`, OUTCOME what the attack does to it; N is the weakest level of isolation that stops
 the attack (5 needs none). Members of the demonstration's class, in the folder above, state a mark for each answer.
@@ -51,6 +52,7 @@ _FORM = re.compile(
     re.DOTALL,
 )
 _REFERENCE = re.compile(r"^# The reference solution stands here(?:, and is called (?P<name>\w+))?\.$", re.MULTILINE)
+_FILE = re.compile(r"^# The file (?P<path>\S+) of this repository stands here\.$", re.MULTILINE)
 _WRITTEN = "written by tests/autograder/host/hostile/catalogue.py -->"
 _TABLE, _CLASSES, _END = (
     f"<!-- the table of attacks, {_WRITTEN}",
@@ -99,14 +101,15 @@ def read(path: Path) -> Attack:
 
 
 def text_of(path: Path) -> str:
-    """Return what is handed in: the file's text, with the reference solution in the place of the line that names it."""
+    """Return what is handed in: the file's text, with the texts in place of the lines that name them."""
 
     def reference(line: re.Match[str]) -> str:
         part, entry = hidden_part(path.parent.name), find(path.parent.name).entry_point
         answer = next(control.answer for control in part.controls if control.name == REFERENCE) if part else ""
         return re.sub(rf"\b{entry}\b", line["name"] or entry, answer)
 
-    return _REFERENCE.sub(reference, path.read_text(encoding="utf-8"))
+    text = _FILE.sub(lambda line: (ROOT / line["path"]).read_text(encoding="utf-8"), path.read_text(encoding="utf-8"))
+    return _REFERENCE.sub(reference, text)
 
 
 def attacks(*folders: str) -> list[Attack]:
