@@ -2,6 +2,7 @@
 
 import json
 import random
+import stat
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from autograder.classroom.nbgrader.release import release
 from autograder.exercises import find, of_assignment
 from autograder.host.records import ExerciseRecord, ExerciseStatus, SandboxRecord, SubmissionRecord
 from benchmarks.grading import hostile_class
+from benchmarks.grading.class_trials.odd_folders import modes
 from benchmarks.grading.hostile_class import NAME, run
 
 GOOD, ODD = 3, 9
@@ -97,3 +99,14 @@ def test_a_false_zero_and_a_missing_line_are_faults(course: Course) -> None:
     (course.submitted / "ada" / NAME).mkdir(parents=True)
     assert hostile_class._unnamed(course, {}, "") == ["'ada' has no mark and is not named"]
     assert hostile_class._unnamed(course, {"ada": ""}, "1 set aside, each for a person:\n  ada: gone") == []
+
+
+def test_what_a_link_in_a_hand_in_leads_to_keeps_its_rights(tmp_path: Path) -> None:
+    folder, target = tmp_path / NAME, tmp_path / "of the machine"
+    folder.mkdir()
+    target.mkdir(mode=0o755)
+    (folder / f"{NAME}.ipynb").symlink_to(target)
+    for seed in range(10):
+        modes(folder, random.Random(seed))
+
+    assert stat.S_IMODE(target.stat().st_mode) == 0o755
