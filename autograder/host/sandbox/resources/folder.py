@@ -48,8 +48,9 @@ def sweep() -> None:
     """Remove the folders of hosts that were killed."""
     for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}-*"):
         match = _HOST_PID.fullmatch(place.name)
-        if match and place.stat(follow_symlinks=False).st_uid == os.geteuid() and not Path("/proc", match[1]).exists():
-            remove(place)
+        with contextlib.suppress(FileNotFoundError):  # another host has removed it since it was listed
+            if match and place.lstat().st_uid == os.geteuid() and not Path("/proc", match[1]).exists():
+                remove(place)
 
 
 def excess(private: Path, processes: Iterable[int], allowed_bytes: int) -> str:

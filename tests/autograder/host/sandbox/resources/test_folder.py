@@ -98,3 +98,14 @@ def test_folders_of_killed_hosts_are_removed_and_those_of_live_hosts_stay(privat
 
     assert not dead.exists()
     assert private.exists()
+
+
+def test_a_folder_that_another_host_removes_at_the_same_time_is_nobodys_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / f"{folder.PREFIX}-999999999-abcdefgh"
+    monkeypatch.setattr(Path, "glob", lambda *_: iter([gone]))
+
+    folder.sweep()
+
+    assert not gone.exists()
