@@ -105,9 +105,10 @@ def refused_rewrites(*, passes_only: bool = False) -> Iterator[None]:
             f"The answer ran {seen[0]}, which makes such a rewrite by itself. Write the steps yourself, with what the "
             "task names."
         )
-    if not {*_evaded} <= {*LOOKS}:
+    evaded = [each for each in _evaded if each not in LOOKS]
+    if evaded:
         raise UnobservedError(
-            f"The answer used {_evaded[0]} while it was loaded or captured. Here the functions that run are observed; "
+            f"The answer used {evaded[0]} while it was loaded or captured. Here the functions that run are observed; "
             "write the steps without it."
         )
 

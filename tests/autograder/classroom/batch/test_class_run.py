@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from autograder.classroom.batch import (
     records_in,
     secret_seed,
 )
+from autograder.classroom.batch.slots import Slots
 from autograder.classroom.hand_in import HandedIn, handed_in, read_hand_in
 from autograder.classroom.nbgrader.repair import readable_notebook
 from autograder.exercises import find, of_assignment
@@ -177,6 +179,27 @@ def test_a_step_that_hangs_costs_its_hand_in_alone(hand_ins, slots: int, tmp_pat
     assert CountedHandIn.graded == ["a", "d"]
     assert [record.student for record in done.unfinished] == ["b", "c"]
     assert all("did not end within 0.5 s" in e.message for record in done.unfinished for e in record.exercises)
+
+
+def test_a_record_that_waits_is_not_lost_when_the_next_hand_in_of_its_slot_is_late(hand_ins) -> None:
+    begun = threading.Event()
+
+    def grade(hand_in: HandedIn) -> SubmissionRecord:
+        if hand_in is hand_ins[1]:
+            begun.set()
+            threading.Event().wait()
+        return hand_in.not_graded("done")
+
+    slots = Slots(1, 0.1, grade)
+    for hand_in in hand_ins[:2]:
+        slots._waiting.put(hand_in)
+    slots._start()
+    assert begun.wait(60)  # the record of the first waits
+    while (late := slots._late()) is None:
+        time.sleep(0.01)
+
+    assert late[0] is hand_ins[1]
+    assert slots._next()[0] is hand_ins[0]
 
 
 def test_a_process_ends_although_a_step_hangs(tmp_path: Path) -> None:
