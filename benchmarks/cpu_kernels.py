@@ -30,10 +30,11 @@ SIZES = {(128, 768): 0.2, (4096, 768): 0.5, (16384, 1024): 0.9}  # and how many 
 OF_THREADS = {1: tuple(SIZES), 2: ((4096, 768),)}  # what is timed with each number of threads
 DTYPES = (torch.float32, torch.bfloat16)
 LARGE_ROWS = 4096  # from here on the targets hold
-LEAST_OF_COMPILED, LEAST_OF_EAGER = 0.95, 1.5
+LEAST_OF_COMPILED = 0.95
+LEAST_OF_EAGER = 1.5  # forward only: there eager moves 4 tensors and ours 2; backward it moves 4 and ours 3, at most 1.33
 POINTWISE = ("bias_gelu", "bias_gelu_tanh", "bias_silu")
 HEAD = f"{'operator':<33}{'size':>13} {'dtype':<9}{'pass':<9}{'ours':>10}{'of copy':>9}"
-HEAD += f"{'÷ torch.compile':>22}{'÷ eager':>22}"
+HEAD += f"{'÷ torch.compile':>24}{'÷ eager':>24}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Line:
 
     operator: str
     rows: int
+    direction: str
     text: str
     compiled: Comparison
     eager: Comparison
@@ -52,7 +54,8 @@ class Line:
             return
         if self.compiled.interval[1] < LEAST_OF_COMPILED:
             yield f"{self.text}: below {LEAST_OF_COMPILED} of torch.compile"
-        if self.operator in POINTWISE and self.eager.interval[1] < LEAST_OF_EAGER:
+        pointwise = self.operator in POINTWISE and self.direction == "forward"
+        if pointwise and self.eager.interval[1] < LEAST_OF_EAGER:
             yield f"{self.text}: below {LEAST_OF_EAGER} of eager"
 
 
@@ -91,8 +94,8 @@ def _line(
     ours_us = found[0].candidate.median_us
     of_copy = found[2].ratio * elements / 2  # a copy reads and writes each element once
     name = f"{operator.name:<33}{f'{size[0]} × {size[1]}':>13} {str(dtype).removeprefix('torch.'):<9}{direction:<9}"
-    text = f"{name}{ours_us:>7.0f} µs{of_copy:>9.0%}{_ratio(found[0]):>22}{_ratio(found[1]):>22}"
-    return Line(operator.name, size[0], text, found[0], found[1])
+    text = f"{name}{ours_us:>7.0f} µs{of_copy:>9.0%}{_ratio(found[0]):>24}{_ratio(found[1]):>24}"
+    return Line(operator.name, size[0], direction, text, found[0], found[1])
 
 
 def _ratio(found: Comparison) -> str:

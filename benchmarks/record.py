@@ -1,7 +1,8 @@
 """Run a measurement, show what it prints, and keep that with the machine as benchmarks/results/NAME.md.
 
-    python -m benchmarks.record NAME [--results FOLDER] [arguments of NAME.py in benchmarks or benchmarks/grading]
+    python -m benchmarks.record NAME [--results FOLDER] [--part WORD] [arguments of NAME.py in benchmarks or benchmarks/grading]
 
+With `--part`, NAME-WORD.md is written, so that a measurement in several runs keeps a record of each.
 A run with `--quick` only tests the measurement, so it is kept only if `--results` is given. Exit status: that of the
 measurement.
 """
@@ -53,6 +54,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", choices=sorted(measurements()))
     parser.add_argument("--results", type=Path, metavar="FOLDER", help="keep it there, also a quick run")
+    parser.add_argument("--part", metavar="WORD", help="keep it as NAME-WORD.md")
     options, arguments = parser.parse_known_args()
     torch.set_num_threads(1)  # as the measurements do, since the record states it
     machine = str(environment())
@@ -60,8 +62,9 @@ def main() -> int:
     folder = options.results or (None if "--quick" in arguments else RESULTS)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{options.name}.md"
-        path.write_text(as_markdown(options.name, arguments, machine, status, printed), encoding="utf-8")
+        path = folder / f"{options.name}{f'-{options.part}' if options.part else ''}.md"
+        written = [*(["--part", options.part] if options.part else []), *arguments]
+        path.write_text(as_markdown(options.name, written, machine, status, printed), encoding="utf-8")
         print(f"Written to {path}")
     return status
 

@@ -88,3 +88,15 @@ def test_the_exit_status_is_that_of_the_measurement_and_nothing_is_kept_of_a_qui
 
     assert record(monkeypatch, "timing_decisions", "--quick", "--no-such-option") == 2
     assert {file: file.stat().st_mtime_ns for file in (ROOT / "benchmarks" / "results").iterdir()} == before
+
+
+def test_a_part_of_a_measurement_is_kept_under_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmarks.record, "run", lambda name, arguments: (0, " ".join([name, *arguments])))
+
+    assert record(monkeypatch, "speed_verdicts", "--part", "idle", "--only", "idle", "--results", str(tmp_path)) == 0
+
+    kept = (tmp_path / "speed_verdicts-idle.md").read_text(encoding="utf-8")
+    assert "`python -m benchmarks.record speed_verdicts --part idle --only idle`" in kept
+    assert "speed_verdicts --only idle\n```" in kept
