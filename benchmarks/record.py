@@ -1,7 +1,8 @@
 """Run a measurement, show what it prints, and keep that with the machine as benchmarks/results/NAME.md.
 
-    python -m benchmarks.record NAME [--results FOLDER] [--part WORD] [arguments of NAME.py in benchmarks or benchmarks/grading]
+    python -m benchmarks.record NAME [--results FOLDER] [--part WORD] [arguments of NAME.py]
 
+NAME.py is a module of benchmarks or benchmarks/grading.
 With `--part`, NAME-WORD.md is written, so that a measurement in several runs keeps a record of each.
 A run with `--quick` only tests the measurement, so it is kept only if `--results` is given. Exit status: that of the
 measurement.
