@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from tests.architecture.source_tree import ROOT, imports_of, python_files
 
 OLDEST_PYTHON = "3.11.2"  # Debian 12's
-FIRST_PART_ENDS = "# Only for the extras triton, lightning, export and cluster"
+FIRST_PART_ENDS = "# Only for the extras lightning, export and cluster"
 
 
 def pins(text: str) -> list[str]:
@@ -38,10 +38,10 @@ def installed() -> list[metadata.Distribution]:
 
 
 def environment_pins(text: str) -> list[str]:
-    """Return the pip requirements of an environment.yml, without the line that installs the project itself."""
+    """Return the pip requirements of an environment.yml without markers, and without the project itself."""
     dependencies = yaml.safe_load(text)["dependencies"]
     pip = next(entry["pip"] for entry in dependencies if isinstance(entry, dict))
-    return [line for line in pip if not line.startswith("-e ")]
+    return [line.split(";")[0] for line in pip if not line.startswith("-e ")]
 
 
 def asked_for() -> list[Requirement]:
