@@ -137,8 +137,8 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
      "running_var,training,momentum,eps,cudnn_enabled) aten.batch_norm.default(input,weight,bias,running_mean,"
      "running_var,training,momentum,eps,cudnn_enabled)"),
     ("linear", "", "input weight bias=None", "F.linear F.linear aten.linear.default"),
-    ("conv1d", "", _CONVOLUTION, "F.conv1d F.conv1d aten.conv1d.default"),
-    ("conv2d", "", _CONVOLUTION, "F.conv2d F.conv2d aten.conv2d.default"),
+    ("conv1d", "", _CONVOLUTION, "F.conv1d F.conv1d aten.conv1d.default aten.conv1d.padding"),
+    ("conv2d", "", _CONVOLUTION, "F.conv2d F.conv2d aten.conv2d.default aten.conv2d.padding"),
     ("scaled_dot_product_attention", "random", _SDPA,
      "F.scaled_dot_product_attention F.scaled_dot_product_attention aten.scaled_dot_product_attention.default"),
 )  # fmt: skip
