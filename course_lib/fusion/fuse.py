@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
 from course_lib.fusion.capture_check import losses, outside_kept, warn
+from course_lib.fusion.composites import in_whole_operators
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.kept_state import keep_state
 from course_lib.fusion.operands import forget_constants, is_made_while_tracing, remember_symbols
@@ -84,8 +85,10 @@ def _fused(
     propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    matches, rejected = run_all(passes, gm)
+    whole = in_whole_operators(gm)
+    matches, rejected = run_all(passes, whole)
     total = sum(matches.values())
+    gm = whole if total else gm  # what no pass changes stays as it was spelt
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
         keep_out_of_state(gm, added, state)

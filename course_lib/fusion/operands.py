@@ -141,6 +141,12 @@ def number_of(value: object) -> float | None:
     program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant, nor is a tensor that
     any node writes, nor a size that is symbolic.
     """
+    number = constant_number(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def constant_number(value: object) -> float | None:
+    """Return the value of an argument that is a constant number, as `number_of` does, also infinity and NaN."""
     if isinstance(value, fx.Node):
         if SYMBOLIC in value.meta:
             return None  # another number in each run
@@ -149,9 +155,7 @@ def number_of(value: object) -> float | None:
             value = held.item()
         else:
             value = value.meta.get("val")
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]  # now a number
-        return None
-    return float(value)  # type: ignore[arg-type]  # the same
+    return float(value) if type(value) in (int, float) else None  # type: ignore[arg-type]  # now a number
 
 
 def _constant_of(node: fx.Node) -> object:

@@ -76,7 +76,8 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
     ("pow", "", "input exponent *out=None", "operator.pow torch.pow Tensor.pow aten.pow.Tensor_Scalar operator.ipow! "
      "Tensor.pow_! aten.pow_.Scalar!"),
     ("square", "", _ONE, "torch.square torch.square Tensor.square aten.square.default torch.square_! Tensor.square_!"),
-    ("matmul", "", _PAIR, "operator.matmul torch.matmul Tensor.matmul aten.matmul.default"),
+    ("matmul", "", _PAIR, "operator.matmul torch.matmul Tensor.matmul aten.matmul.default "
+     "aten.mm.default(input,other)"),
     ("bmm", "", "input mat2 *out=None", "torch.bmm torch.bmm Tensor.bmm aten.bmm.default"),
     ("transpose", "", "input dim0 dim1", "torch.transpose torch.transpose Tensor.transpose torch.swapaxes "
      "Tensor.swapaxes torch.swapdims Tensor.swapdims aten.transpose.int"),
