@@ -49,8 +49,12 @@ def in_whole_operators(gm: fx.GraphModule) -> fx.GraphModule:
     copied = copy_of(gm)
     DeadCode().transform(copied)  # autograd leaves nodes behind that nothing reads
     writers = mutating_nodes(copied.graph)
-    composed = [_put_in_place(whole) for node in list(copied.graph.nodes) for whole in _found(node, writers)]
-    return copied if composed else gm
+    found = False
+    for node in list(copied.graph.nodes):  # one by one: what stands in place of parts is an operand of later ones
+        for whole in _found(node, writers):
+            _put_in_place(whole)
+            found = True
+    return copied if found else gm
 
 
 def _found(node: fx.Node, writers: Writers) -> Iterator[Whole]:
@@ -164,8 +168,9 @@ def _product_of_rows(node: fx.Node, x: object, second: object, bias: tuple[objec
         return None
     is_linear = weight is not None and (weight.op in ("get_attr", "placeholder") or bool(bias))
     result, shape = _reshaped(node)
-    source = _of_shape(x, (*shape[:-1], columns.shape[0])) if shape[-1:] == columns.shape[1:] else None
-    if source is None or len(shape) < 2:
+    found = _of_shape(x, (*shape[:-1], columns.shape[0])) if shape[-1:] == columns.shape[1:] else None
+    source: object = found
+    if found is None or len(shape) < 2:
         result, source = node, x
     inside = (node,) if result is node else (node, result)
     if is_linear:
