@@ -51,7 +51,7 @@ def fuse(
     never changed, even if an error is raised. The graph shares its parameters and modules. `example_inputs` determine
     shapes and types, and the graph is correct for inputs of the same shapes and types. If an exported program has
     symbolic sizes, fusions that depend on them are decided when the graph runs, see `inserted_modules.py`. The graph of
-    a backend takes its parameters as inputs too. Where a graph holds parts of which ATen makes larger operators, such as
+    a backend takes its parameters as inputs too. Where a graph has parts of which ATen makes larger operators, such as
     `t` and `addmm` for `linear`, the result has these operators, if a pass fused something; see `composites.py`.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
