@@ -112,8 +112,11 @@ def _tensor_restore(tensor: torch.Tensor) -> Restore:
     values, needs_gradient, gradient = tensor.detach().clone(), tensor.requires_grad, tensor.grad
     gradient_values = None if gradient is None else gradient.detach().clone()
     memory = tensor.data  # the same memory, also if the tensor is resized or given other data
+    was_leaf = tensor.is_leaf
 
     def restore() -> None:
+        if was_leaf and not tensor.is_leaf and not tensor._is_view():
+            tensor.detach_()  # it was written in place, with values that have a gradient
         if tensor.shape != memory.shape or _moved(tensor, memory):
             tensor.data = memory
         if tensor.is_leaf and tensor.requires_grad != needs_gradient:

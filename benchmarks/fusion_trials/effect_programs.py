@@ -87,6 +87,7 @@ class Surroundings(nn.Module):
         self.table.requires_grad_(False)
         self.rrelu, self.elu, self.leaky = nn.RReLU(), nn.ELU(inplace=True), nn.LeakyReLU(0.1, inplace=True)
         self.hardswish, self.relu6 = nn.Hardswish(inplace=True), nn.ReLU6(inplace=True)
+        self.signal, self.signal_norm = nn.Conv1d(SIZE, SIZE, 1), nn.BatchNorm1d(SIZE)
         self.register_buffer("mean", torch.zeros(SIZE))
         self.register_buffer("spread", torch.ones(SIZE))
         self.register_buffer("store", torch.zeros(SIZE, SIZE))
@@ -108,9 +109,29 @@ SEEDS: dict[str, tuple[tuple[str, ...], str]] = {
     "matmul_scale": (("h = x.reshape(-1, 1) @ y.reshape(1, -1)", "o = h / 8.0"), "matmul_scale"),
     "qkv_merge": (("g = self.q(x)", "h = self.k(x)", "o = g * h"), "qkv_merge"),
     "statistics": (("g = x * self.mean", "h = x * self.mean", "o = g - h * 2"), ""),
+    "rms_norm": (("h = x.pow(2).mean(-1, keepdim=True)", "g = x * torch.rsqrt(h + 1e-6)", "o = g * b"), ""),
+    "aten_linear": (
+        (
+            "g = torch.ops.aten.t.default(self.frozen.weight)",
+            "h = torch.ops.aten.addmm.default(self.frozen.bias, x, g)",
+            "h = h + y",
+            "o = self.norm(h)",
+        ),
+        "",
+    ),
+    "aten_norm": (
+        (
+            "h = x + y",
+            "g = torch.ops.aten.native_layer_norm.default(h, [4], self.norm.weight, self.norm.bias, 1e-5)",
+            "o = g[0]",
+        ),
+        "",
+    ),
+    "conv_batch_norm": (("h = self.signal(x.repeat(1, 32)[None])", "o = self.signal_norm(h)[0]"), "conv_batch_norm"),
     "stores": (("g = x + self.row", "h = F.gelu(g)", "o = h + x"), ""),
 }
 """Each seed with the pass that must be asked for."""
+OTHER_SHAPES = ("views", "dead_code", "matmul_scale", "rms_norm", "aten_norm", "conv_batch_norm")  # between the lines
 
 EFFECTS: dict[str, str] = {
     "nothing": "x.shape",
@@ -201,7 +222,7 @@ def generate_effect(number: int) -> EffectProgram:
             lines.append(EFFECTS[effect].format(target, other))
         lines.append(line)
         name = line.partition(" = ")[0]
-        is_square = seed not in ("views", "dead_code", "matmul_scale") or name == "o"
+        is_square = seed not in OTHER_SHAPES or name == "o"
         known += [name] if " = " in line and is_square and name not in known else []
     source = "\n".join(["def forward(self, x, y, b, w, v, i, s):", *(f"    {line}" for line in lines if line)])
     source += "\n    return o, w\n"

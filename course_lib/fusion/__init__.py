@@ -4,6 +4,7 @@ from course_lib.fusion.fuse import fuse
 from course_lib.fusion.fusion_pass import FusionPass, GraphPass
 from course_lib.fusion.matching import Match
 from course_lib.fusion.passes.bias_gelu import fuse_bias_gelu
+from course_lib.fusion.passes.matmul_scale import MatmulScale
 from course_lib.fusion.passes.sdpa import Sdpa
 from course_lib.fusion.registry import PASSES
 from course_lib.fusion.result import FusionResult, Rejected
@@ -14,6 +15,7 @@ __all__ = [  # noqa: RUF022  # in plain order, constants among the rest
     "FusionResult",
     "GraphPass",
     "Match",
+    "MatmulScale",
     "Objection",
     "PASSES",
     "Rejected",

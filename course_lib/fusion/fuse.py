@@ -1,6 +1,6 @@
 """`fuse`: capture a program, run the passes on its graph, and report what changed and what it costs."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -10,9 +10,10 @@ from torch.utils._pytree import tree_leaves
 from course_lib.capture import Captured, capture
 from course_lib.errors import FusionError
 from course_lib.fusion.capture_check import losses, outside_kept, warn
+from course_lib.fusion.composites import in_whole_operators
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.kept_state import keep_state
-from course_lib.fusion.operands import forget_constants, remember_symbols
+from course_lib.fusion.operands import forget_constants, is_made_while_tracing, remember_symbols
 from course_lib.fusion.registry import chosen
 from course_lib.fusion.result import FusionResult, Rejected
 from course_lib.fusion.surgery import (
@@ -50,7 +51,8 @@ def fuse(
     never changed, even if an error is raised. The graph shares its parameters and modules. `example_inputs` determine
     shapes and types, and the graph is correct for inputs of the same shapes and types. If an exported program has
     symbolic sizes, fusions that depend on them are decided when the graph runs, see `inserted_modules.py`. The graph of
-    a backend takes its parameters as inputs too.
+    a backend takes its parameters as inputs too. Where a graph has parts of which ATen makes larger operators, such as
+    `t` and `addmm` for `linear`, the result has these operators, if a pass fused something; see `composites.py`.
 
     `passes` are names from `PASSES`, or passes of your own, and run in the order given. Without it, all exact passes
     run except those that must be requested: `normalise`, `qkv_merge`, `sdpa`, `matmul_scale`, and the two that fold a
@@ -79,15 +81,18 @@ def _fused(
     lost = losses(program, captured, example_inputs, traced) if checked and not is_graph else ()
     gm = copy_of(captured)
     remember_symbols(gm.graph)
-    forget_constants(gm.graph, _state_of(program))
+    state = _state_of(program)
+    forget_constants(gm.graph, state)
     propagate_shapes(gm, example_inputs)
     added = added_buffers(gm, program)
     before = cost_of_one_run(gm, example_inputs)
-    matches, rejected = run_all(passes, gm)
+    whole = in_whole_operators(gm)
+    matches, rejected = run_all(passes, whole)
     total = sum(matches.values())
+    gm = whole if total else gm  # what no pass changes stays as it was spelt
     after = cost_of_one_run(gm, example_inputs) if total else before
     if not isinstance(program, (Captured, torch.export.ExportedProgram)):
-        keep_out_of_state(gm, added)
+        keep_out_of_state(gm, added, state)
     return FusionResult(gm, total, rejected, matches, before, after, lost)
 
 
@@ -140,12 +145,17 @@ def _graph_of(program: Program, example_inputs: Sequence[object]) -> fx.GraphMod
     return program
 
 
-def _state_of(program: Program) -> Collection[str]:
-    """Return the paths of the buffers of a program; those of a graph may be constants, and are not told apart."""
+def _state_of(program: Program) -> Mapping[str, torch.Tensor]:
+    """Return the parameters and buffers of a program by path; those that a tracer made are constants of a graph."""
+    if isinstance(program, Captured):
+        return _state_of(program.graph_module)
     if isinstance(program, torch.export.ExportedProgram):
-        return program.graph_signature.buffers
-    is_module = isinstance(program, nn.Module) and not isinstance(program, fx.GraphModule)
-    return [name for name, _ in program.named_buffers()] if is_module else []  # type: ignore[union-attr]  # a module
+        return {**dict(program.named_parameters()), **dict(program.named_buffers())}
+    if not isinstance(program, nn.Module):
+        return {}
+    given = (*program.named_parameters(remove_duplicate=False), *program.named_buffers(remove_duplicate=False))
+    is_graph = isinstance(program, fx.GraphModule)
+    return {path: tensor for path, tensor in given if not (is_graph and is_made_while_tracing(path))}
 
 
 def _refuse_hooks(program: nn.Module) -> None:

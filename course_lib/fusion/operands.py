@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -15,6 +15,7 @@ from course_lib.fusion.inserted_modules import Constant
 from course_lib.fusion.matching import Match
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.storage import mutating_nodes
+from course_lib.graph.memory import storage_of
 
 CONSTANT = "constant"  # metadata key of a node of a tensor: whether it has the same value in each run
 SYMBOLIC = "symbolic"  # metadata key of a node whose shape may change in each run
@@ -140,6 +141,12 @@ def number_of(value: object) -> float | None:
     program computes: `torch.sqrt(torch.tensor(2.0))`. Parameters and buffers are not constant, nor is a tensor that
     any node writes, nor a size that is symbolic.
     """
+    number = constant_number(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def constant_number(value: object) -> float | None:
+    """Return the value of an argument that is a constant number, as `number_of` does, also infinity and NaN."""
     if isinstance(value, fx.Node):
         if SYMBOLIC in value.meta:
             return None  # another number in each run
@@ -148,9 +155,7 @@ def number_of(value: object) -> float | None:
             value = held.item()
         else:
             value = value.meta.get("val")
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]  # now a number
-        return None
-    return float(value)  # type: ignore[arg-type]  # the same
+    return float(value) if type(value) in (int, float) else None  # type: ignore[arg-type]  # now a number
 
 
 def _constant_of(node: fx.Node) -> object:
@@ -165,8 +170,19 @@ def _constant_of(node: fx.Node) -> object:
     return attrgetter(str(node.target))(owner) if node.meta[CONSTANT] else None
 
 
-def forget_constants(graph: fx.Graph, state: Collection[str]) -> None:
-    """Mark the nodes of tensors that belong to the state of the program, whatever their names, as not constant."""
+def forget_constants(graph: fx.Graph, state: Mapping[str, torch.Tensor]) -> None:
+    """Mark the nodes of tensors that belong to the state of the program as not constant, whatever their names.
+
+    A view of a parameter or buffer belongs to it too: a checkpoint changes its numbers.
+    """
+    storages = set(map(storage_of, state.values()))
+    owner = graph.owning_module
     for node in graph.find_nodes(op="get_attr"):
-        if str(node.target) in state:
+        held = attrgetter(str(node.target))(owner)
+        if str(node.target) in state or (isinstance(held, torch.Tensor) and storage_of(held) in storages):
             node.meta[CONSTANT] = False
+
+
+def is_made_while_tracing(path: str) -> bool:
+    """Return whether a tensor of a graph has a name that a tracer gave it."""
+    return _MADE_WHILE_TRACING.fullmatch(path) is not None

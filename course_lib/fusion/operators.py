@@ -76,7 +76,8 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
     ("pow", "", "input exponent *out=None", "operator.pow torch.pow Tensor.pow aten.pow.Tensor_Scalar operator.ipow! "
      "Tensor.pow_! aten.pow_.Scalar!"),
     ("square", "", _ONE, "torch.square torch.square Tensor.square aten.square.default torch.square_! Tensor.square_!"),
-    ("matmul", "", _PAIR, "operator.matmul torch.matmul Tensor.matmul aten.matmul.default"),
+    ("matmul", "", _PAIR, "operator.matmul torch.matmul Tensor.matmul aten.matmul.default "
+     "aten.mm.default(input,other)"),
     ("bmm", "", "input mat2 *out=None", "torch.bmm torch.bmm Tensor.bmm aten.bmm.default"),
     ("transpose", "", "input dim0 dim1", "torch.transpose torch.transpose Tensor.transpose torch.swapaxes "
      "Tensor.swapaxes torch.swapdims Tensor.swapdims aten.transpose.int"),
@@ -137,8 +138,8 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
      "running_var,training,momentum,eps,cudnn_enabled) aten.batch_norm.default(input,weight,bias,running_mean,"
      "running_var,training,momentum,eps,cudnn_enabled)"),
     ("linear", "", "input weight bias=None", "F.linear F.linear aten.linear.default"),
-    ("conv1d", "", _CONVOLUTION, "F.conv1d F.conv1d aten.conv1d.default"),
-    ("conv2d", "", _CONVOLUTION, "F.conv2d F.conv2d aten.conv2d.default"),
+    ("conv1d", "", _CONVOLUTION, "F.conv1d F.conv1d aten.conv1d.default aten.conv1d.padding"),
+    ("conv2d", "", _CONVOLUTION, "F.conv2d F.conv2d aten.conv2d.default aten.conv2d.padding"),
     ("scaled_dot_product_attention", "random", _SDPA,
      "F.scaled_dot_product_attention F.scaled_dot_product_attention aten.scaled_dot_product_attention.default"),
 )  # fmt: skip

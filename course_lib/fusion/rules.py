@@ -39,7 +39,7 @@ REMEDIES: Mapping[str, str] = {
     "affine": "Give the normalisation a weight and a bias.",
     "shared": "Give each call a module of its own, and each module parameters of its own.",
     "one bias": "Give all of the layers a bias, or none; those that are alike are merged.",
-    "no gradient": "Do not compute what is not used, or leave these layers apart.",
+    "no gradient": "Return one result that depends on all of the layers, or leave these layers apart.",
     "frozen": "Ask for gradients in all of the layers or in none, and capture again; those that are alike are merged.",
     "strides": "Copy what is read that way first: x.contiguous().",
     "scale": "Scale by a positive number: 1 / math.sqrt(64), or x.size(-1) ** -0.5 where that size does not change.",

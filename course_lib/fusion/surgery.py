@@ -19,6 +19,7 @@ from course_lib.fusion.kept_state import KeptGraph, keep_state
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import SYMBOLIC
 from course_lib.fusion.storage import mutations_of, run_node
+from course_lib.graph.memory import storage_of
 
 Write = Callable[[fx.Graph, fx.Node, Mapping[Operand, fx.Node]], fx.Node]
 Lifted = tuple[fx.Graph, dict[Operand, fx.Node]]
@@ -40,12 +41,16 @@ def added_buffers(gm: fx.GraphModule, program: object) -> frozenset[str]:
     return frozenset(path for path, _ in gm.named_buffers() if path not in known)
 
 
-def keep_out_of_state(gm: fx.GraphModule, paths: frozenset[str]) -> None:
-    """Turn the buffers at these paths into constants.
+def keep_out_of_state(gm: fx.GraphModule, paths: frozenset[str], state: Mapping[str, torch.Tensor]) -> None:
+    """Turn the buffers at these paths into constants, or into buffers that are not saved if they are views of `state`.
 
     They are tensors that the program makes in each run, such as `torch.tensor(2.0)`, so no checkpoint holds them.
     """
+    storages = set(map(storage_of, state.values()))
     new = {path: tensor for path, tensor in gm.named_buffers() if path in paths}
+    for path in [path for path, tensor in new.items() if storage_of(tensor) in storages]:
+        parent, _, name = path.rpartition(".")
+        gm.get_submodule(parent).register_buffer(name, new.pop(path), persistent=False)
     for node in gm.graph.find_nodes(op="get_attr"):
         path = str(node.target)
         if path in new and not mutations_of((node,), after=node):

@@ -117,9 +117,8 @@ def _same_by_name(
 
 def _same(what: str, seen: object, eager: object, truth: object, *, magnitude: float = 0.0) -> Compared:
     if not (isinstance(seen, torch.Tensor) and isinstance(eager, torch.Tensor) and isinstance(truth, torch.Tensor)):
-        both_zero = all(value is None or _is_zero(value) for value in (seen, eager))
         same = type(seen) is type(eager) and not isinstance(seen, torch.Tensor) and seen == eager
-        return what, same or both_zero, f"{_shown(seen)}, expected {_shown(eager)}"
+        return what, same, f"{_shown(seen)}, expected {_shown(eager)}"
     if (seen.dtype, seen.shape) != (eager.dtype, eager.shape):
         found, expected = (f"{value.dtype} {tuple(value.shape)}" for value in (seen, eager))
         return what, False, f"{found}, expected {expected}"
@@ -131,8 +130,8 @@ def _shown(value: object) -> str:
     return f"a tensor {tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
 
 
-def _is_zero(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and not bool(value.any())
+def _is_nothing(gradient: torch.Tensor | None) -> bool:
+    return gradient is None or not bool(gradient.any())
 
 
 def verify(
@@ -153,12 +152,14 @@ def verify(
 
     In each mode and at each precision, it compares the structure of the result, types, shapes, strides and values. It
     also compares memory that outputs share with inputs, parameters or each other, changes of inputs and buffers, and
-    the gradients of all inputs and parameters; at the first precision also gradients of gradients, if the reference has
-    them and `second_gradients` is not turned off: some operators of PyTorch have none, such as fused attention.
-    Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is compared with the same masks on
-    both sides, see `dropout_masks.py`; other random numbers must be drawn in the same order, before and after the same
-    dropouts. For two modules, the state dict must have the same entries, and a candidate that loads the reference's
-    must compute the same. A note says where parameters come in another order, as an optimizer's state would need it.
+    the gradients of all inputs and parameters. None is not zeros: an optimiser skips a parameter without a gradient,
+    and AdamW decays one whose gradient is zero. At the first precision it also compares gradients of gradients, if the
+    reference has them and `second_gradients` is not turned off: some operators of PyTorch have none, such as fused
+    attention. Values follow the rule of `error_rule.py`, against the reference in fp64. Dropout is compared with the
+    same masks on both sides, see `dropout_masks.py`; other random numbers must be drawn in the same order, before and
+    after the same dropouts. For two modules, the state dict must have the same entries, and a candidate that loads the
+    reference's must compute the same. A note says where parameters come in another order, as an optimizer's state would
+    need it.
 
     Neither program is changed: modules are copied first. Random states and variables outside of the programs are
     restored; what the programs leave in such variables or print is not compared. `modes` are "eval" and "train";
@@ -265,6 +266,8 @@ def _compare_second_gradients(
         yield Finding("double backward", where, False, f"{type(seen).__name__}: {seen}")
         return
     size = _largest(tuple(truth.values()))
+    absent = {name for name in seen.keys() & eager.keys() if _is_nothing(seen[name]) and _is_nothing(eager[name])}
+    seen, eager, truth = ({n: v for n, v in run.items() if n not in absent} for run in (seen, eager, truth))
     for what, same, detail in _same_by_name("second gradient of", seen, eager, truth, magnitude=size):
         yield Finding(what, where, same, "" if same else detail)
 

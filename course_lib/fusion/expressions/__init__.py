@@ -1,1 +1,1 @@
-"""Expressions in a graph, recognised in each of their spellings: formulas, polynomials and attention."""
+"""Expressions in a graph, recognised in each of their spellings: formulas, polynomials, casts and attention."""

@@ -14,6 +14,7 @@ from torch import fx
 
 from course_lib.capture.fx_tracing import LineTracer
 from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.expressions.casts import CAST, checks_of, read_value
 from course_lib.fusion.expressions.polynomial import (
     ONE,
     Atom,
@@ -102,7 +103,7 @@ class FormulaPattern:
                 for found in self._fit_call(call, node, fit):
                     yield from self._fit(pattern, value, found)
         elif unknown == values:
-            for node in nodes_before(value):
+            for node in sorted(nodes_before(value), key=_is_cast):  # an operator takes a value as it is, if it can
                 yield from self._compare(wanted, value, fit.with_operand(values[0], node), unknown[1:])
         else:
             yield from self._compare(wanted, value, fit, unknown)
@@ -151,10 +152,17 @@ def _calls_between(result: fx.Node, operands: Mapping[str, object]) -> Iterator[
     """Yield the calls that compute a result from operands and numbers, the result first."""
     reached = [result]
     for node in reached:  # grows while it is read
-        call = None if node in operands.values() or number_of(node) is not None else read_call(node)
+        call = None if node in operands.values() or number_of(node) is not None else read_value(node)
         if call is not None:
             yield call
-            reached += [one for one in node.all_input_nodes if one not in reached]
+            read = node.args[:1] if call.operator is CAST else node.all_input_nodes  # not the type, as a value
+            reached += [one for one in read if isinstance(one, fx.Node) and one not in reached]
+            yield from checks_of(node) if node is not result else ()
+
+
+def _is_cast(node: fx.Node) -> bool:
+    call = read_value(node)
+    return call is not None and call.operator is CAST
 
 
 def _differences(value: fx.Node, found: Polynomial, wanted: Polynomial) -> Iterator[Difference]:

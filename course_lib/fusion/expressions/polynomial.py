@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from torch import fx
 
 from course_lib.fusion.calls import Call, read_call
+from course_lib.fusion.expressions.casts import read_value
 from course_lib.fusion.operands import number_of, tensor_facts
 
 MAX_TERMS = 12  # the longest formula that we look for has four
@@ -55,7 +56,7 @@ class Expansion:
         return self._known[value]
 
     def _read(self, node: fx.Node, depth: int) -> Polynomial:
-        call = None if node in self._chosen else read_call(node)
+        call = None if node in self._chosen else read_value(node)
         if call is None or call.operator.name not in _ARITHMETIC:
             return _variable(node)
         names, compute = _ARITHMETIC[call.operator.name]
@@ -79,8 +80,8 @@ def written(coefficient: float, monomial: Monomial) -> str:
 
 
 def arithmetic_operands(node: fx.Node) -> list[object]:
-    """Return the operands of a sum, product, quotient or power; an empty list for any other node."""
-    call = read_call(node)
+    """Return the operands of a sum, product, quotient, power or cast; an empty list for any other node."""
+    call = read_value(node)
     if call is None or call.operator.name not in _ARITHMETIC:
         return []
     return [call[name] for name in _ARITHMETIC[call.operator.name][0]]
@@ -171,6 +172,7 @@ _ARITHMETIC: Mapping[str, tuple[tuple[str, ...], Callable[..., Polynomial]]] = {
     "sub": (_PAIR, lambda call, a, b: _add(a, _add({}, b, call["alpha"]), -1.0)),
     "mul": (_PAIR, lambda call, a, b: _multiply(a, b)),
     "div": (_PAIR, _divide),
+    "cast": (("input",), lambda call, a: a),
     "neg": (("input",), lambda call, a: _add({}, a, -1.0)),
     "square": (("input",), lambda call, a: _multiply(a, a)),
     "reciprocal": (("input",), lambda call, a: _reciprocal(call["input"], a)),

@@ -5,6 +5,10 @@ All are operators of PyTorch: one launch less, and one intermediate result less 
 A number stays where the program has it: `a * b * value` is computed from the product, `(a * value) * b` from `a`.
 Another order overflows or vanishes for other operands, and the `value` of `addcmul` is multiplied in another order on
 each device. `torch.addcdiv` is not used: its derivative squares the divisor, which overflows from 1.8e19 (at fp32).
+
+The fused operator may add before it rounds. Its result differs from the program's only where what is added is beyond
+the largest number, and a number of opposite sign brings the sum back: the program gives infinity, and the fused
+operator the sum. At float16 this is near, so float16 stays as it is; at other types it is beyond 3e38.
 """
 
 from collections.abc import Callable

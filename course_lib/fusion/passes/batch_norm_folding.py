@@ -19,7 +19,8 @@ folded weights as buffers, and 2 launches become 1. No gradient reaches the para
 that were folded leave the state dict, so that a checkpoint of the program is refused instead of loaded in part.
 """
 
-from collections.abc import Callable, Collection
+import itertools
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -27,13 +28,14 @@ from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
 from course_lib.fusion.calls import ModuleAttribute
+from course_lib.fusion.effects import effects_of, memory_of
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.guards import cost_on_fakes, objection_to_traffic
 from course_lib.fusion.matching import Match
 from course_lib.fusion.operands import attribute_of, one_dtype, tensor_operands
 from course_lib.fusion.result import Rejected
-from course_lib.fusion.rules import Objection
-from course_lib.fusion.storage import run_node
+from course_lib.fusion.rules import Objection, place_of
+from course_lib.fusion.storage import Writers, run_node
 from course_lib.fusion.surgery import add_module
 
 Tensor = torch.Tensor
@@ -48,9 +50,10 @@ class BatchNormFolding(FusionPass):
     """
 
     by_default = False
-    layer: ClassVar[Callable[..., Tensor]]
+    # Operator of the layer -> its function, and the dimensions of its weight. The input of BatchNorm has as many
+    # dimensions, with the channels second.
+    layers: ClassVar[Mapping[str, tuple[Callable[..., Tensor], int]]]
     arguments: ClassVar[tuple[str, ...]] = ()  # further operands that the layer takes
-    dimensions: ClassVar[int]  # of the input of BatchNorm, with the channels second, and of the layer's weight
 
     def __init__(self, *, once: bool = False) -> None:
         """Fold in each run, or with `once` while fusing, for inference only."""
@@ -75,7 +78,7 @@ class BatchNormFolding(FusionPass):
         if objection is not None:
             return objection
         if self._once:
-            return _objection_to_computed(match)
+            return _objection_to_computed(match) or _objection_to_written(match)
         mode = match.anchor.meta["val"].fake_mode
         operands = {name: _value(match, operand) for name, operand in match.operands.items()}
         before = cost_on_fakes(lambda: [run_node(node, {}) for node in match.nodes], mode)
@@ -86,10 +89,10 @@ class BatchNormFolding(FusionPass):
         """Return the layer with folded parameters."""
         if self._once:
             return self._layer_folded_once(match)
-        folded = self._folding(match)
+        folded, (layer, _) = self._folding(match), self._layer(match)
 
         def folded_layer(*, x: Tensor, **others: Any) -> Tensor:
-            return self.layer(x, *folded(**others), **{name: others[name] for name in self.arguments})
+            return layer(x, *folded(**others), **{name: others[name] for name in self.arguments})
 
         return folded_layer
 
@@ -102,19 +105,22 @@ class BatchNormFolding(FusionPass):
         holder = nn.Module()
         holder.register_buffer("weight", weight)
         holder.register_buffer("bias", bias)
-        path = add_module(owner, "folded", holder)
+        path, (layer, _) = add_module(owner, "folded", holder), self._layer(match)
 
         def folded_layer(*, x: fx.Proxy, **others: Any) -> Tensor:
             graph = x.node.graph
             new = [fx.Proxy(graph.create_node("get_attr", f"{path}.{name}"), x.tracer) for name in ("weight", "bias")]
-            return self.layer(x, *new, **{name: others[name] for name in self.arguments})
+            return layer(x, *new, **{name: others[name] for name in self.arguments})
 
         return folded_layer
+
+    def _layer(self, match: Match) -> tuple[Callable[..., Tensor], int]:
+        return next(self.layers[call.operator.name] for call in match.calls if call.operator.name in self.layers)
 
     def _folding(self, match: Match) -> Callable[..., tuple[Tensor, Tensor]]:
         """Return the function that folds the parameters of a match."""
         fold = _folded_after if _norm(match) is match.anchor else _folded_before
-        shape = (-1, *[1] * (self.dimensions - 1))
+        shape = (-1, *[1] * (self._layer(match)[1] - 1))
 
         def folded(*, weight: Tensor, bias: Tensor | None, **others: Any) -> tuple[Tensor, Tensor]:
             mean, variance, scale, shift, eps = (others[name] for name in (*_TENSORS[3:], "eps"))
@@ -131,9 +137,10 @@ class BatchNormFolding(FusionPass):
         if not isinstance(normed, FakeTensor) or not isinstance(match.anchor.meta.get("val"), FakeTensor):
             return Objection("shape unknown", f"the shape of {norm} is not known")
         channels = operands["weight"].shape[:1] if norm is match.anchor else operands["weight"].shape[1:]
-        if normed.ndim != self.dimensions or (*channels,) != (normed.shape[1],):
+        dimensions = self._layer(match)[1]
+        if normed.ndim != dimensions or (*channels,) != (normed.shape[1],):
             reason = f"{norm} has shape {tuple(normed.shape)}"
-            return Objection("shape", f"{reason}; its channels must be its second dimension of {self.dimensions}")
+            return Objection("shape", f"{reason}; its channels must be its second dimension of {dimensions}")
         return one_dtype(operands)
 
 
@@ -164,6 +171,18 @@ def _objection_to_computed(match: Match) -> Objection | None:
     return None
 
 
+def _objection_to_written(match: Match) -> Objection | None:
+    """Refuse parameters whose memory any node changes, also through another tensor: the next run reads other values."""
+    writers = Writers(match.writers)
+    read = frozenset().union(*(effects_of(node).reads for node in match.nodes))
+    made = frozenset().union(*(memory_of(node) for node in (*match.nodes, match.node("x"))))
+    changing = next((node for node in writers.changing(read - made) if node not in match.nodes), None)
+    if changing is None:
+        return None
+    reason = f"{changing}{place_of(changing)} may change a parameter or statistic of {match.anchor} in each run"
+    return Objection("mutation", reason)
+
+
 def _held(match: Match, operand: object) -> object:
     """Return the value of an operand that the program holds."""
     if isinstance(operand, fx.Node):
@@ -177,10 +196,20 @@ def _named(gm: fx.GraphModule) -> set[str]:
 
 
 def _drop(gm: fx.GraphModule, paths: Collection[str]) -> None:
-    """Remove the modules and tensors at these paths."""
+    """Remove the modules and tensors at these paths, except from modules that the caller owns."""
     for path in paths:
         parent, _, name = path.rpartition(".")
-        delattr(gm.get_submodule(parent), name)
+        if _is_own(gm, parent):
+            delattr(gm.get_submodule(parent), name)
+
+
+def _is_own(gm: fx.GraphModule, path: str) -> bool:
+    """Return whether torch.fx made the module at a path, and all around it, to hold what a graph names.
+
+    Such a module has no class of its own. Any other is that of the caller.
+    """
+    holders = itertools.accumulate(path.split("."), "{}.{}".format) if path else ()
+    return all(type(gm.get_submodule(holder)) is nn.Module for holder in holders)
 
 
 def _norm(match: Match) -> fx.Node:

@@ -9,6 +9,9 @@ from course_lib.fusion.passes.batch_norm_folding import BatchNormFolding
 # fmt: off
 _PATTERNS: tuple[Any, ...] = (
     lambda x, weight, bias, stride, padding, dilation, groups, mean, variance, scale, shift, training, momentum, eps:
+        F.batch_norm(F.conv1d(x, weight, bias, stride, padding, dilation, groups),
+                     mean, variance, scale, shift, training, momentum, eps),
+    lambda x, weight, bias, stride, padding, dilation, groups, mean, variance, scale, shift, training, momentum, eps:
         F.batch_norm(F.conv2d(x, weight, bias, stride, padding, dilation, groups),
                      mean, variance, scale, shift, training, momentum, eps),
 )
@@ -16,10 +19,12 @@ _PATTERNS: tuple[Any, ...] = (
 
 
 class ConvBatchNorm(BatchNormFolding):
-    """Fold a BatchNorm into a convolution. It runs only if requested by name: its graph ignores `train()`."""
+    """Fold a BatchNorm into a convolution of one or two dimensions.
+
+    It runs only if requested by name: its graph ignores `train()`.
+    """
 
     name = "conv_batch_norm"
     patterns: ClassVar = _PATTERNS
-    layer: ClassVar = staticmethod(F.conv2d)
+    layers: ClassVar = {"conv1d": (F.conv1d, 3), "conv2d": (F.conv2d, 4)}
     arguments: ClassVar = ("stride", "padding", "dilation", "groups")
-    dimensions = 4

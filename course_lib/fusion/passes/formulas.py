@@ -1,7 +1,10 @@
-"""Replace a formula that is written out by hand by one operator: GELU, SiLU, softmax, LayerNorm.
+"""Replace a formula that is written out by hand by one operator: GELU, SiLU, softmax, LayerNorm, RMSNorm.
 
 `x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))` becomes `F.gelu(x)`, whatever the order and the spelling: a pattern is
 compared as a polynomial, see `polynomial.py`. This pass runs before the fusions, which look for the operators.
+
+Casts of a 16-bit value to float32 and back may stand in a formula, because the operator makes them too. RMSNorm on a
+CPU is as many launches as its formula, and one on a GPU.
 
 The operator is the same real function. The program is not changed if its literals are inexact, or if it overflows and
 the operator does not. At the ends of range, the operator determines the result: on some CPUs, GELU of infinity and
@@ -19,6 +22,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from course_lib.fusion.calls import Call
+from course_lib.fusion.expressions.casts import CAST
 from course_lib.fusion.expressions.formula_pattern import FormulaPattern
 from course_lib.fusion.expressions.polynomial import atoms_of
 from course_lib.fusion.fusion_pass import GraphPass
@@ -35,6 +39,8 @@ Tensor = torch.Tensor
 Dims = tuple[int, ...]
 Replacement = Callable[..., Tensor]
 _SLOPE = math.sqrt(2 / math.pi)
+_ROOTS = ("sqrt", "rsqrt", "pow", "std")
+_OF_POWERS = (*_ROOTS, "tanh")
 
 
 def _exponentials(x: Tensor, dims: Dims) -> Tensor:
@@ -84,10 +90,18 @@ _LAYER_NORMS: tuple[Callable[..., Tensor], ...] = (
 # fmt: on
 
 
+def _root_mean_square(x: Tensor, dims: Dims, eps: float) -> Tensor:
+    return x / torch.sqrt(torch.mean(x**2, dims, keepdim=True) + eps)
+
+
 def _float16_objection(match: Match) -> Objection | None:
     """Object to powers of float16 values: they overflow from 256, but the operator, which uses float32, does not."""
-    facts = tensor_facts(match.node("x"))
-    if facts is None or facts.dtype != torch.float16:
+    inside = {call.node: call for call in match.calls}
+    reached = [call.node for call in match.calls if call.operator.name in _OF_POWERS]
+    for node in reached:  # grows while it is read
+        reached += [one for one in node.all_input_nodes if one in inside and one not in reached]
+    powers = [tensor_facts(node) for node in reached if inside[node].operator is not CAST]
+    if all(facts is None or facts.dtype != torch.float16 for facts in powers):
         return None
     return Objection("dtype", f"powers of {match['x']}, which is float16, may overflow where the operator does not")
 
@@ -106,19 +120,29 @@ def _softmax_objection(match: Match) -> Objection | None:
 
 def _layer_norm_objection(match: Match) -> Objection | None:
     """Object unless variance, eps, dimensions and affine are those of LayerNorm, and no float16 is squared."""
+    return _variance_objection(match) or _objection_to_dimensions(match, "LayerNorm") or _float16_objection(match)
+
+
+def _rms_norm_objection(match: Match) -> Objection | None:
+    """Object unless eps, dimensions and weight are those of RMSNorm, and no float16 is squared."""
+    eps = _number(match, "eps")
+    if eps < 0:
+        return Objection("variance", f"{match.anchor} is made of a mean of squares less {-eps:g}, where eps is added")
+    return _objection_to_dimensions(match, "RMSNorm") or _float16_objection(match)
+
+
+def _objection_to_dimensions(match: Match, operator: str) -> Objection | None:
+    """Object to other dimensions than the last ones, and to a weight or bias of another shape than theirs."""
     shape, dims, normalized = _facts(match, "x").shape, _dims(match), _normalized_shape(match)
-    objection = _variance_objection(match)
-    if objection is not None:
-        return objection
     if dims != tuple(range(len(shape) - len(dims), len(shape))):
         reason = f"{match['x']} of shape {shape} is normalised over the dimensions {dims}"
-        return Objection("shape", f"{reason}, and LayerNorm takes the last ones")
+        return Objection("shape", f"{reason}, and {operator} takes the last ones")
     for name in ("weight", "bias"):
         facts = tensor_facts(match.node(name)) if name in match.operands else None
         if name in match.operands and (facts is None or facts.shape != normalized):
             shown = None if facts is None else facts.shape
-            return Objection("shape", f"{match[name]} has shape {shown}, and LayerNorm takes a {name} of {normalized}")
-    return _float16_objection(match)
+            return Objection("shape", f"{match[name]} has shape {shown}, and {operator} takes a {name} of {normalized}")
+    return None
 
 
 def _variance_objection(match: Match) -> Objection | None:
@@ -126,7 +150,7 @@ def _variance_objection(match: Match) -> Objection | None:
     correction, added, eps = (_number(match, name) for name in ("correction", "added", "eps"))
     if correction == added == 0 <= eps:
         return None
-    root = next(call.node for call in match.calls if call.operator.name in ("sqrt", "rsqrt", "pow", "std"))
+    root = next(call.node for call in match.calls if call.operator.name in _ROOTS)
     if correction != 0:
         reason = f"{root} is made of a variance with correction {correction:g}, and that of LayerNorm has none"
     elif added != 0:
@@ -144,6 +168,11 @@ def _to_softmax(match: Match) -> Replacement:
 def _to_layer_norm(match: Match) -> Replacement:
     shape, eps = _normalized_shape(match), _number(match, "eps")
     return lambda x, weight=None, bias=None, **_: F.layer_norm(x, shape, weight, bias, eps)
+
+
+def _to_rms_norm(match: Match) -> Replacement:
+    shape, eps = _normalized_shape(match), _number(match, "eps")
+    return lambda x, weight=None, **_: F.rms_norm(x, shape, weight, eps)
 
 
 def _facts(match: Match, name: str) -> TensorFacts:
@@ -194,6 +223,12 @@ FORMULAS = (
     Formula("SiLU", (lambda x: x * torch.sigmoid(x),), lambda match: lambda x: F.silu(x)),
     Formula("softmax", (_softmax, _exponentials), _to_softmax, _softmax_objection),
     Formula("LayerNorm", _LAYER_NORMS, _to_layer_norm, _layer_norm_objection),
+    Formula(  # after LayerNorm, which is that of a centred value
+        "RMSNorm",
+        (lambda x, weight, dims, eps: _root_mean_square(x, dims, eps) * weight, _root_mean_square),
+        _to_rms_norm,
+        _rms_norm_objection,
+    ),
 )
 
 
@@ -208,7 +243,8 @@ _OF_ONE_OPERAND: dict[str, tuple[str, dict[str, object]]] = {
 def calls_written_out(node: fx.Node, writers: Writers) -> Iterator[tuple[Call, Match]]:
     """Yield each activation whose formula ends with `node` and arithmetic after it: as a call, and its operators."""
     for formula, match in _matches(node, writers):
-        if formula.operator in _OF_ONE_OPERAND and not match.differences:
+        has_casts = any(call.operator is CAST for call in match.calls)  # of any type, where types are not known
+        if formula.operator in _OF_ONE_OPERAND and not match.differences and not has_casts:
             name, literals = _OF_ONE_OPERAND[formula.operator]
             yield Call(match.anchor, operators()[name], {"input": match["x"], **literals}), match
 
@@ -256,8 +292,22 @@ def _objection(formula: Formula, match: Match) -> Objection | None:
     if match.differences:
         differing = " and ".join(f"{one.found} where it has {one.expected}" for one in match.differences)
         return Objection("literal", f"{match.anchor} looks like {formula.operator}, but has {differing}")
-    objection = formula.guard(match) or common_objection(match) or _objection_to_autocast(match.anchor)
-    return objection or _objection_to_result(formula, match)
+    objection = formula.guard(match) or _objection_to_casts(match) or common_objection(match)
+    return objection or _objection_to_autocast(match.anchor) or _objection_to_result(formula, match)
+
+
+def _objection_to_casts(match: Match) -> Objection | None:
+    """Object to casts that the operator does not make: it computes 16-bit types in float32, others in their own."""
+    facts = tensor_facts(match.node("x"))
+    casts = [call.node for call in match.calls if call.operator is CAST and isinstance(call.node.meta["val"], Tensor)]
+    if not casts or facts is None:
+        return None
+    allowed = {facts.dtype} | ({torch.float32} if facts.dtype in (torch.float16, torch.bfloat16) else set())
+    other = next((node for node in casts if node.meta["val"].dtype not in allowed), None)
+    if other is None:
+        return None
+    reason = f"{other} computes in {other.meta['val'].dtype}, and the operator takes {match['x']} in {facts.dtype}"
+    return Objection("dtype", reason)
 
 
 def _objection_to_autocast(result: fx.Node) -> Objection | None:

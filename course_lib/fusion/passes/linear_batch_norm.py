@@ -33,8 +33,7 @@ class LinearBatchNorm(BatchNormFolding):
 
     name = "linear_batch_norm"
     patterns: ClassVar = _PATTERNS
-    layer: ClassVar = staticmethod(F.linear)
-    dimensions = 2
+    layers: ClassVar = {"linear": (F.linear, 2)}
 
     def guard(self, match: Match) -> Objection | None:
         """Refuse what the base class refuses, and rows that are not reshaped back to the original shape."""

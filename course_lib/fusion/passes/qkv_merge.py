@@ -10,14 +10,16 @@ This saves traffic if the input has more rows than the merged weight, and the pa
 launches are one product, one concatenation of the weights and one of the biases, instead of one product for each
 projection.
 
-A projection that no gradient can reach is not merged with others: its weight has no gradient now, and an optimiser
-leaves it alone. Where a loss uses only some results of the graph, this cannot be known; the other weights get zeros.
+A weight that no gradient reaches has the gradient None, and an optimiser leaves it alone; with zeros, AdamW would
+decay it. So only projections that reach the same results of the graph are merged: a loss of some results gives a
+gradient to all of them or to none.
 
 It computes the same real function. It runs only if requested by name, because the merged weight is saved for the
 backward pass, and because two projections with biases need one more launch.
 """
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_lib.fusion.calls import Call, ModuleAttribute, read_call
-from course_lib.fusion.effects import effects_of
+from course_lib.fusion.effects import between, effects_of
 from course_lib.fusion.fusion_pass import GraphPass
 from course_lib.fusion.guards import (
     cost_on_fakes,
@@ -65,7 +67,7 @@ class _Kind:
     """The properties that projections must share to be merged."""
 
     bias: bool  # whether there is one
-    trained: bool  # whether a result of the graph depends on it so that a gradient could reach it
+    results: frozenset[int]  # the results of the graph, by position, from which a gradient could reach it
     gradients: tuple[bool, ...]  # whether weight and bias require gradients
 
 
@@ -166,9 +168,10 @@ def _alone(one: _Projection, others: Sequence[_Projection]) -> Objection | None:
     pair = f"{one.call.node} and {other.call.node}"
     if one.kind.bias != other.kind.bias:
         return Objection("one bias", f"one of {pair} has a bias and the other has none")
-    if one.kind.trained != other.kind.trained:
-        unread = one if not one.kind.trained else other
-        reason = f"no gradient can reach {unread.call.node}, and merged, its weight would have a gradient of zeros"
+    if one.kind.results != other.kind.results:
+        unread = one if not one.kind.results >= other.kind.results else other
+        whole = "no gradient can reach" if not unread.kind.results else "a loss of some results has no gradient of"
+        reason = f"{whole} {unread.call.node}, and merged, its weight would have a gradient of zeros in place of None"
         return Objection("no gradient", reason)
     return Objection("frozen", f"gradients are asked for in one of {pair} that are not in the other")
 
@@ -190,27 +193,40 @@ def _projection(call: Call, writers: Writers) -> _Projection | Objection:
     if objection is not None:
         return objection
     known = [tensor for tensor in tensors[1:] if tensor is not None]  # all are: none was objected to
-    kind = _Kind(len(known) > 1, _reaches_a_result(node), tuple(tensor.requires_grad for tensor in known))
+    kind = _Kind(len(known) > 1, _results_of(node), tuple(tensor.requires_grad for tensor in known))
     return _Projection(call, kind, known[0].shape[0])
 
 
-def _reaches_a_result(node: fx.Node) -> bool:
-    """Return whether a result of the graph depends on a node through operators that have derivatives."""
-    reached = [node]
-    for one in reached:  # grows while it is read
-        if one.op == "output":
-            return True
+def _results_of(node: fx.Node) -> frozenset[int]:
+    """Return the results of the graph, by position, that depend on a node through operators that have derivatives."""
+    reached, unrecorded = {node: None}, _unrecorded(node.graph)
+    for one in (waiting := [node]):  # grows while it is read
         leaves = tree_leaves(one.meta.get("val"))
         differentiable = not leaves or any(isinstance(x, Tensor) and x.is_floating_point() for x in leaves)
-        if differentiable and not _stops_gradients(one):
-            reached += [user for user in one.users if user not in reached]
-    return False
+        if differentiable and one not in unrecorded and not _stops_gradients(one):
+            waiting += [user for user in one.users if user not in reached]
+            reached |= dict.fromkeys(one.users)
+        else:
+            del reached[one]
+    (returned,) = node.graph.output_node().args
+    return frozenset(place for place, leaf in enumerate(tree_leaves(returned)) if leaf in reached)
+
+
+def _unrecorded(graph: fx.Graph) -> Set[fx.Node]:
+    """Return the nodes that run while a switch in the graph keeps autograd from recording."""
+    switches = graph.find_nodes(op="call_function", target=torch._C._set_grad_enabled)
+    found: set[fx.Node] = set()
+    for switch, following in itertools.pairwise((*switches, graph.output_node())):
+        if switch.args[:1] == (False,):
+            found.update(between(switch, following))
+    return found
 
 
 def _stops_gradients(node: fx.Node) -> bool:
     call = read_call(node)
     is_data = node.target is getattr and node.args[1:] == ("data",)
-    return is_data or (call is not None and call.operator.name == "detach")
+    is_region = node.target is torch.ops.higher_order.wrap_with_set_grad_enabled and node.args[:1] == (False,)
+    return is_data or is_region or (call is not None and call.operator.name == "detach")
 
 
 def _is_held(value: object) -> bool:

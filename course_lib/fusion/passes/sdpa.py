@@ -25,7 +25,15 @@ from course_lib.fusion.calls import ModuleAttribute
 from course_lib.fusion.expressions.attention import Attention
 from course_lib.fusion.fusion_pass import FusionPass
 from course_lib.fusion.matching import Match
-from course_lib.fusion.operands import SYMBOLIC, TensorFacts, attribute_of, number_of, one_dtype, tensor_operands
+from course_lib.fusion.operands import (
+    SYMBOLIC,
+    TensorFacts,
+    attribute_of,
+    constant_number,
+    number_of,
+    one_dtype,
+    tensor_operands,
+)
 from course_lib.fusion.passes.attention_layout import Layout, layout_of
 from course_lib.fusion.rules import Objection
 from course_lib.fusion.surgery import new_module
@@ -197,9 +205,8 @@ def _fill(match: Match) -> float | None:
     """Return the number that masked scores become, NaN if it is not known, or None if the mask is added."""
     if "fill" not in match.operands:
         return None
-    fill = match["fill"]
-    known = fill if type(fill) in (int, float) else number_of(fill)
-    return math.nan if known is None else float(known)  # type: ignore[arg-type]  # a number
+    known = constant_number(match["fill"])
+    return math.nan if known is None else known
 
 
 def _objection_to_result(match: Match, layout: Layout) -> Objection | None:

@@ -85,6 +85,25 @@ def test_every_kind_of_defect_is_seen(defect: str) -> None:
     assert "FAIL" in str(report)
 
 
+class Unread(nn.Module):
+    """A parameter that no result depends on, or that a result depends on with the factor 0."""
+
+    def __init__(self, factor: float | None) -> None:
+        super().__init__()
+        self.weight, self.unread, self.factor = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3)), factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight + (0.0 if self.factor is None else self.factor * self.unread)
+
+
+@pytest.mark.parametrize(("reference", "candidate", "same"), [(None, 0.0, False), (0.0, None, False), (0.0, -0.0, True),
+                                                              (None, None, True)])  # fmt: skip
+def test_no_gradient_is_not_a_gradient_of_zeros(reference: float | None, candidate: float | None, same: bool) -> None:
+    report = verify(Unread(reference), Unread(candidate), (torch.randn(3),))
+    assert report.passed == same
+    assert {finding.what for finding in report.failures} == (set() if same else {"gradient of unread"})
+
+
 def test_an_output_that_is_an_input_is_seen() -> None:
     report = verify(lambda x: x.clone(), lambda x: x, (X,))
     assert {finding.what for finding in report.failures} == {"aliasing"}

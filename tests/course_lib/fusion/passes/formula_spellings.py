@@ -161,12 +161,41 @@ LAYER_NORM: dict[str, Program] = {
     "sums": lambda x, g, b: _sums(x) * g + b,
     "two dimensions": lambda x, g, b: _two_dimensions(x),
 }
+
+
+def _llama(x: Tensor, g: Tensor) -> Tensor:
+    kind = x.dtype
+    x = x.type_as(g)
+    variance = x.pow(2).mean(-1, keepdim=True)
+    return g * (x * torch.rsqrt(variance + 1e-6)).to(kind)
+
+
+def _t5(x: Tensor, g: Tensor) -> Tensor:
+    variance = x.to(x.dtype).pow(2).mean(-1, keepdim=True)
+    return g * (x * torch.rsqrt(variance + 1e-6))
+
+
+def _gemma(x: Tensor, g: Tensor) -> Tensor:
+    return (x * torch.rsqrt(torch.square(x).mean(-1, keepdim=True) + 1e-6) * (1.0 + g)).type_as(x)
+
+
+RMS_NORM: dict[str, Program] = {
+    "llama": lambda x, g, b: _llama(x, g),
+    "t5": lambda x, g, b: _t5(x, g),
+    "no weight": lambda x, g, b: x * torch.rsqrt((x * x).mean(-1, True) + 1e-5),
+    "quotient": lambda x, g, b: x / torch.sqrt(torch.mean(x**2, dim=-1, keepdim=True) + 1e-5) * g,
+    "power": lambda x, g, b: g * x * (x.square().mean(-1, keepdim=True) + 1e-5).pow(-0.5),
+    "sum": lambda x, g, b: g * (x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) / 6 + 1e-5)),
+    "two dimensions": lambda x, g, b: x * torch.rsqrt(x.pow(2).mean((-2, -1), keepdim=True) + 1e-5),
+    "no eps": lambda x, g, b: x / x.pow(2).mean(-1, keepdim=True).sqrt() * g,
+}
 OPERATORS = {
     "torch.nn.functional.gelu": {**GELU, **GELU_AT_FP32},
     "torch.nn.functional.gelu(approximate='tanh')": {**GELU_TANH, **GELU_TANH_AT_FP32},
     "torch.nn.functional.silu": SILU,
     "torch.softmax": SOFTMAX,
     "torch.nn.functional.layer_norm": LAYER_NORM,
+    "torch.nn.functional.rms_norm": RMS_NORM,
 }
 
 
@@ -261,7 +290,22 @@ LOOKALIKES: dict[str, tuple[Program, tuple[str, ...]]] = {
     ),
     "a value over itself": (lambda x, g, b: x * x / x * cdf(x), ()),
     "nothing of another value": (lambda x, g, b: (x + 0.0 * g) * cdf(x), ()),  # but its NaN
-    "root of the mean square": (lambda x, g, b: x * torch.rsqrt((x * x).mean(-1, True) + 1e-5), ()),
+    "mean of another value": (lambda x, g, b: x * torch.rsqrt((x * x * g).mean(-1, True) + 1e-5), ()),
+    "mean of the absolute": (lambda x, g, b: x * torch.rsqrt(x.abs().mean(-1, True) + 1e-5), ()),
+    "mean of the fourth power": (lambda x, g, b: x * torch.rsqrt(x.pow(4).mean(-1, True) + 1e-5), ()),
+    "half of the mean of squares": (lambda x, g, b: x * torch.rsqrt(x.pow(2).mean(-1, True) / 2 + 1e-5), ("literal",)),
+    "sum of squares": (lambda x, g, b: x * torch.rsqrt(x.pow(2).sum(-1, True) + 1e-5), ("literal",)),
+    "mean of squares, eps outside the root": (lambda x, g, b: x / (x.pow(2).mean(-1, True).sqrt() + 1e-5), ()),
+    "mean of squares over the first dimension": (
+        lambda x, g, b: x * torch.rsqrt(x.pow(2).mean(0, True) + 1e-5),
+        ("shape",),
+    ),
+    "mean of squares less eps": (lambda x, g, b: x * torch.rsqrt(x.pow(2).mean(-1, True) - 1e-9), ("variance",)),
+    "root of the mean square that is returned": (
+        lambda x, g, b: (x * (r := torch.rsqrt(x.pow(2).mean(-1, True) + 1e-5)), r),
+        ("is an output",),
+    ),
+    "half of another type": (lambda x, g, b: x * torch.sigmoid(x.to(torch.bfloat16)).to(x.dtype), ("dtype",)),
     "mean of squares less squared mean": (
         lambda x, g, b: (x - x.mean(-1, True)) / ((x * x).mean(-1, True) - x.mean(-1, True) ** 2 + 1e-5).sqrt(),
         (),

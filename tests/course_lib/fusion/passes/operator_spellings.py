@@ -143,7 +143,7 @@ PROGRAMS: Mapping[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]] = {
     ),
     "matmul_scale": (
         lambda m, s, q: s["div"](m, s["matmul"](m, q, s["transpose"](m, q)), 8.0),
-        (normal(2, 3, 9, 4),),
+        (normal(2, 3, 24, 4),),
     ),
     "sdpa": (
         lambda m, s, q, k, v: s["matmul"](

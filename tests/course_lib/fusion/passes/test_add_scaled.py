@@ -1,6 +1,7 @@
 """A sum with a scaled product or quotient becomes one operator; look-alikes stay."""
 
 import functools
+import math
 from collections.abc import Callable
 
 import pytest
@@ -53,6 +54,38 @@ def test_values_and_gradients_at_the_ends_of_the_range_are_those_of_the_program(
         found, expected = (_with_gradients(one, (x, a, b)) for one in (gm, program))
         for one, other in zip(found, expected, strict=True):
             torch.testing.assert_close(one, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("order", [*ORDERS, "sum"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_any_magnitudes_give_the_result_of_the_program_or_the_sum_that_overflow_hid(
+    order: str, dtype: torch.dtype
+) -> None:
+    generator, largest = torch.Generator().manual_seed(7), math.log10(torch.finfo(dtype).max)
+    powers = (torch.rand(3, 4000, generator=generator, dtype=torch.float64) * 2 - 1) * largest
+    signs = torch.randint(0, 2, (3, 4000), generator=generator) * 2 - 1
+    x, a, b = (one.to(dtype) for one in 10**powers * signs)
+    x[::2] = (-(a.double() * b.double())).clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max).to(dtype)[::2]
+    for value in (1.0,) if order == "sum" else SCALES:
+        program = (lambda x, a, b: x + a * b) if order == "sum" else functools.partial(ORDERS[order], value=value)
+        found = fuse(_of_three(program), (x, a, b), ("add_scaled",), check=False).graph_module(x, a, b)
+        expected, added = program(x, a, b), _added(order, value, a, b)
+        hidden = (added.abs() > torch.finfo(dtype).max * 0.99) & (added.sign() == -x.double().sign())
+        same = torch.isclose(found, expected, rtol=0, atol=0, equal_nan=True)
+        close = (found.double() - expected.double()).abs() <= _rounding(dtype, added.abs() + x.double().abs())
+        assert bool((same | close | hidden).all())
+        assert not bool(found[hidden].isnan().any())
+
+
+def _added(order: str, value: float, a: Tensor, b: Tensor) -> Tensor:
+    """Return what is added, at fp64."""
+    factors = a.double() / b.double() if "quotient" in order else a.double() * b.double()
+    return factors * (value if order not in ("sum", "plain quotient") else 1.0)
+
+
+def _rounding(dtype: torch.dtype, terms: Tensor) -> Tensor:
+    info = torch.finfo(dtype)
+    return 4 * info.eps * (terms + info.smallest_normal)
 
 
 def _of_three(program: Callable[..., Tensor]) -> Callable[..., Tensor]:

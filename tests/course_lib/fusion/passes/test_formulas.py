@@ -22,6 +22,7 @@ from tests.course_lib.fusion.passes.formula_spellings import (
     LAYER_NORM,
     LOOKALIKES,
     OPERATORS,
+    RMS_NORM,
     SILU,
     SOFTMAX,
     B,
@@ -38,7 +39,7 @@ from tests.course_lib.fusion.passes.formula_spellings import (
 )
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
-SIZES = ("builtins.getattr", "operator.getitem")  # of `x.shape[-1]`, which stay as dead code
+SIZES = ("builtins.getattr", "operator.getitem")  # of `x.shape[-1]` and `x.dtype`, which stay as dead code
 CASES = {f"{operator}: {case}": (operator, case) for operator, cases in OPERATORS.items() for case in cases}
 
 
@@ -87,7 +88,89 @@ def test_powers_of_float16_may_overflow_so_those_formulas_stay(program: Program)
     assert x.grad.isnan().all()  # which the operator's gradient is not
 
 
-ONE_EACH = (GELU["bert"], GELU_TANH["gpt-2"], SILU["product"], SOFTMAX["maximum of a pair"], LAYER_NORM["affine"])
+def _norm_of_16_bits(x: Tensor, g: Tensor) -> Tensor:
+    wide = x.to(torch.float32)
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return g * wide.to(x.dtype)
+
+
+def _squared_at_16_bits(x: Tensor, g: Tensor) -> Tensor:
+    variance = (x * x).float().mean(-1, keepdim=True)
+    return g * (x * torch.rsqrt(variance + 1e-6).to(x.dtype))
+
+
+def _less_exact(x: Tensor, g: Tensor) -> Tensor:
+    return g * (x * torch.rsqrt(x.bfloat16().pow(2).mean(-1, keepdim=True) + 1e-6).to(x.dtype))
+
+
+def _more_exact(x: Tensor, g: Tensor) -> Tensor:
+    return g * (x * torch.rsqrt(x.double().pow(2).mean(-1, keepdim=True) + 1e-6).to(x.dtype))
+
+
+CASTS: dict[str, tuple[Callable[..., Tensor], torch.dtype, tuple[str, ...]]] = {
+    "llama at bfloat16": (_norm_of_16_bits, torch.bfloat16, ()),
+    "llama at float16": (_norm_of_16_bits, torch.float16, ()),
+    "llama at float32": (_norm_of_16_bits, torch.float32, ()),
+    "squared at bfloat16": (_squared_at_16_bits, torch.bfloat16, ()),
+    "squared at float16": (_squared_at_16_bits, torch.float16, ("dtype",)),
+    "less exact": (_less_exact, torch.float32, ("dtype",)),
+    "more exact": (_more_exact, torch.float32, ("dtype",)),
+}
+
+
+@pytest.mark.parametrize("case", CASTS)
+@pytest.mark.parametrize("exported", [False, True], ids=["torch.fx", "torch.export"])
+def test_casts_to_float32_and_back_belong_to_the_operator_and_others_do_not(case: str, exported: bool) -> None:
+    program, dtype, rules = CASTS[case]
+    inputs = (normal(4, 64).to(dtype) * 300, normal(64).to(dtype))
+    graph = torch.export.export(_AsModule(program), inputs) if exported else program
+    result = fuse(graph, inputs, ("formulas",), check=False)
+    assert result.num_matches == (not rules), result.explain()
+    assert tuple(refusal.rule for refusal in result.rejected) == rules
+    if not rules:
+        truth = program(*(one.double() for one in inputs)) if dtype == torch.float32 else None
+        exact = torch.nn.functional.rms_norm(inputs[0].double(), (64,), inputs[1].double(), 1e-6)
+        errors = [(run(*inputs).double() - exact).abs().max() for run in (result.graph_module, program)]
+        assert errors[0] <= errors[1] * 1.5 + 1e-6
+        assert truth is None or torch.allclose(truth, exact, atol=1e-4)
+
+
+class _AsModule(nn.Module):
+    def __init__(self, run: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.run = run
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.run(*inputs)
+
+
+@pytest.mark.parametrize(
+    "name", ["llama.modeling_llama.Llama", "gemma.modeling_gemma.Gemma", "qwen3.modeling_qwen3.Qwen3"]
+)
+def test_the_norms_of_hugging_face_are_one_operator(name: str) -> None:
+    import importlib
+
+    module, _, kind = name.rpartition(".")
+    build = getattr(importlib.import_module(f"transformers.models.{module}"), f"{kind}RMSNorm")
+    for dtype in (torch.float32, torch.bfloat16):
+        norm = build(8).to(dtype)
+        torch.nn.init.normal_(norm.weight)
+        x = normal(4, 8).to(dtype)
+        for given in (norm, torch.export.export(norm, (x,))):
+            result = fuse(given, (x,))
+            assert count_operators(result.graph_module)["torch.nn.functional.rms_norm"] == 1
+            torch.testing.assert_close(result.graph_module(x), norm(x), rtol=2e-2 if dtype == torch.bfloat16 else 1e-5,
+                                       atol=1e-5)  # fmt: skip
+
+
+ONE_EACH = (
+    RMS_NORM["llama"],
+    GELU["bert"],
+    GELU_TANH["gpt-2"],
+    SILU["product"],
+    SOFTMAX["maximum of a pair"],
+    LAYER_NORM["affine"],
+)
 
 
 @pytest.mark.parametrize("program", ONE_EACH)

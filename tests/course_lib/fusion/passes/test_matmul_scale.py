@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
-from course_lib.fusion import fuse
+from course_lib.fusion import MatmulScale, fuse
+from course_lib.fusion.passes.matmul_scale import ScaledProduct
 from tests.course_lib.fusion.passes.rewrites import fused, left_alone, normal, same
 
 Tensor = torch.Tensor
@@ -42,6 +44,74 @@ def test_no_factor_overflows_where_the_product_does_not() -> None:
 
 def _scaled(scale: float) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda a, b: (a @ b) * scale
+
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float64)
+
+
+def _of_magnitudes(seed: int, dtype: torch.dtype) -> tuple[float, tuple[Tensor, Tensor]]:
+    """Return a scale and two factors whose magnitudes, by column or row or in all, are drawn from the whole range."""
+    draw = torch.Generator().manual_seed(seed)
+    info = torch.finfo(dtype)
+    least, most = math.log10(info.smallest_normal) - 3, math.log10(info.max)
+    if seed % 2:  # whose products come near to one end
+        end = (least, most)[seed // 2 % 2]
+        share = float(torch.rand((), generator=draw))
+        powers = [torch.tensor(end * share), torch.tensor(end * (1 - share)) + torch.rand((), generator=draw) - 0.5]
+    else:
+        powers = [least + (most - least) * torch.rand(shape, generator=draw) for shape in ((24, 1), (1, 24))]
+    made = [torch.randn(shape, generator=draw, dtype=torch.float64) for shape in ((24, 4), (4, 24))]
+    a, b = ((one * 10.0 ** power.double()).to(dtype) for one, power in zip(made, powers, strict=True))
+    return (0.25, 1 / 3, 1e-4, -0.9)[seed % 4], (a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_at_every_magnitude_the_result_is_that_of_the_program(dtype: torch.dtype) -> None:
+    moved = 0
+    for seed in range(200):
+        number, inputs = _of_magnitudes(seed, dtype)
+        module = ScaledProduct(number, divides=False, first=True)
+        found, expected = module(*inputs), (inputs[0] @ inputs[1]) * number
+        moved += module.is_within_range(*inputs)
+        info = torch.finfo(dtype)
+        sums = (inputs[0].double().abs() @ inputs[1].double().abs()) * abs(number)  # which may cancel
+        allowed = 4 * info.eps * sums + 8 * info.smallest_normal * info.eps
+        assert torch.equal(torch.isfinite(found), torch.isfinite(expected)), seed
+        finite = torch.isfinite(expected)
+        assert bool(((found.double() - expected.double()).abs() <= allowed)[finite].all()), seed
+    assert moved > 3
+
+
+ENDS = {
+    "a product overflows before it is scaled": (torch.full((32, 4), 2e19), torch.full((4, 32), 2e19)),
+    "a scaled number loses digits": (torch.full((32, 4), 1e-38) * (1 + torch.rand(32, 4)), torch.full((4, 32), 1e30)),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_at_the_ends_of_the_range_a_promise_would_be_needed(case: str) -> None:
+    expected = _scaled(1e-3)(*ENDS[case])
+    by_name, promised = (
+        fuse(_scaled(1e-3), ENDS[case], (one,)).graph_module(*ENDS[case])
+        for one in ("matmul_scale", MatmulScale(within_range=True))
+    )
+    assert torch.equal(by_name, expected)
+    assert not torch.allclose(promised, expected, rtol=1e-5, atol=0)
+
+
+def test_a_promise_leaves_two_launches_and_else_five_look_at_the_numbers() -> None:
+    for one, launches in (("matmul_scale", 5), (MatmulScale(within_range=True), 2)):
+        result = fuse(SCALES["divided"], QK, (one,))
+        assert result.cost_after.launches == launches  # type: ignore[union-attr]  # the shapes are known
+        same(SCALES["divided"], result, QK)
+
+
+def test_transforms_and_tracers_take_the_order_of_the_program() -> None:
+    gm = fuse(SCALES["divided"], QK, ("matmul_scale",)).graph_module
+    for run in (torch.vmap(gm), make_fx(gm)(*QK), torch.export.export(gm, QK).module()):
+        torch.testing.assert_close(run(*QK), SCALES["divided"](*QK))
+    derived = torch.func.jvp(gm, QK, QK)[1]
+    torch.testing.assert_close(derived, torch.func.jvp(SCALES["divided"], QK, QK)[1])
 
 
 def test_it_does_not_run_unless_it_is_named() -> None:

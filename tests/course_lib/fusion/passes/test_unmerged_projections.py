@@ -1,4 +1,7 @@
-"""Projections that `qkv_merge` keeps apart: their memory is read by position, or no gradient reaches them."""
+"""Projections that `qkv_merge` keeps apart: their memory is read by position, or a loss gives some of them no gradient.
+
+A parameter without a gradient has None, and an optimiser skips it. With zeros, AdamW decays it.
+"""
 
 from collections.abc import Callable
 
@@ -51,3 +54,86 @@ def test_a_weight_that_has_no_gradient_still_has_none(case: str) -> None:
     assert program.value.weight.grad is None
     assert program.query.weight.grad is not None
     assert len(gm.graph.find_nodes(op="call_function", target=F.linear)) == 1
+
+
+class Cached(nn.Module):
+    """Attention that returns what a cache keeps of keys and values, beside its result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(8, 8) for _ in range(3))
+        self.returned: Callable[..., object] = lambda q, k, v: q * k + v
+
+    def forward(self, x: Tensor) -> object:
+        return self.returned(self.query(x), self.key(x), self.value(x))
+
+
+# What a program returns, and how many products are left of three.
+RESULTS: dict[str, tuple[Callable[..., object], int]] = {
+    "one result of all": (lambda q, k, v: q * k + v, 1),
+    "two results of all": (lambda q, k, v: (q * k + v, {"sum": (q + k) * v}), 1),
+    "each on its own": (lambda q, k, v: (q * 2, k * 2, v * 2), 3),
+    "keys and values beside all": (lambda q, k, v: (q * k + v, torch.tanh(k) + v), 2),
+    "a query that only one result has": (lambda q, k, v: (k * v, k - v, q.sum()), 2),
+    "an unused value": (lambda q, k, v: q * k, 1),
+    "a value that is only compared": (lambda q, k, v: (q * k, v > 0), 2),
+}
+
+
+@pytest.mark.parametrize("case", RESULTS)
+def test_a_loss_of_some_results_gives_the_gradients_that_it_gave(case: str) -> None:
+    program, x = Cached(), normal(64, 8)
+    program.returned, products = RESULTS[case]
+    gm = fuse(program, (x,), ("qkv_merge", "dead_code")).graph_module
+    assert (
+        len(gm.graph.find_nodes(op="call_function", target=F.linear)) + len(gm.graph.find_nodes(op="call_module"))
+        == products
+    )
+    for place, result in enumerate(torch.utils._pytree.tree_leaves(program(x))):
+        if result.requires_grad:
+            found, expected = (_gradients(one, x, place, program) for one in (gm, program))
+            assert {name for name, one in found.items() if one is None} == {
+                name for name, one in expected.items() if one is None
+            }
+            torch.testing.assert_close(found, expected)
+
+
+def _gradients(run: nn.Module, x: Tensor, place: int, program: nn.Module) -> dict[str, Tensor | None]:
+    """Return the gradients of the program's parameters for a loss of one result."""
+    program.zero_grad()
+    torch.utils._pytree.tree_leaves(run(x))[place].sum().backward()
+    return {name: one.grad for name, one in program.named_parameters()}
+
+
+def test_no_optimiser_moves_a_weight_that_a_loss_does_not_use() -> None:
+    program, x = Cached(), normal(64, 8)
+    program.returned = lambda q, k, v: (q * k, v * 2)
+    gm, before = fuse(program, (x,), ("qkv_merge",)).graph_module, program.value.weight.clone()
+    optimiser = torch.optim.AdamW(gm.parameters(), lr=0.1, weight_decay=0.1)
+    for _ in range(2):
+        optimiser.zero_grad()
+        gm(x)[0].sum().backward()
+        optimiser.step()
+    assert torch.equal(program.value.weight, before)
+
+
+def test_recording_that_a_graph_switches_off_stops_gradients() -> None:
+    def program(x: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        both = F.linear(x, q) * F.linear(x, k)
+        value = F.linear(x, v)
+        with torch.no_grad():
+            shown = value * 2
+        return both + shown
+
+    graphs: list[tuple[torch.fx.GraphModule, list[object]]] = []
+
+    def backend(gm: torch.fx.GraphModule, given: list[object]) -> Callable[..., object]:
+        graphs.append((gm, given))
+        return gm
+
+    inputs = (normal(64, 8), *(nn.Parameter(normal(8, 8) + number) for number in range(3)))
+    torch.compile(program, backend=backend)(*inputs)
+    gm, given = graphs[0]
+    fused = fuse(gm, given, ("qkv_merge",)).graph_module
+    fused(*given)[0].sum().backward()
+    assert [one.grad is None for one in inputs[1:]] == [False, False, True]
