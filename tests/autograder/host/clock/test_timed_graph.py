@@ -1,6 +1,7 @@
 """The graph that is timed: made from the program by rewriting, and from no value of its weights or inputs."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,14 +18,20 @@ from autograder.host.clock.side import Window
 from autograder.host.clock.timed_graph import timed_graph
 from autograder.host.clock.trial import Job, Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import as_tuple
+from autograder.host.kinds.schedule import ScheduleAnswer
 from autograder.host.sandbox import open_sandbox
+from autograder.host.session import Session
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, draw_inputs, traced
+from autograder.protocol.requests.loads import LoadAnswer, Part
 from course_lib.graph import to_data
+from tests.autograder.host.hostile.catalogue import HOSTILE, text_of
 from tests.autograder.host.timed_exercise import SPEED, contest_of
 from tests.drawn import some
 
+FINISHED = HOSTILE / "06_schedule_encoder" / "finished_graph_by_size.py"
 NARROWER = {  # what a kernel computes with, although fp32 is asked
     "bfloat16": lambda t: t.bfloat16().float(),
     "float16": lambda t: t.half().float(),
@@ -100,6 +107,19 @@ def test_a_timed_graph_that_writes_into_its_inputs_is_wrong(monkeypatch, compare
     else:
         monkeypatch.setattr(HostMemory, "mutated", lambda memory: False)
         assert len(of.trial(Plan(max_pairs=9, tries=1)).pairs) == 9
+
+
+def test_a_finished_graph_is_timed_for_a_schedule_only_if_no_longer_model_is_asked_for():
+    speed, draw, sandbox = find("06_schedule_encoder").speed, Draw(7, "schedule"), open_sandbox()
+    load = LoadAnswer("schedule", "schedule_encoder", (Part("answer", text_of(FINISHED)),))
+    answer = ScheduleAnswer(Session(sandbox, load), Session(sandbox, None))
+    found = timed_graph(answer, replace(speed, longer=None), traced(speed.program, draw), draw)
+
+    assert found.count("torch.ops.course_lib.bias_dropout_residual_layer_norm") == 2
+    with pytest.raises(CheckFailedError, match="calls other operators"):
+        timed_graph(answer, speed, traced(speed.program, draw), draw)
+    answer.student.close()
+    answer.clean.close()
 
 
 CASES = [(e, name) for e in all_exercises() if find(e).speed for name in NARROWER]
