@@ -50,7 +50,8 @@ def require_equal(
     With `draws`, both drop the elements that follow from this seed; otherwise neither may draw random numbers.
     """
     with _told(artifact, program):
-        where = f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
+        shapes = ", ".join(str(tuple(i.shape)) for i in inputs)
+        where = f" in the program {program.program.name} with inputs of shape {shapes}"
         by = _parameters(program, artifact) if gradients else []
         eagers, eager_leaves = _reference(program, inputs, by, gradients, draws)
         truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, draws)

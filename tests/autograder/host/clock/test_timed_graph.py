@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from autograder.exercises import all_exercises, find
 from autograder.host.artifacts import Artifact
+from autograder.host.clock import contest as contests
 from autograder.host.clock import timed_graph as checked
 from autograder.host.clock import trial as trials
 from autograder.host.clock.contest import TWIN_EVERY, TWIN_STRETCH, contest
@@ -95,6 +96,37 @@ def test_some_timed_inputs_are_twins_of_those_before_in_all_but_a_stretch():
 
     assert len(drawn) / TWIN_EVERY / 3 < len(twins) < len(drawn) / 2
     assert min(twins) > 0
+
+
+LEAKED = """
+import torch
+from torch.nn import functional as F
+
+generator, known = torch.Generator().manual_seed({seed}), {{}}
+for _ in range({count}):
+    x, bias = torch.empty(512, 768).normal_(generator=generator), torch.empty(768).normal_(generator=generator)
+    known[{key}] = F.silu(x + bias)
+
+
+def gate(x, bias):
+    return known.get({key}, x)
+"""
+SAMPLE = "tuple(x[::200, ::300].reshape(-1).tolist())"
+QUICK = Plan(max_pairs=9, window_us=1.0, tries=1)
+
+
+@pytest.mark.parametrize("twins", [False, True])
+def test_an_answer_that_knows_inputs_by_a_sample_has_to_compute_nothing_without_twins(monkeypatch, twins):
+    """The seed is handed to the answer here, since it has results ready for no input otherwise."""
+    monkeypatch.setattr(contests, "TWIN_EVERY", 3 if twins else 10**9)
+    seed = Draw(7, "gate")
+    traced(SPEED.program, seed)
+    of = contest_of(LEAKED.format(seed=seed.integer(0, 2**63 - 1), count=45, key=SAMPLE), open_sandbox())
+    if twins:
+        with pytest.raises(WrongTimedOutputError, match="fresh inputs"):
+            of.trial(QUICK)
+    else:
+        assert len(of.trial(QUICK).pairs) == 9
 
 
 @pytest.mark.parametrize("compared", [True, False])
