@@ -57,9 +57,8 @@ def require_equal(
         truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, draws)
         cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
         try:
-            reply = answer.run(
-                artifact, inputs, cotangents=cotangents, training=program.program.training, draws=draws, by=by
-            )
+            training = program.program.training
+            reply = answer.run(artifact, inputs, cotangents=cotangents, training=training, draws=draws, by=by)
         except AnswerFailedError as error:
             raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
         if len(reply.outputs) != len(eagers):
