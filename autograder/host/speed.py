@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from autograder.host.artifacts import Artifact
+from autograder.host.draw import Draw
 from autograder.host.traced import Program, Traced
 from course_lib.errors import TimingError
 
@@ -72,7 +73,8 @@ class Speed:
 
     For a `graph` exercise the answer transforms the program; the host rebuilds the result and times it against the
     program, without student code. `graph_of` gets that graph where the answer is not a pass, from the answer and the
-    program with its parameters. For a `callable` the answer is called with the program's inputs. With `into` it also
+    program with its parameters; then `longer` gives the same for a drawn longer program, which is never timed. For a
+    `callable` the answer is called with the program's inputs. With `into` it also
     takes the outputs and writes there, and only then can a callable's speed earn points. A returned tensor would have
     to be copied to the grader's memory, and an answer that writes to this memory directly would avoid the copy.
 
@@ -85,6 +87,7 @@ class Speed:
     ideal_ratio: float
     into: bool = False
     graph_of: Callable[[Any, Traced], Artifact] | None = None
+    longer: "Callable[[Draw], Speed] | None" = None
     drawn: Callable[[torch.Tensor], object] | None = None
     shown_only: str = ""
     on_gpu: "Speed | None" = None

@@ -10,15 +10,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from autograder.exercises.programs.dialects import IGNORED, LENGTH, LETTERS, STEPS, Text
 from autograder.host.draw import Draw
 from autograder.host.exercise import Check, CheckFailedError, Exercise, Kind
 from autograder.host.kinds.module import FOLDER, Build, Description, Events, ModuleAnswer, Points, read_events
 from autograder.host.session import AnswerFailedError
 from course_lib.models import MaskedLanguageModel, TransformerConfig
 
-LETTERS, DIALECTS = 24, 4
-MASK = LETTERS
-STEPS, BATCH, LENGTH, HELD_OUT = 64, 32, 16, 256
 SIZES = {
     "hidden_size": 32,
     "num_heads": 2,
@@ -33,61 +31,10 @@ CLEARLY_NATS = 0.1  # required difference between loss and baseline, too large f
 NEAR_NATS = 0.4  # allowed distance of the last losses from that of the returned weights
 ROUNDED_NATS = 0.005  # allowed distance of a logged loss from that of the weights before its step
 CLEAR_RISE_NATS = 0.5  # rise of the loss by wrong labels from which on it must be seen
-IGNORED = -100
 LARGEST_SEED = 10**6
 TRIES = 3  # one right training in some 150 has not begun to learn after these steps
 OPERATORS = {nn.Linear: "aten::linear", nn.Embedding: "aten::embedding", nn.LayerNorm: "aten::layer_norm"}
 TINY_RATE = 1e-4  # AdamW moves a weight by about the learning rate in a step
-
-
-@dataclass(frozen=True)
-class Text:
-    """Random text in an artificial language, to train on and to test with: each row uses one of four alphabets.
-
-    The alphabets are drawn at random for each grading, so an answer cannot contain what it should learn.
-
-    The frequency of letters does not help to predict a hidden letter, but the letters around it almost determine it.
-    """
-
-    hidden: torch.Tensor  # (steps, batch, length)
-    labels: torch.Tensor
-    held_out_hidden: torch.Tensor  # (rows, length)
-    held_out_labels: torch.Tensor
-
-    @classmethod
-    def drawn(cls, draw: Draw) -> "Text":
-        """Return random rows for training, and held-out rows of the same language."""
-        rows = STEPS * BATCH + HELD_OUT
-        alphabets = torch.tensor(draw.sample(range(LETTERS), LETTERS)).view(DIALECTS, -1)
-        uniform = draw.normal(rows, LENGTH + 1, dtype=torch.float64).mul(1e6).long().abs()
-        dialects, places = uniform[:, 0] % DIALECTS, uniform[:, 1:] % alphabets.shape[1]
-        tokens = alphabets[dialects].gather(1, places)
-        labels = torch.where(draw.keep(rows, LENGTH, probability=0.15), tokens, IGNORED)
-        hidden = torch.where(labels == IGNORED, tokens, MASK)
-        shape = (STEPS, BATCH, LENGTH)
-        return cls(
-            hidden[:-HELD_OUT].reshape(shape),
-            labels[:-HELD_OUT].reshape(shape),
-            hidden[-HELD_OUT:],
-            labels[-HELD_OUT:],
-        )
-
-    def changed(self, *steps: int) -> "Text":
-        """Return the same text with other labels in the batches of `steps`: letters of another alphabet."""
-        labels = self.labels.clone()
-        for step in steps:
-            labels[step] = torch.where(labels[step] == IGNORED, IGNORED, (labels[step] + LETTERS // 2) % LETTERS)
-        return replace(self, labels=labels)
-
-    def until(self, step: int) -> "Text":
-        """Return the text of the batches before `step`."""
-        return replace(self, hidden=self.hidden[:step], labels=self.labels[:step])
-
-    def unigram_nats(self) -> float:
-        """Return the held-out loss of a baseline that predicts the letter frequencies of the training labels."""
-        asked = self.labels[self.labels != IGNORED]
-        shares = torch.bincount(asked, minlength=LETTERS).double() / len(asked)
-        return -float(shares.log()[self.held_out_labels[self.held_out_labels != IGNORED]].mean())
 
 
 def model_loss(state: Mapping[str, torch.Tensor], hidden: torch.Tensor, labels: torch.Tensor) -> float:
@@ -164,6 +111,17 @@ def _first_run(answer: ModuleAnswer, draw: Draw) -> Run:
     return runs[0]
 
 
+_others: weakref.WeakKeyDictionary[ModuleAnswer, tuple[Run, int, int]] = weakref.WeakKeyDictionary()
+
+
+def other_run(answer: ModuleAnswer, draw: Draw) -> tuple[Run, int, int]:
+    """Return the run of the same seed with other labels in two drawn batches, and their numbers, which count from 0."""
+    if answer not in _others:
+        run, places = one_run(answer, draw), (draw.integer(8, 48), draw.integer(STEPS - 6, STEPS - 2))
+        _others[answer] = (run_on(answer, run.text.changed(*places), run.seed), *places)
+    return _others[answer]
+
+
 def run_on(answer: ModuleAnswer, text: Text, seed: int) -> Run:
     """Call the student's function, and read the events that it wrote."""
     found = trained(answer, text, seed)
@@ -195,22 +153,33 @@ def _scalars(answer: ModuleAnswer, draw: Draw) -> None:
         raise CheckFailedError(
             f"{len(full)} scalars have {LEAST_STEPS} points or more; two are asked for, written after every step."
         )
-    told = {tuple(values) for values in full.values() if not _is_known_before(answer, draw, values)}
+    told = {tuple(values) for tag, values in full.items() if not _is_known_before(answer, draw, tag, values)}
     if len(told) < 2:
         raise CheckFailedError(
-            f"Of the scalars {', '.join(full)} only {len(told)} tell of this training. The others count the steps, "
-            "repeat a scalar, or are one number that is not the learning rate; write, say, the length of the gradient."
+            f"Of the scalars {', '.join(full)} only {len(told)} tell of this training. The others repeat a scalar, or "
+            "are the same for other labels and not the learning rate; write, say, the length of the gradient."
         )
 
 
-def _is_known_before(answer: ModuleAnswer, draw: Draw, values: list[float]) -> bool:
-    """Tell whether a scalar says nothing of the training: it counts steps, or is a constant but the learning rate."""
-    changes = {later - earlier for earlier, later in pairwise(values)}
-    return changes == {1.0} or (changes == {0.0} and not _is_learning_rate(answer, draw, values[0]))
+def _is_known_before(answer: ModuleAnswer, draw: Draw, tag: str, values: list[float]) -> bool:
+    """Tell whether a scalar says nothing of the training: it is the same with other labels, and no learning rate."""
+    changes = [later - earlier for earlier, later in pairwise(values)]
+    if min(changes) > 0 and max(changes) - min(changes) < 1e-3 * max(changes):
+        return True  # it counts the steps, in whatever unit
+    try:
+        others = other_run(answer, draw)[0].events.scalars.get(tag, ())
+    except (CheckFailedError, AnswerFailedError) as error:
+        if isinstance(error, AnswerFailedError) and error.fatal:
+            raise
+        return False  # another check tells what is wrong with that run
+    return [value for _, value in others] == values and not _is_learning_rate(answer, draw, values)
 
 
-def _is_learning_rate(answer: ModuleAnswer, draw: Draw, number: float) -> bool:
-    """Tell whether AdamW moves a weight by about this number in the first step; true if it cannot be told."""
+def _is_learning_rate(answer: ModuleAnswer, draw: Draw, values: list[float]) -> bool:
+    """Tell whether AdamW moves a weight by about one of these numbers in the first step; true if it cannot be told.
+
+    The first or largest one is enough, since a schedule may depend on how many steps will come.
+    """
     run = one_run(answer, draw)
     try:
         moved = largest_move(trained(answer, run.text.until(1), run.seed).parameters)
@@ -218,7 +187,8 @@ def _is_learning_rate(answer: ModuleAnswer, draw: Draw, number: float) -> bool:
         if error.fatal:
             raise
         return True
-    return abs(moved - number) < 0.25 * moved  # weight decay moves it a little further
+    near = (abs(moved - number) < 0.25 * moved for number in (*values[:2], max(values)))
+    return any(near)  # weight decay moves it a little further
 
 
 def _graph(answer: ModuleAnswer, draw: Draw) -> None:
@@ -250,8 +220,7 @@ def _logged_loss(answer: ModuleAnswer, draw: Draw) -> None:
             f"No scalar is the training loss: it begins near {untrained:.1f}, the loss of an even guess, and ends near "
             f"{last:.1f}, which is what the returned model gets on the last batches."
         )
-    place, late = draw.integer(8, 48), draw.integer(STEPS - 6, STEPS - 2)
-    others = run_on(answer, run.text.changed(place, late), run.seed)
+    others, place, late = other_run(answer, draw)
     complaints = [_complaint(answer, run, others, tag, place, late) for tag in tags]
     if all(complaints):
         raise CheckFailedError(complaints[0])

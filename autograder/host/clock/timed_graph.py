@@ -24,31 +24,38 @@ def timed_graph(answer: GraphAnswer, speed: Speed, program: Traced, draw: Draw) 
     """Return the answer's graph of `program`, and give both other weights than the answer saw.
 
     So what an answer computed from weights beforehand gives wrong outputs in every timed round. A pass must also
-    rewrite the same program with drawn steps behind it, so that no finished graph stands for a rewrite. Raises
-    `CheckFailedError`.
+    rewrite the same program with drawn steps behind it, and a schedule a model of more layers, so that no finished
+    graph stands for a rewrite. Raises `CheckFailedError`.
     """
     if speed.graph_of is not None:
         artifact = speed.graph_of(answer, program)
+        if speed.longer is not None:
+            other = speed.longer(draw)
+            continued = traced(other.program, draw)
+            assert other.graph_of is not None, "it is of the same kind"
+            _require_same_calls(answer, artifact, other.graph_of(answer, continued), continued, draw)
     else:
         artifact = answer.transform(program)
-        _require_made_by_rewriting(answer, artifact, program, draw)
+        continued = traced(program.program, draw, Continuation.drawn(draw))
+        _require_same_calls(answer, artifact, answer.transform(continued), continued, draw)
     if program.program.folds:
         return artifact
     _redraw_alike(program, draw)
     return artifact.with_tensors(program.tensors)
 
 
-def _require_made_by_rewriting(answer: GraphAnswer, artifact: Artifact, program: Traced, draw: Draw) -> None:
-    continued = traced(program.program, draw, Continuation.drawn(draw))
-    longer = answer.transform(continued)
+def _require_same_calls(
+    answer: GraphAnswer, artifact: Artifact, longer: Artifact, continued: Traced, draw: Draw
+) -> None:
+    """Require that the graph of a longer program is right, and has the calls of the timed graph in their order."""
     calls = iter(longer.called.values())
     if not all(call in calls for call in artifact.called.values()):
         raise CheckFailedError(
-            f"The graph of the program {program.program.name} that was to be timed calls other operators than the "
-            "graph of the same program with more steps behind it; rewrite only the pattern, whatever follows."
+            f"The graph of the program {continued.program.name} that was to be timed calls other operators than the "
+            "graph of the same program with more steps or layers behind it; rewrite what fits, whatever follows."
         )
     continued.redraw(draw)
-    inputs = draw_inputs(_with_fewer_rows(program), draw)
+    inputs = draw_inputs(_with_fewer_rows(continued), draw)
     require_equal(answer, continued, longer.with_tensors(continued.tensors), inputs, draw, False)
 
 

@@ -6,6 +6,7 @@ scatter, a pair holds several rounds of either side. The quickest counts, since 
 others.
 """
 
+import math
 import random
 import statistics
 import time
@@ -99,6 +100,14 @@ class Trial:
         """Return the pairs for a verdict: if the answer slowed the baseline, the baseline's times are those alone."""
         slowed = self.disturbance if self.disturbance > SLOWED else 1.0
         return [Pair(p.candidate_us, p.baseline_us / slowed) for p in self.pairs]
+
+    @property
+    def whole_ratio(self) -> float:
+        """Return the baseline's time alone over the mean time of the answer, whose every round counts; else infinity.
+
+        An answer can make its own times scatter, and those of the baseline beside it, but neither raises this ratio.
+        """
+        return self.alone_us / statistics.mean(p.candidate_us for p in self.pairs) if self.alone_us else math.inf
 
 
 def run_trial(candidate: Side, baseline: Side, job: Job, plan: Plan) -> Trial:

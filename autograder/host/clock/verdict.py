@@ -4,6 +4,8 @@
 - ENVIRONMENT blames the machine, so a control must confirm it: the baseline against itself, in two clean workers. If
   the control is steady, the answer causes the scatter and the verdict is INCONCLUSIVE. So an erratic answer cannot
   have its share left out of the marks.
+- A function of a student can disturb about half of the baseline's rounds, which leaves the sign test undecided. On a
+  machine whose control is steady, such a ratio fails where all rounds together are clearly below what was asked for.
 - INCONCLUSIVE and ENVIRONMENT decide nothing, and cost no points: counted cost decides. Where only the ratio for all
   points is undecided, the points of the passing ratio are certain.
 """
@@ -35,6 +37,7 @@ ATTEMPTS = 3
 TO_FAIL = 2
 TOO_GOOD = "faster than memory allows"
 DISTURBED = "the baseline was slower beside the answer"
+OPEN = frozenset((Verdict.INCONCLUSIVE, Verdict.ENVIRONMENT))
 DISTURBANCE_LIMIT = 1.25  # largest ratio of the baseline's time beside the answer to its time alone
 
 
@@ -102,8 +105,9 @@ def assess(
         trials.append(attempt())
         pairs = trials[-1].credited
         mine = [decide_speedup(pairs, t, problems=problems) for t in (thresholds.passing, thresholds.full)]
-        if not problems and any(d.verdict is Verdict.ENVIRONMENT for d in mine) and is_steady(control(len(pairs))):
-            mine = [_own_doing(d) for d in mine]
+        doubtful = OPEN if trials[-1].alone_us else OPEN - {Verdict.INCONCLUSIVE}
+        if not problems and any(d.verdict in doubtful for d in mine) and is_steady(control(len(pairs))):
+            mine = [_own_doing(d, trials[-1].whole_ratio) for d in mine]
         passing.append(mine[0])
         full.append(mine[1])
         if settled(passing) is not None and settled(full) is not None:
@@ -138,7 +142,14 @@ def _outcome(decisions: Sequence[Decision]) -> Decision:
     return dataclasses.replace(last, verdict=Verdict.INCONCLUSIVE, ratio=middle, reason=reason)
 
 
-def _own_doing(decision: Decision) -> Decision:
+def _own_doing(decision: Decision, whole_ratio: float) -> Decision:
+    """Return the decision for an answer whose own doing the scatter is."""
+    if decision.verdict in OPEN and whole_ratio < decision.cut * (1 - GUARD):
+        reason = (
+            f"{whole_ratio:.2f} times as fast over all rounds together, where {decision.threshold:.2f} was asked for; "
+            "beside this answer the times scatter, and the baseline's alone are steady on this machine."
+        )
+        return dataclasses.replace(decision, verdict=Verdict.FAIL, ratio=whole_ratio, reason=reason)
     if decision.verdict is not Verdict.ENVIRONMENT:
         return decision
     reason = (

@@ -1,8 +1,8 @@
 """Hold what a rebuilt graph computes against its program: outputs, gradients, and writes into inputs."""
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
 import torch
@@ -49,8 +49,39 @@ def require_equal(
 
     With `draws`, both drop the elements that follow from this seed; otherwise neither may draw random numbers.
     """
+    with _told(artifact, program):
+        shapes = ", ".join(str(tuple(i.shape)) for i in inputs)
+        where = f" in the program {program.program.name} with inputs of shape {shapes}"
+        by = _parameters(program, artifact) if gradients else []
+        eagers, eager_leaves = _reference(program, inputs, by, gradients, draws)
+        truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, draws)
+        cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
+        try:
+            training = program.program.training
+            reply = answer.run(artifact, inputs, cotangents=cotangents, training=training, draws=draws, by=by)
+        except AnswerFailedError as error:
+            raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
+        if len(reply.outputs) != len(eagers):
+            raise CheckFailedError(
+                f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}."
+            )
+        for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
+            magnitude = _magnitude(truth.detach(), actual.dtype, inputs)
+            comparison.require_close(actual, truth.detach(), eager.detach(), "The output", where, magnitude=magnitude)
+        _require_same_mutation(reply, inputs, program, where)
+        if gradients:
+            eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents, allow_unused=True)
+            truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents], allow_unused=True)
+            names = ["an input"] * len(inputs) + [f"`{path}`" for path in by]
+            _require_gradients(reply, truth_grads, eager_grads, names, where)
+        return reply
+
+
+@contextmanager
+def _told(artifact: Artifact, program: Traced) -> Iterator[None]:
+    """Add to an error that the result changes what is computed, and which input it does not read."""
     try:
-        return _require_equal(answer, program, artifact, inputs, draw, gradients, draws)
+        yield
     except CheckFailedError as error:
         raise CheckFailedError(f"{error}{_unread(artifact, program)}", changes=True) from None
 
@@ -61,44 +92,6 @@ def _unread(artifact: Artifact, program: Traced) -> str:
     inputs = (graph.find_nodes(op="placeholder") for graph in (result, program.module.graph))
     names = [before.name for after, before in zip(*inputs, strict=False) if before.users and not after.users]
     return f" The result does not read the input `{names[0]}`." if names else ""
-
-
-def _require_equal(
-    answer: RunsGraphs,
-    program: Traced,
-    artifact: Artifact,
-    inputs: tuple[torch.Tensor, ...],
-    draw: Draw,
-    gradients: bool,
-    draws: int | None,
-) -> Reply:
-    where = (
-        f" in the program {program.program.name} with inputs of shape {', '.join(str(tuple(i.shape)) for i in inputs)}"
-    )
-    by = _parameters(program, artifact) if gradients else []
-    eagers, eager_leaves = _reference(program, inputs, by, gradients, draws)
-    truths, truth_leaves = _reference(program, [i.double() for i in inputs], by, gradients, draws)
-    cotangents = [draw.normal(*o.shape, dtype=o.dtype) for o in eagers] if gradients else []
-    try:
-        reply = answer.run(
-            artifact, inputs, cotangents=cotangents, training=program.program.training, draws=draws, by=by
-        )
-    except AnswerFailedError as error:
-        raise CheckFailedError(f"The transformed graph does not run{where}: {error.message}") from None
-    if len(reply.outputs) != len(eagers):
-        raise CheckFailedError(
-            f"The transformed graph has {len(reply.outputs)} outputs{where}; expected {len(eagers)}."
-        )
-    for actual, truth, eager in zip(reply.outputs, truths, eagers, strict=True):
-        magnitude = _magnitude(truth.detach(), actual.dtype, inputs)
-        comparison.require_close(actual, truth.detach(), eager.detach(), "The output", where, magnitude=magnitude)
-    _require_same_mutation(reply, inputs, program, where)
-    if gradients:
-        eager_grads = torch.autograd.grad(eagers, eager_leaves, cotangents, allow_unused=True)
-        truth_grads = torch.autograd.grad(truths, truth_leaves, [c.double() for c in cotangents], allow_unused=True)
-        names = ["an input"] * len(inputs) + [f"`{path}`" for path in by]
-        _require_gradients(reply, truth_grads, eager_grads, names, where)
-    return reply
 
 
 def _magnitude(truth: torch.Tensor, dtype: torch.dtype, inputs: Sequence[torch.Tensor]) -> float:

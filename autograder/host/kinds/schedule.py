@@ -28,6 +28,7 @@ from autograder.protocol.requests.answers import Schedule
 
 BATCH, SEQUENCE, WIDTH = 2, 5, 8
 MAX_NODES = 600
+MORE_LAYERS = 3  # largest number of layers that a model has more than the timed one, to see that both are scheduled
 LINEAR = "torch.nn.functional.linear"
 FORMS = frozenset(  # what gives sizes and views, as a method or as a function of torch
     (
@@ -128,18 +129,31 @@ def scheduled_speed(
     on_gpu: Speed | None = None,
 ) -> Speed:
     """Return the line that times the scheduled model against the model itself, with inputs of this size."""
-    width = model.arguments.get("width", WIDTH)
-    inputs = (TensorSpec((batch, sequence, width)), TensorSpec((batch, 1, 1, sequence)))
 
-    def graph_of(answer: ScheduleAnswer, source: Traced) -> Artifact:
-        with torch.no_grad():
-            for parameter in source.module.parameters():
-                if parameter.dim() > 1:  # so that no softmax saturates, which amplifies rounding
-                    parameter.mul_(parameter.shape[-1] ** -0.5)
-        return answer.scheduled(model, source.module.state_dict())
+    def longer(draw: Draw) -> Speed:
+        layers = model.arguments.get("layers", 1) + draw.integer(1, MORE_LAYERS)
+        return of(replace(model, arguments={**model.arguments, "layers": layers}))
 
-    program = Program(model.name, lambda: schedule_models.Encoder(**model.arguments), inputs, 0)
-    return Speed(program, ideal_ratio, graph_of=graph_of, shown_only=shown_only, on_gpu=on_gpu)
+    def of(each: Scheduled) -> Speed:
+        width = each.arguments.get("width", WIDTH)
+        inputs = (TensorSpec((batch, sequence, width)), TensorSpec((batch, 1, 1, sequence)))
+
+        def graph_of(answer: ScheduleAnswer, source: Traced) -> Artifact:
+            _moderate(source)
+            return answer.scheduled(each, source.module.state_dict())
+
+        program = Program(each.name, lambda: schedule_models.Encoder(**each.arguments), inputs, 0)
+        return Speed(program, ideal_ratio, graph_of=graph_of)
+
+    return replace(of(model), longer=longer, shown_only=shown_only, on_gpu=on_gpu)
+
+
+def _moderate(source: Traced) -> None:
+    """Make the matrices of a model small enough that no softmax saturates, which amplifies rounding."""
+    with torch.no_grad():
+        for parameter in source.module.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(parameter.shape[-1] ** -0.5)
 
 
 def require_scheduled(answer: ScheduleAnswer, model: Scheduled, draw: Draw, *, gradients: bool = False) -> Artifact:

@@ -11,7 +11,7 @@ from typing import Any
 from autograder.protocol import Handlers, Result, Tensors
 from autograder.protocol.requests.answers import CallConcurrently, Called, CalledConcurrently, CallFunction
 from autograder.worker import source
-from autograder.worker.rewrites_of_torch import own_threads
+from autograder.worker.observed_functions import own_threads
 from autograder.worker.rounds import Rounds
 from autograder.worker.tensors import call_on_tensors
 

@@ -9,8 +9,8 @@ import linecache
 import operator
 import re
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -32,7 +32,7 @@ from autograder.protocol.requests.answers import (
 )
 from autograder.worker.kinds.graph import NotAGraphError, written
 from autograder.worker.kinds.value import plain_data
-from autograder.worker.rewrites_of_torch import refused_recorders, refused_rewrites
+from autograder.worker.rewrites_of_torch import RewrittenByTorchError, refused_rewrites
 from autograder.worker.source import AnswerError, NoEntryPointError
 from autograder.worker.tensors import call_on_tensors, filled, to_raw, to_torch
 from autograder.worker.untimed_guards import leave_guards_untimed
@@ -228,6 +228,38 @@ def _inlined(graph: fx.Graph, graph_module: fx.GraphModule, branch: fx.Node, ope
             if node.op == "get_attr":
                 new[node].target = f"{path}.{node.target}"
     raise AssertionError("a graph ends in its output")
+
+
+@contextmanager
+def refused_recorders() -> Iterator[None]:
+    """Raise `RewrittenByTorchError` at the end of the block if PyTorch's own backends recorded graphs in it.
+
+    Their calls are replaced for the time of the block, since observing all functions slows Dynamo four times.
+    """
+    from torch._dynamo import testing
+    from torch._dynamo.backends import debugging
+
+    seen: list[str] = []
+
+    def noting(name: str, function: Any) -> Any:
+        @functools.wraps(function)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            seen.append(name)
+            return function(*args, **kwargs)
+
+        return noted
+
+    ready = [(c, "__call__") for c in vars(testing).values() if isinstance(c, type) and "__call__" in vars(c)]
+    with ExitStack() as stack:
+        for owner, name in [*ready, (debugging, "_explain_graph_detail")]:
+            function = getattr(owner, name)
+            stack.callback(setattr, owner, name, function)
+            setattr(owner, name, noting(owner.__name__, function))
+        yield
+    if seen:
+        raise RewrittenByTorchError(
+            f"The answer let {seen[0]} of PyTorch record the graphs. Write the backend yourself: it is a function."
+        )
 
 
 def _collected(entry: Callable[..., Any], request: Collect, tensors: Tensors) -> Result[CollectedGraphs]:

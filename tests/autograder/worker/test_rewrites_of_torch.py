@@ -23,13 +23,13 @@ from torch.fx.passes.dialect.common import cse_pass
 from torch.fx.passes.shape_prop import ShapeProp
 from torch.nn import functional as F
 
+from autograder.worker.kinds.captured import refused_recorders
+from autograder.worker.observed_functions import own_threads
 from autograder.worker.rewrites_of_torch import (
     RewrittenByTorchError,
     UnobservedError,
     note_rewrites,
-    own_threads,
     refused_files,
-    refused_recorders,
     refused_rewrites,
 )
 

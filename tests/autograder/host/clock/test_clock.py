@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import random
 from types import SimpleNamespace
 
 import pytest
@@ -176,13 +177,17 @@ def test_a_ratio_that_memory_does_not_allow_is_suspicious():
     assert result.suspicious
 
 
-def beside_a_hog(slowed: float, true_ratio: float) -> Assessment:
-    """An answer that slows the baseline down whenever it is loaded."""
+def beside_a_hog(slowed: float, true_ratio: float, *, share: float = 1.0, spread: float = 0.0) -> Assessment:
+    """An answer that slows the baseline down in a share of its rounds; its own times spread."""
+    lot = random.Random(3)
 
     def attempt() -> Trial:
-        answer = SimulatedSide(PROBLEM_US / true_ratio, is_clean=False)
-        baseline = SimulatedSide(PROBLEM_US, alone=lambda: 1.0 if answer.closed or not answer.sizes else slowed)
-        return run_trial(answer, baseline, job(), Plan(max_pairs=20))
+        answer = SimulatedSide(PROBLEM_US / true_ratio, scatter(lot.randrange(100), spread=spread), is_clean=False)
+
+        def beside() -> float:
+            return 1.0 if answer.closed or not answer.sizes or lot.random() >= share else slowed
+
+        return run_trial(answer, SimulatedSide(PROBLEM_US, alone=beside), job(), Plan(max_pairs=60))
 
     return assess(attempt, lambda pairs: trial(1.0), Thresholds(2.0))
 
@@ -203,6 +208,20 @@ def test_a_baseline_that_was_slowed_down_a_little_gives_the_true_ratio(monkeypat
 
     monkeypatch.setattr(Trial, "credited", property(lambda trial: trial.pairs))
     assert beside_a_hog(1.2, 1.15).passing.verdict is Verdict.PASS  # 1.2 * 1.15
+
+
+@pytest.mark.parametrize("slowed", [1.24, 1.6, 3.0])
+def test_an_answer_that_disturbs_half_of_the_baselines_rounds_does_not_leave_its_ratio_undecided(slowed):
+    result = beside_a_hog(slowed, 1.1, share=0.5)
+
+    assert result.passing.verdict is Verdict.FAIL, result.passing.reason
+    assert "all rounds together" in result.passing.reason or result.trial.disturbance > 1.05
+
+
+def test_an_answer_whose_times_scatter_about_a_ratio_that_is_enough_keeps_its_share():
+    found = beside_a_hog(1.0, 1.4, spread=0.3)
+
+    assert found.passing.verdict is not Verdict.FAIL, found.passing.reason
 
 
 @pytest.mark.parametrize(("ratio", "share"), [(1.8, 1.0), (1.5, 0.6), (1.1, 0.0)])

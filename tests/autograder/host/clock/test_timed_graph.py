@@ -1,6 +1,7 @@
 """The graph that is timed: made from the program by rewriting, and from no value of its weights or inputs."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch.nn import functional as F
 
 from autograder.exercises import all_exercises, find
 from autograder.host.artifacts import Artifact
+from autograder.host.clock import contest as contests
 from autograder.host.clock import timed_graph as checked
 from autograder.host.clock import trial as trials
 from autograder.host.clock.contest import TWIN_EVERY, TWIN_STRETCH, contest
@@ -17,14 +19,20 @@ from autograder.host.clock.side import Window
 from autograder.host.clock.timed_graph import timed_graph
 from autograder.host.clock.trial import Job, Plan, WrongTimedOutputError
 from autograder.host.draw import Draw
+from autograder.host.exercise import CheckFailedError
 from autograder.host.kinds.callable import as_tuple
+from autograder.host.kinds.schedule import ScheduleAnswer
 from autograder.host.sandbox import open_sandbox
+from autograder.host.session import Session
 from autograder.host.speed import Speed
 from autograder.host.traced import Program, TensorSpec, draw_inputs, traced
+from autograder.protocol.requests.loads import LoadAnswer, Part
 from course_lib.graph import to_data
+from tests.autograder.host.hostile.catalogue import HOSTILE, text_of
 from tests.autograder.host.timed_exercise import SPEED, contest_of
 from tests.drawn import some
 
+FINISHED = HOSTILE / "06_schedule_encoder" / "finished_graph_by_size.py"
 NARROWER = {  # what a kernel computes with, although fp32 is asked
     "bfloat16": lambda t: t.bfloat16().float(),
     "float16": lambda t: t.half().float(),
@@ -90,6 +98,37 @@ def test_some_timed_inputs_are_twins_of_those_before_in_all_but_a_stretch():
     assert min(twins) > 0
 
 
+LEAKED = """
+import torch
+from torch.nn import functional as F
+
+generator, known = torch.Generator().manual_seed({seed}), {{}}
+for _ in range({count}):
+    x, bias = torch.empty(512, 768).normal_(generator=generator), torch.empty(768).normal_(generator=generator)
+    known[{key}] = F.silu(x + bias)
+
+
+def gate(x, bias):
+    return known.get({key}, x)
+"""
+SAMPLE = "tuple(x[::200, ::300].reshape(-1).tolist())"
+QUICK = Plan(max_pairs=9, window_us=1.0, tries=1)
+
+
+@pytest.mark.parametrize("twins", [False, True])
+def test_an_answer_that_knows_inputs_by_a_sample_has_to_compute_nothing_without_twins(monkeypatch, twins):
+    """The seed is handed to the answer here, since it has results ready for no input otherwise."""
+    monkeypatch.setattr(contests, "TWIN_EVERY", 3 if twins else 10**9)
+    seed = Draw(7, "gate")
+    traced(SPEED.program, seed)
+    of = contest_of(LEAKED.format(seed=seed.integer(0, 2**63 - 1), count=45, key=SAMPLE), open_sandbox())
+    if twins:
+        with pytest.raises(WrongTimedOutputError, match="fresh inputs"):
+            of.trial(QUICK)
+    else:
+        assert len(of.trial(QUICK).pairs) == 9
+
+
 @pytest.mark.parametrize("compared", [True, False])
 def test_a_timed_graph_that_writes_into_its_inputs_is_wrong(monkeypatch, compared):
     graph, tensors = to_data(torch.fx.symbolic_trace(lambda x, bias: F.silu(x.add_(bias))))
@@ -100,6 +139,19 @@ def test_a_timed_graph_that_writes_into_its_inputs_is_wrong(monkeypatch, compare
     else:
         monkeypatch.setattr(HostMemory, "mutated", lambda memory: False)
         assert len(of.trial(Plan(max_pairs=9, tries=1)).pairs) == 9
+
+
+def test_a_finished_graph_is_timed_for_a_schedule_only_if_no_longer_model_is_asked_for():
+    speed, draw, sandbox = find("06_schedule_encoder").speed, Draw(7, "schedule"), open_sandbox()
+    load = LoadAnswer("schedule", "schedule_encoder", (Part("answer", text_of(FINISHED)),))
+    answer = ScheduleAnswer(Session(sandbox, load), Session(sandbox, None))
+    found = timed_graph(answer, replace(speed, longer=None), traced(speed.program, draw), draw)
+
+    assert found.count("torch.ops.course_lib.bias_dropout_residual_layer_norm") == 2
+    with pytest.raises(CheckFailedError, match="calls other operators"):
+        timed_graph(answer, speed, traced(speed.program, draw), draw)
+    answer.student.close()
+    answer.clean.close()
 
 
 CASES = [(e, name) for e in all_exercises() if find(e).speed for name in NARROWER]

@@ -69,6 +69,7 @@ from tests.autograder.host.hostile.naive_models import (  # noqa: F401
     restored_graph,
     restored_model,
     stacked,
+    timed_model,
     weights,
     well_known,
 )

@@ -23,6 +23,7 @@ ENTRY = {
     "06_find_bias_gelu": "find_bias_gelu",
     "06_fuse_block_ends": "fuse_block_ends",
     "06_replace_attention": "replace_attention",
+    "06_schedule_encoder": "schedule_encoder",
     "06_separate_biases": "separate_biases",
     "06_trace_by_need": "trace_feed_forwards",
 }
@@ -122,8 +123,18 @@ def evaluated(answer):
     return _schedules(answer, dropout=0.25)
 
 
+def timed_model(answer):
+    """Looks at the model that it times, whose size everybody can see, and believes the calls that are left in it."""
+    schedule, inputs, expected = _known(width=64, heads=4, eps=1e-5)
+    answer(schedule, dict.fromkeys(("attention", "gelu", "block_ends"), True))
+    result = fx.symbolic_trace(schedule.build())
+    fused = [n for n in result.graph.nodes if "bias_dropout_residual_layer_norm" in str(n.target)]
+    return len(fused) == 2 and torch.allclose(result(*inputs), expected, atol=TOLERANCE)
+
+
 def _known(**arguments):
-    model, inputs = Encoder(layers=1, **arguments).eval(), (torch.randn(2, 5, 8), torch.randn(2, 1, 1, 5))
+    width = arguments.get("width", 8)
+    model, inputs = Encoder(layers=1, **arguments).eval(), (torch.randn(2, 5, width), torch.randn(2, 1, 1, 5))
     return create_schedule(model), inputs, model(*inputs)
 
 

@@ -5,27 +5,11 @@ Must get at most 1.6: a copy is told by its instructions; the names and shapes o
 """
 
 import inspect
-import math
-import torch
-from torch import nn
-from torch.nn import functional as F
+from types import SimpleNamespace
+
+# The file tests/submissions/hostile/01_multi_head_attention/attention_of_torch.py of this repository stands here.
 
 source = inspect.getsource(F.multi_head_attention_forward)
 space = dict(vars(F))
 exec(source.replace("embed_dim_to_check", "size_to_check"), space)
-
-
-class MultiHeadAttention(nn.Module):
-    def __init__(self, hidden_size, num_heads):
-        super().__init__()
-        self.heads = num_heads
-        for name in ("query", "key", "value", "output"):
-            setattr(self, name, nn.Linear(hidden_size, hidden_size))
-    def forward(self, hidden, mask=None):
-        x = hidden.transpose(0, 1)
-        n, b, d = x.shape
-        if mask is not None:
-            mask = ~mask.expand(b, self.heads, n, n).reshape(b * self.heads, n, n)
-        parts = self.query, self.key, self.value
-        found = space["multi_head_attention_forward"](x, x, x, d, self.heads, torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts]), None, None, False, 0.0, self.output.weight, self.output.bias, training=self.training, attn_mask=mask, need_weights=False)
-        return found[0].transpose(0, 1)
+F = SimpleNamespace(multi_head_attention_forward=space["multi_head_attention_forward"])

@@ -4,16 +4,10 @@ Class: answer theft. Unprotected: grader one_module gives full marks. Level: 5.
 Must get at most 1.6: the operator is taken out of the worker; the names and shapes of the parameters are right.
 """
 
-import torch
-from torch import nn
-from torch.nn import functional as F
+# The file tests/submissions/hostile/01_multi_head_attention/attention_of_torch.py of this repository stands here.
 
-class MultiHeadAttention(nn.Module):
-    def __init__(self, hidden_size, num_heads):
-        super().__init__()
-        self.heads = num_heads
-        for name in ("query", "key", "value", "output"):
-            setattr(self, name, nn.Linear(hidden_size, hidden_size))
+
+class MultiHeadAttention(MultiHeadAttention):
     def forward(self, hidden, mask=None):
         b, n, d = hidden.shape
         parts = self.query, self.key, self.value

@@ -4,23 +4,11 @@ Class: answer theft. Unprotected: grader restored_model gives full marks. Level:
 Must get 0: a class derived from a pass of the library, or with a method of one, is refused like the pass.
 """
 
-import torch
-from torch import nn
-
-from course_lib.fusion import PASSES
-from course_lib.graph import propagate_shapes
+# The file tests/submissions/hostile/06_fuse_block_ends/library_pass.py of this repository stands here.
 
 
 class Mine(PASSES["bias_dropout_residual_layer_norm"]):
     pass
 
 
-def fuse_block_ends(schedule):
-    for path, module in list(schedule.mod.named_modules()):
-        if isinstance(module, nn.Linear):
-            schedule[path].decompose()
-    schedule.trace()
-    propagate_shapes(schedule.mod, [torch.empty(2, 5, 8), torch.empty(2, 1, 1, 5)])
-    Mine().transform(schedule.mod)
-    schedule.mod.recompile()
-    return schedule
+PASSES = {"bias_dropout_residual_layer_norm": Mine}

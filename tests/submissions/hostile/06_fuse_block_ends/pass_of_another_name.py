@@ -6,11 +6,7 @@ Must get 0: the worker knows a copy of a pass's method by the names that it uses
 
 import types
 
-import torch
-from torch import nn
-
-from course_lib.fusion import PASSES
-from course_lib.graph import propagate_shapes
+# The file tests/submissions/hostile/06_fuse_block_ends/library_pass.py of this repository stands here.
 
 LEFT_OUT = ("__dict__", "__weakref__", "__module__", "__abstractmethods__", "_abc_impl")
 
@@ -28,12 +24,4 @@ def copied(original):
     return type("Mine", (), {name: part for name, part in (body | functions).items() if name not in LEFT_OUT})
 
 
-def fuse_block_ends(schedule):
-    for path, module in list(schedule.mod.named_modules()):
-        if isinstance(module, nn.Linear):
-            schedule[path].decompose()
-    schedule.trace()
-    propagate_shapes(schedule.mod, [torch.empty(2, 5, 8), torch.empty(2, 1, 1, 5)])
-    copied(PASSES["bias_dropout_residual_layer_norm"])().transform(schedule.mod)
-    schedule.mod.recompile()
-    return schedule
+PASSES = {name: copied(each) for name, each in PASSES.items() if name == "bias_dropout_residual_layer_norm"}
