@@ -23,7 +23,7 @@ NAMES = ("gate", "filter", "mixed", "level", "score", "blend")
 STEPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "torch.sin(h)": torch.sin,
     "h * 0.5 + 1": lambda h: h * 0.5 + 1,
-    "h.relu() - h": lambda h: h.relu() - h,
+    "h.cos()": torch.cos,
     "h - h.mean()": lambda h: h - h.mean(),
     "torch.sigmoid(h)": torch.sigmoid,
 }

@@ -134,18 +134,18 @@ STYLES = (
 """Right answers in other styles."""
 STEP = "part + (row['supported'] and (not taken))"
 SLIPS: tuple[Any, ...] = (
-    ("unsupported rows begin at 0", 16.8, ("0 if row['supported'] else -1", "0")),
-    ("as early as possible", 14.6, ("else late", "else early")),
-    ("picks are rows like others", 16.4, ("row['inputs'][0]['state']['part'] if row['picks'] else late", "late")),
-    ("every row is a step", 0, (STEP, "part + 1")),
-    ("every row outside is a step", 0, (STEP, "part + (not taken)")),
-    ("the first input decides", 0, ("= max((", "= min((")),
-    ("the last user decides", 0, ("late = min((", "late = max((")),
-    ("no step on the way back", 0, ("part - (taken and (not row['supported']))", "part")),
-    ("a part is a text", 0, ("'part': part if", "'part': str(part) if")),
-    ("users always have a state", 0, (" if user['state']]", "]")),
+    ("unsupported rows begin at 0", 16.8, "", ("0 if row['supported'] else -1", "0")),
+    ("as early as possible", 14.6, "", ("else late", "else early")),
+    ("picks are rows like others", 16.4, "", ("row['inputs'][0]['state']['part'] if row['picks'] else late", "late")),
+    ("every row is a step", 12, "below", (STEP, "part + 1")),
+    ("every row outside is a step", 15, "below", (STEP, "part + (not taken)")),
+    ("the first input decides", 14, "below", ("= max((", "= min((")),
+    ("the last user decides", 6, "below", ("late = min((", "late = max((")),
+    ("no step on the way back", 6, "below", ("part - (taken and (not row['supported']))", "part")),
+    ("a part is a text", 0, "", ("'part': part if", "'part': str(part) if")),
+    ("users always have a state", 0, "", (" if user['state']]", "]")),
 )
-"""Likely slips: name, marks, and edits of the reference."""
+"""Likely slips: name, marks, whether it gets less, and edits of the reference."""
 
 HIDDEN = HiddenPart(
     checks=(
@@ -169,7 +169,7 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(18),
         *(ANSWERS.file(name, 18) for name in STYLES),
         ANSWERS.edited("unsupported rows have a number, too", 18, ("part if row['supported'] else None", "part")),
-        *(ANSWERS.edited(name, marks, *edits) for name, marks, *edits in SLIPS),
+        *(ANSWERS.edited(name, marks, *edits, below=bool(below)) for name, marks, below, *edits in SLIPS),
         ANSWERS.file("late by one a visit", 15.2),
         ANSWERS.file("all that came before", 0),
         Control("one part for all", "def visit(row):\n    return {'part': 0 if row['supported'] else None}\n", 0),
