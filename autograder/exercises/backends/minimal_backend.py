@@ -144,6 +144,7 @@ def replaced(*sources: Drawn, again: bool = False, shapes: bool = False) -> Run:
             cases = source.calls(draw)
             found = collect(answer, source, cases)
             _require_results(found, source, cases)
+            _require_closed_sizes(found, source)
             require_pieces(answer, found, source, draw)
             if shapes:
                 require_shapes(found, source)
@@ -164,11 +165,19 @@ def _require_results(found: Collected, source: Source, cases: list[Case]) -> Non
         raise error
 
 
+def _require_closed_sizes(found: Collected, source: Source) -> None:
+    """Require that no graph has an open size among its inputs."""
+    for number, (graph, piece) in enumerate(zip(found.graphs, source.pieces, strict=False)):
+        if graph.inputs > len(piece.inputs):
+            raise CheckFailedError(
+                f"For `{source.name}`: graph {number} takes {graph.inputs} inputs; expected {len(piece.inputs)}. Sizes "
+                "were left open from the start, as dynamic=True does; leave that to Dynamo."
+            )
+
+
 def _gives_tanh(found: Collected, source: Source) -> bool:
     """Tell whether a graph that was collected still calls tanh, or none was collected."""
-    return not found.graphs or any(
-        "tanh" in call.operator for graph in found.graphs for call in graph.called.values()
-    )
+    return not found.graphs or any("tanh" in call.operator for graph in found.graphs for call in graph.called.values())
 
 
 def open_batch(answer: CapturedAnswer, draw: Draw) -> None:

@@ -228,7 +228,12 @@ EXERCISE = Exercise(
             3.4,
             fewest(drawn(Shape(16)), drawn(Shape(30, 3)), drawn(Shape(40, 4, 0.35))),
         ),
-        Check("few bytes between parts", "bytes", 2.4, few_bytes(drawn(Shape(30, 2, early=3), waits=True), drawn(Shape(40, 3, early=4), waits=True))),
+        Check(
+            "few bytes between parts",
+            "bytes",
+            2.4,
+            few_bytes(drawn(Shape(30, 2, early=3), waits=True), drawn(Shape(40, 3, early=4), waits=True)),
+        ),
         Check(
             "visits of 100 and 1,000 rows",
             "visits",

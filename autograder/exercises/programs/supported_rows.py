@@ -25,9 +25,7 @@ class Rows:
         """Add a row and return its name."""
         name = f"n{len(self.rows)}"
         made = self.draw.choice(SIZES) if size is None else size
-        self.rows.append(
-            {"name": name, "supported": supported, "bytes": made, "inputs": list(inputs), "picks": picks}
-        )
+        self.rows.append({"name": name, "supported": supported, "bytes": made, "inputs": list(inputs), "picks": picks})
         return name
 
     def renamed(self) -> list[Row]:

@@ -38,7 +38,7 @@ def earliest(rows: Sequence[Row], step: Step, outside: int = -1) -> dict[str, in
 
 
 def latest(rows: Sequence[Row], early: Mapping[str, int], *, together: bool = True) -> dict[str, int]:
-    """Return for each row the last part from which all its users can be served; `together` puts picks to their input."""
+    """Return for each row the last part from which it serves all users; `together` puts picks to their input."""
     users: dict[str, list[Row]] = {row["name"]: [] for row in rows}
     found: dict[str, int] = {}
     for row in rows:
@@ -103,7 +103,7 @@ WRONG: Mapping[Callable[[Sequence[Row]], Parts], str] = {
 
 
 def facts_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the fewest parts, as many as a begin at 0 gives, the bytes stored by late or early rows, and known mistakes."""
+    """Return the fewest parts, and of a begin at 0, the bytes that late and early rows store, and known mistakes."""
     early = earliest(rows, enters)
     late = latest(rows, early)
     parts = _taken(rows, early)
@@ -122,16 +122,6 @@ def facts_of(rows: Sequence[Row]) -> dict[str, Any]:
 
 ANSWERS = Answers(__name__)
 
-STYLES = (
-    "written with loops",
-    "levels of both kinds",
-    "distance to the end",
-    "nothing instead of minus one",
-    "folded",
-    "a class of places",
-    "counted from one",
-)
-"""Right answers in other styles."""
 STEP = "part + (row['supported'] and (not taken))"
 SLIPS: tuple[Any, ...] = (
     ("unsupported rows begin at 0", 16.8, "", ("0 if row['supported'] else -1", "0")),
@@ -155,8 +145,15 @@ HIDDEN = HiddenPart(
             2.2,
             fewest(drawn(Shape(60, 3, 0.3, 0.8)), drawn(Shape(120, 5, 0.3, 0.9)), drawn(Shape(80, 2, 0.4, 0.7))),
         ),
-        Check("rows with several results", "several results", 1.6, fewest(*[drawn(Shape(50, 3, several=0.3, early=2))] * 2)),
-        Check("the first rows are not supported", "begin", 1.2, fewest(*[drawn(Shape(30, 4, begins_outside=True))] * 3)),
+        Check(
+            "rows with several results",
+            "several results",
+            1.6,
+            fewest(*[drawn(Shape(50, 3, several=0.3, early=2))] * 2),
+        ),
+        Check(
+            "the first rows are not supported", "begin", 1.2, fewest(*[drawn(Shape(30, 4, begins_outside=True))] * 3)
+        ),
         Check(
             "visits of 10,000 rows",
             "visits",
@@ -167,7 +164,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(18),
-        *(ANSWERS.file(name, 18) for name in STYLES),
+        *ANSWERS.styles(18),
         ANSWERS.edited("unsupported rows have a number, too", 18, ("part if row['supported'] else None", "part")),
         *(ANSWERS.edited(name, marks, *edits, below=bool(below)) for name, marks, below, *edits in SLIPS),
         ANSWERS.file("late by one a visit", 15.2),

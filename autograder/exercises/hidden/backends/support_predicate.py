@@ -22,7 +22,9 @@ from autograder.host.kinds.misconceptions import Misconception, wrong_values
 RULES = ("operator", "result", "dtype", "mixed", "rank", "argument")
 
 
-def broken(question: Mapping[str, Any], *, result: bool = True, inputs: slice = slice(None), more: int = 0) -> list[str]:
+def broken(
+    question: Mapping[str, Any], *, result: bool = True, inputs: slice = slice(None), more: int = 0
+) -> list[str]:
     """Return the rules that a node breaks, in order; the options give wrong analyses of a node."""
     target, node = question["target"], question["node"]
     if node["op"] not in target["operators"]:
@@ -62,7 +64,9 @@ KNOWN = (
     Misconception(
         lambda q: _first(broken(q, more=1)), "the target takes tensors of exactly its rank, too: only more is refused."
     ),
-    Misconception(lambda q: broken(q)[-1] if broken(q) else "", "several rules are broken; the first one is asked for."),
+    Misconception(
+        lambda q: broken(q)[-1] if broken(q) else "", "several rules are broken; the first one is asked for."
+    ),
     Misconception(lambda q: "", "it was taken, but one of the six rules is broken."),
 )
 
@@ -82,15 +86,6 @@ def _several(draw: Any, target: dict[str, Any], node: dict[str, Any]) -> None:
 
 ANSWERS = Answers(__name__)
 
-STYLES = (
-    "a table of rules",
-    "one rule after the other",
-    "by exceptions",
-    "matched",
-    "all rules, then the first",
-    "small functions",
-)
-"""Right answers in other styles."""
 TENSORS = "[*inputs, node['result']]"
 SLIPS: tuple[Any, ...] = (
     ("the result is not looked at", 7.2, (TENSORS, "inputs")),
@@ -100,9 +95,18 @@ SLIPS: tuple[Any, ...] = (
     ("mixed dtypes are taken", 7.4, (" > 1:", " > 2:")),
     ("arguments are not looked at", 7.4, ("return 'argument'", "return ''")),
     ("arguments have to be given", 7.4, (".get(name, value)", ".get(name)")),
-    ("numbers are tensors", 7.5, ("if isinstance(value, dict)]", "]"), ("[value for", "[value if isinstance(value, dict) else {'dtype': 'number', 'rank': 0} for")),
+    (
+        "numbers are tensors",
+        7.5,
+        ("if isinstance(value, dict)]", "]"),
+        ("[value for", "[value if isinstance(value, dict) else {'dtype': 'number', 'rank': 0} for"),
+    ),
     ("True and False", 0, ("return ''", "return True")),
-    ("rank before dtype", 7.7, ("return 'dtype'", "return 'rank' if any(t['rank'] > target['rank'] for t in tensors) else 'dtype'")),
+    (
+        "rank before dtype",
+        7.7,
+        ("return 'dtype'", "return 'rank' if any(t['rank'] > target['rank'] for t in tensors) else 'dtype'"),
+    ),
 )
 """Likely slips: name, marks, and edits of the reference."""
 
@@ -122,7 +126,7 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
-        *(ANSWERS.file(name, 8) for name in STYLES),
+        *ANSWERS.styles(8),
         *(ANSWERS.edited(name, marks, *edits) for name, marks, *edits in SLIPS),
         ANSWERS.edited(
             "dtypes of any operator",
