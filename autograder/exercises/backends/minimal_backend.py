@@ -1,6 +1,6 @@
 """Exercise 10.1: write a backend that computes one operator in another way, and keeps what it compiled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -152,7 +152,7 @@ def replaced(*sources: Drawn, again: bool = False, shapes: bool = False) -> Run:
     return run
 
 
-def _require_results(found: Collected, source: Source, cases: list[Case]) -> None:
+def _require_results(found: Collected, source: Source, cases: Sequence[Case]) -> None:
     """Require the results, and say if they are those of the unchanged program."""
     try:
         require_results(found, source, cases)
@@ -185,7 +185,7 @@ def open_batch(answer: CapturedAnswer, draw: Draw) -> None:
     source = batches(draw)
     cases = source.calls(draw)
     found = collect(answer, source, cases)
-    _require_results(found, source, list(cases))
+    _require_results(found, source, cases)
     if len(found.graphs) != 2:
         raise CheckFailedError(
             f"For `{source.name}`, called with {len(cases)} batch sizes: {len(found.graphs)} graphs were kept; Dynamo "

@@ -27,7 +27,7 @@ truth = kept(__name__, "truth")
 def taken(draw: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a target, and a node that it takes: one to three operators, one dtype, ranks up to the limit."""
     names = draw.sample(BINARY, 3) + draw.sample(UNARY, 2)
-    operators = {name: {"dtypes": draw.sample(FLOATS, 2), "only": _only(name)} for name in names}
+    operators: dict[str, Any] = {name: {"dtypes": draw.sample(FLOATS, 2), "only": _only(name)} for name in names}
     rank, op = draw.integer(1, 4), draw.choice(names)
     dtype, count = draw.choice(operators[op]["dtypes"]), 2 if op in BINARY else 1
     ranks = [rank, *(draw.integer(0, rank) for _ in range(count - 1))]
