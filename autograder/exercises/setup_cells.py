@@ -155,5 +155,24 @@ from course_lib.graph.source_map import source_map
 from course_lib.models import option_programs, program_from_steps
 from course_lib.models.chains import inputs_of, program_of, source_of
 """,
+    "backends": """\
+import itertools
+import operator
+import torch
+from matplotlib import pyplot as plt
+from torch import fx
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupport
+from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
+from torch.nn import functional as F
+from course_lib.backends import Backend, Prices, Support, argument_is, dtypes, lower, rank_at_most
+from course_lib.backends.life import draw_life
+from course_lib.backends.sweeps import settle
+from course_lib.backends.toy import ToyTarget
+from course_lib.capture import capture
+from course_lib.graph import draw
+from course_lib.models import TransformerConfig, TransformerLayer
+from course_lib.show import Table, format_bytes
+""",
 }
 """By the lesson's package; the lines stand in the set-up cell of its notebook."""

@@ -1,7 +1,8 @@
 """Read the answers of known marks that test an exercise's checks, and make small variants of its reference.
 
 The answers are in `answers/<lesson>`: `<exercise>.py` is the reference solution, equal to the notebook's, and
-`<exercise>_<control>.py` is another answer. They are read as text and never imported.
+`<exercise>_<control>.py` is another answer; `<exercise>_styles.py` holds several right ones. They are
+read as text and never imported.
 """
 
 import ast
@@ -47,12 +48,27 @@ class Answers:
         ending = re.sub(r"\W+", "_", name.replace("'", "").lower())
         return Control(name, self._read(f"{self._exercise}_{ending}"), marks, below)
 
+    def styles(self, marks: float) -> tuple[Control, ...]:
+        """Return the answers in the file with the exercise's answers in other styles, each as a control."""
+        return tuple(Control(name, text, marks) for name, text in sections(self._read(f"{self._exercise}_styles")))
+
     def edited(self, name: str, marks: float, *edits: tuple[str, str], below: bool = False) -> Control:
         """Return the reference with some of its text replaced; see `edited`."""
         return Control(name, edited(self.text, *edits), marks, below)
 
     def _read(self, stem: str) -> str:
         return (FOLDER / self._lesson / f"{stem}.py").read_text("utf-8")
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """Return the answers in a file with their names; a line `# %% name` begins each, and a file without is one.
+
+    >>> sections("# %% one\\na = 1\\n# %% two\\na = 2\\n")
+    [('one', 'a = 1\\n'), ('two', 'a = 2\\n')]
+    """
+    before, *parts = re.split(r"^# %% (.+)\n", text, flags=re.MULTILINE)
+    named = [(name, body.strip() + "\n") for name, body in zip(parts[::2], parts[1::2], strict=True)]
+    return named or [("", before)]
 
 
 def edited(answer: str, *edits: tuple[str, str]) -> str:

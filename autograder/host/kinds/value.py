@@ -1,8 +1,11 @@
 """Answers that are functions from plain data to plain data."""
 
+from collections.abc import Sequence
+
+from autograder.host.channel import MalformedAnswerError
 from autograder.host.session import Session
 from autograder.protocol import Json
-from autograder.protocol.requests.answers import Ask
+from autograder.protocol.requests.answers import Ask, AskEach
 
 
 class ValueAnswer:
@@ -25,3 +28,11 @@ class ValueAnswer:
         """
         reply, _ = self._session.call(Ask(question, keys))
         return reply.body.value
+
+    def ask_each(self, questions: Sequence[Json]) -> list[Json]:
+        """Return the function's answer to each question; the function is called once for each, in this order."""
+        reply, _ = self._session.call(AskEach(tuple(questions)))
+        found = reply.body.value
+        if not isinstance(found, list) or len(found) != len(questions):
+            raise MalformedAnswerError
+        return found

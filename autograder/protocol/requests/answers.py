@@ -27,6 +27,13 @@ class Ask(Request[Value]):
 
 
 @dataclass(frozen=True)
+class AskEach(Request[Value]):
+    """Call the function with each question in turn; the reply lists the results."""
+
+    questions: tuple[Json, ...]
+
+
+@dataclass(frozen=True)
 class Analyse(Request[Value]):
     """Run `text`, call its function `make` with `arguments`, and call the answer's function with the returned items.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.protocol import Handlers, Json, Result, Tensors
-from autograder.protocol.requests.answers import Ask, Value
+from autograder.protocol.requests.answers import Ask, AskEach, Value
 from autograder.worker.source import AnswerError
 
 
@@ -22,7 +22,10 @@ def value_answer(entry: Callable[..., Any]) -> Handlers:
             result = {key: result[key] for key in request.keys if key in result}
         return Result(Value(plain_data(result, "the result")))
 
-    return {Ask: ask}
+    def ask_each(request: AskEach, _: Tensors) -> Result[Value]:
+        return Result(Value([plain_data(entry(question), "the result") for question in request.questions]))
+
+    return {Ask: ask, AskEach: ask_each}
 
 
 def plain_data(value: object, where: str) -> Json:

@@ -8,7 +8,7 @@ import pytest
 
 from autograder.classroom.nbgrader.markers import BEGIN, END
 from autograder.exercises import all_exercises
-from autograder.exercises.hidden.answer_files import FOLDER, UnknownEditError, edited
+from autograder.exercises.hidden.answer_files import FOLDER, UnknownEditError, edited, sections
 from autograder.exercises.lessons import module_name
 from autograder.exercises.registry import hidden_part
 from tests.autograder.exercises.judged import reference
@@ -57,10 +57,10 @@ def test_a_changed_solution_is_not_the_reference(exercise):
 def test_every_answer_file_is_the_answer_of_a_control():
     parts = [hidden_part(exercise) for exercise in all_exercises()]
     answers = {control.answer for part in parts for control in part.controls}
-    files = {path: path.read_text("utf-8") for path in FOLDER.rglob("*.py")}
+    files = [(path, name, text) for path in FOLDER.rglob("*.py") for name, text in sections(path.read_text("utf-8"))]
 
     assert len(files) > len(parts)
-    assert [path for path, text in files.items() if not any(answer.endswith(text) for answer in answers)] == []
+    assert [each[:2] for each in files if not any(answer.endswith(each[2]) for answer in answers)] == []
 
 
 @pytest.mark.parametrize("exercise", ["01_bert_layer", "06_schedule_encoder"])

@@ -67,3 +67,7 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 09_read_generated_code = 8
 # %% unanswered 09_blocker_hunt
 # %% mistake 09_config_experiment = 0: the demonstration
+
+# %% solution 10_minimal_backend = 8
+# %% mistake 10_support_predicate = 7.2: the result is not looked at
+# %% mistake 10_partition_without_cycles = 14.6: as early as possible

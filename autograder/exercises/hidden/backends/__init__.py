@@ -1,0 +1,1 @@
+"""Hidden checks and controls of lesson 10: a backend of your own."""

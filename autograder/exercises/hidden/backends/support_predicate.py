@@ -1,0 +1,141 @@
+"""Hidden checks and controls of exercise 10.2."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autograder.exercises.backends.support_predicate import (
+    a_number,
+    argument_left_out,
+    larger_rank_of_an_input,
+    mixed_dtypes,
+    no_result,
+    other_argument,
+    other_dtype,
+    other_dtype_of_the_last_input,
+    other_dtype_of_the_result,
+    refuses,
+)
+from autograder.exercises.hidden.answer_files import Answers
+from autograder.host.exercise import Check, Control, HiddenPart
+from autograder.host.kinds.misconceptions import Misconception, wrong_values
+
+RULES = ("operator", "result", "dtype", "mixed", "rank", "argument")
+
+
+def broken(
+    question: Mapping[str, Any], *, result: bool = True, inputs: slice = slice(None), more: int = 0
+) -> list[str]:
+    """Return the rules that a node breaks, in order; the options give wrong analyses of a node."""
+    target, node = question["target"], question["node"]
+    if node["op"] not in target["operators"]:
+        return ["operator"]
+    if node["result"] is None:
+        return ["result"]
+    sheet = target["operators"][node["op"]]
+    operands = [each for each in node["inputs"][inputs] if isinstance(each, dict)]
+    tensors = [*operands, *([node["result"]] if result else [])]
+    holds = {
+        "dtype": all(each["dtype"] in sheet["dtypes"] for each in tensors),
+        "mixed": len({each["dtype"] for each in operands}) <= 1,
+        "rank": all(each["rank"] + more <= target["rank"] for each in tensors),
+        "argument": all(node["arguments"].get(name, value) == value for name, value in sheet["only"].items()),
+    }
+    return [name for name, held in holds.items() if not held]
+
+
+def _first(rules: Sequence[str]) -> str:
+    return rules[0] if rules else ""
+
+
+KNOWN = (
+    Misconception(
+        lambda q: _first([r for r in broken(q) if r != "mixed"]),
+        "the inputs have different dtypes. The target takes each of them, but no two together.",
+    ),
+    Misconception(
+        lambda q: _first([r for r in broken(q) if r != "argument"]),
+        "an argument has another value than the one in `only`.",
+    ),
+    Misconception(lambda q: _first(broken(q, result=False)), "the result is a tensor of the node, too: look at it."),
+    Misconception(lambda q: _first(broken(q, inputs=slice(1))), "only the first input was looked at; look at all."),
+    Misconception(
+        lambda q: _first(broken(q, inputs=slice(0))), "only the result was looked at; look at the inputs, too."
+    ),
+    Misconception(
+        lambda q: _first(broken(q, more=1)), "the target takes tensors of exactly its rank, too: only more is refused."
+    ),
+    Misconception(
+        lambda q: broken(q)[-1] if broken(q) else "", "several rules are broken; the first one is asked for."
+    ),
+    Misconception(lambda q: "", "it was taken, but one of the six rules is broken."),
+)
+
+
+def truth(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first rule that a node breaks, "" if there is none, and wrong answers with their sentences."""
+    right = _first(broken(question))
+    wrong = [[value, says] for value, says in wrong_values(question, KNOWN) if value != right]
+    return {"right": right, "wrong": wrong}
+
+
+def _several(draw: Any, target: dict[str, Any], node: dict[str, Any]) -> None:
+    """Break two rules at once."""
+    larger_rank_of_an_input(draw, target, node)
+    draw.choice((other_dtype, no_result))(draw, target, node)
+
+
+ANSWERS = Answers(__name__)
+
+TENSORS = "[*inputs, node['result']]"
+SLIPS: tuple[Any, ...] = (
+    ("the result is not looked at", 7.2, (TENSORS, "inputs")),
+    ("only the result is looked at", 6.8, (TENSORS, "[node['result']]")),
+    ("only the first input", 6.2, ("for value in node['inputs'] if", "for value in node['inputs'][:1] if")),
+    ("the limit is refused, too", 6.4, ("tensor['rank'] > target", "tensor['rank'] >= target")),
+    ("mixed dtypes are taken", 7.4, (" > 1:", " > 2:")),
+    ("arguments are not looked at", 7.4, ("return 'argument'", "return ''")),
+    ("arguments have to be given", 7.4, (".get(name, value)", ".get(name)")),
+    (
+        "numbers are tensors",
+        7.5,
+        ("if isinstance(value, dict)]", "]"),
+        ("[value for", "[value if isinstance(value, dict) else {'dtype': 'number', 'rank': 0} for"),
+    ),
+    ("True and False", 0, ("return ''", "return True")),
+    (
+        "rank before dtype",
+        7.7,
+        ("return 'dtype'", "return 'rank' if any(t['rank'] > target['rank'] for t in tensors) else 'dtype'"),
+    ),
+)
+"""Likely slips: name, marks, and edits of the reference."""
+
+HIDDEN = HiddenPart(
+    checks=(
+        Check(
+            "one tensor of another dtype",
+            "dtype",
+            0.8,
+            refuses(other_dtype_of_the_result, other_dtype_of_the_last_input),
+        ),
+        Check("inputs of different dtypes", "mixed dtypes", 0.6, refuses(mixed_dtypes)),
+        Check("an input of too many dimensions", "rank", 0.4, refuses(larger_rank_of_an_input)),
+        Check("arguments, given and left out", "arguments", 0.6, refuses(other_argument, argument_left_out)),
+        Check("numbers among the inputs", "numbers", 0.5, refuses(a_number, other_dtype)),
+        Check("several rules at once", "order", 0.3, refuses(_several, times=6)),
+    ),
+    controls=(
+        ANSWERS.reference(8),
+        *ANSWERS.styles(8),
+        *(ANSWERS.edited(name, marks, *edits) for name, marks, *edits in SLIPS),
+        ANSWERS.edited(
+            "dtypes of any operator",
+            8,
+            ("sheet['dtypes']", "[d for s in target['operators'].values() for d in s['dtypes']]"),
+            below=True,
+        ),
+        Control("everything is taken", "def refusal(question):\n    return ''\n", 0),
+        Control("no operator is there", "def refusal(question):\n    return 'operator'\n", 0),
+    ),
+    right_here={"text": "the rules are texts already"},
+)

@@ -1,0 +1,112 @@
+"""What people likely think of backends and partitions is named; what would partition for them is out of reach."""
+
+import importlib
+
+import pytest
+
+from autograder.exercises.backends.partition_without_cycles import digest, stored_bytes
+from autograder.exercises.hidden.backends.partition_without_cycles import earliest, enters, facts_of, latest
+from autograder.exercises.programs.supported_rows import SMALL, Shape, random_rows, small
+from autograder.host.draw import Draw
+from course_lib.backends.sweeps import settle
+from tests.autograder.exercises.judged import judged, known_answer, messages, reference, said
+
+PARTITION = "10_partition_without_cycles"
+FEW = ("five small graphs", "as few parts as possible")
+# words of a message, answer
+RULES = [
+    ("Each row is a part of its own", "return {'part': int(row['name'][1:]) if row['supported'] else None}"),
+    ("The parts form a cycle", "return {'part': 0 if row['supported'] else None}"),
+    ("expected a whole number", "return {'part': None}"),
+    ("return a dict with the key 'part'", "return 1"),
+    ("A state is too large", "return {'part': 0, 'before': [row['name']]}"),
+]
+
+
+@pytest.mark.parametrize(("words", "line"), RULES, ids=[words for words, _ in RULES])
+def test_a_wrong_rule_is_told_what_is_wrong(words, line):
+    record = judged(PARTITION, f"def visit(row):\n    {line}\n", only=FEW)
+
+    assert record.points == 0
+    assert all(words in text for text in messages(record).values())
+
+
+def test_a_state_that_moves_by_one_part_a_visit_costs_the_points_for_visits_only():
+    only = (*FEW, "visits of 100 and 1,000 rows")
+    record = judged(PARTITION, known_answer(PARTITION, "late by one a visit"), only=only)
+
+    assert list(messages(record)) == [only[-1]]
+    assert "compute it at once" in messages(record)[only[-1]]
+
+
+@pytest.mark.parametrize("exercise", ["10_minimal_backend", "10_support_predicate", PARTITION])
+def test_the_library_with_partitions_and_conditions_cannot_be_imported_in_the_worker(exercise):
+    record = judged(exercise, "import course_lib.backends\n" + reference(exercise), hidden=False)
+
+    assert record.points == 0
+    assert "No module named" in record.message
+    importlib.import_module("course_lib.backends")  # it is there for everybody else
+
+
+def test_likely_mistakes_of_a_predicate_are_named():
+    text = said("10_support_predicate", ("[*inputs, node['result']]", "inputs"), (" > 1:", " > 2:"))
+
+    assert "the result is a tensor of the node, too" in text
+    assert "no two together" in text
+
+
+def test_a_backend_that_changes_nothing_is_told_that_tanh_still_runs():
+    record = judged("10_minimal_backend", known_answer("10_minimal_backend", "unchanged"), hidden=False)
+
+    assert record.points == 0
+    assert any("what runs computes tanh" in text for text in messages(record).values())
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_partition_of_a_small_graph_has_fewer_parts_than_the_answer_says(name):
+    rows = small(Draw(5, name), name)
+    supported = [row["name"] for row in rows if row["supported"]]
+    fewest = min(len(set(parts.values())) for parts in _partitions(supported) if not _cyclic(rows, parts))
+
+    assert facts_of(rows)["fewest"] == fewest
+
+
+def test_late_rows_store_no_more_than_early_ones_where_chains_wait():
+    rows = random_rows(Draw(3, "late"), Shape(40, 3, early=4))
+    early = earliest(rows, enters)
+    places = {name: place for name, place in latest(rows, early).items() if name in _supported(rows)}
+
+    assert stored_bytes(rows, places) < stored_bytes(rows, {name: early[name] for name in places})
+    assert digest(places) == digest({name: 7 - place for name, place in places.items()})
+
+
+def test_the_reference_needs_at_most_four_visits_of_each_row():
+    namespace = {}
+    exec(compile(reference(PARTITION), "<reference>", "exec"), namespace)
+    rows = random_rows(Draw(3, "visits"), Shape(1000, 8, several=0.2, early=6))
+
+    assert settle(rows, namespace["visit"]).visits <= 4 * len(rows)
+
+
+def _supported(rows):
+    return {row["name"] for row in rows if row["supported"]}
+
+
+def _partitions(names):
+    """Yield all partitions of a few names."""
+    if not names:
+        yield {}
+        return
+    for parts in _partitions(names[1:]):
+        for part in range(len(set(parts.values())) + 1):
+            yield {names[0]: part, **parts}
+
+
+def _cyclic(rows, parts):
+    group = {row["name"]: parts.get(row["name"], row["name"]) for row in rows}
+    edges = {(group[name], group[row["name"]]) for row in rows for name in row["inputs"]}
+    edges = {(a, b) for a, b in edges if a != b}
+    left = set(group.values())
+    while ready := {each for each in left if not any(b == each and a in left for a, b in edges)}:
+        left -= ready
+    return bool(left)
