@@ -16,6 +16,10 @@ LESSONS: tuple[str, ...] = (
     "dynamo",
     "aot_autograd",
     "inductor",
+    "backends",
+    "custom_operators",
+    "triton_kernels",
+    "attention",
 )
 """The packages with exercises; a lesson's index here is its number and the number of its notebook."""
 
