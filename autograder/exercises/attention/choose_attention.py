@@ -24,8 +24,8 @@ def needed(**values: Any) -> Drawn:
         need: Need = {
             "device": draw.choice(("cpu", "cuda")),
             "trains": draw.chance(0.5),
-            "batch": draw.integer(1, 16),
-            "heads": draw.choice((1, 4, 12)),
+            "batch": draw.integer(2, 16),
+            "heads": draw.choice((2, 4, 12)),
             "length": draw.integer(64, 4096),
             "pattern": "all",
             "scores": "plain",
@@ -61,12 +61,12 @@ TRAINS = {"device": "cpu", "trains": True}
 PATTERNS = (
     needed(),
     needed(pattern="causal"),
-    needed(pattern="documents", device="cuda"),
+    needed(pattern="documents", device="cuda", trains=True),
     needed(pattern="documents", trains=False),
     needed(pattern="documents", **TRAINS),
 )
 SCORES = (
-    needed(scores="alibi", device="cuda"),
+    needed(scores="alibi", device="cuda", trains=True),
     needed(scores="alibi", trains=False, pattern="causal"),
     needed(scores="alibi", **TRAINS),
     needed(scores="soft cap", **TRAINS),

@@ -189,8 +189,8 @@ def question(draw: Draw, kind: str, *, whole: bool = True) -> dict[str, Any]:
     block, blocks = draw.choice((4, 8, 16)), draw.integer(3, 9)
     length = block * blocks - (0 if whole else draw.integer(1, block - 1))
     asked: dict[str, Any] = {"mask": kind, "length": length, "block": block}
-    if kind == "window":
-        asked["window"] = draw.integer(1, length - 1)
+    if kind == "window":  # one more or one less changes a block
+        asked["window"] = block * draw.integer(1, blocks - 2) + draw.choice((-1, 1))
     if kind == "documents":
         parts, left = [], length
         while left:

@@ -170,9 +170,41 @@ HIDDEN = HiddenPart(
     ),
     controls=(
         ANSWERS.reference(8),
+        ANSWERS.file("rules in order", 8),
+        ANSWERS.file("a sorted table", 8),
+        ANSWERS.file("one function each", 8),
+        ANSWERS.file("strikes out", 8),
+        ANSWERS.file("with a match", 8),
+        ANSWERS.edited("sizes as products", 8, ("need['length'] ** 2", "need['length'] * need['length']")),
+        ANSWERS.edited("half a square", 8, ("n * (n + 1) // 2", "(n * n + n) / 2")),
         *(
             Control(f"always {v}", f"def choose(need):\n    return {v!r}\n", 0)
             for v in ("sdpa", "flex", "dense", "none")
+        ),
+        ANSWERS.edited("flex trains on a CPU", 1.2, ("undropped and (not (need['trains'] and on_cpu))", "undropped")),
+        ANSWERS.edited("flex never trains", 4.6, ("not (need['trains'] and on_cpu)", "not need['trains']")),
+        ANSWERS.edited(
+            "dropout is fused on a CPU", 5.8, ("not need['shares'] and (undropped or not on_cpu)", "not need['shares']")
+        ),
+        ANSWERS.edited("dropout is never fused", 5.8, ("(undropped or not on_cpu)", "undropped")),
+        ANSWERS.edited("flex drops", 4.6, ("fused and undropped and", "fused and")),
+        ANSWERS.edited(
+            "tiles drop", 3.6, ("(undropped and (not need['shares']), kept, 0)", "(not need['shares'], kept, 0)")
+        ),
+        ANSWERS.edited("probabilities from anywhere", 5.6, ("not need['shares'] and (undropped", "(undropped")),
+        ANSWERS.edited("masks are free", 3.4, ("square, mask_bytes)", "square, 0)")),
+        ANSWERS.edited(
+            "bytes for every mask",
+            6.8,
+            ("4 * need['heads'] * square if need['scores'] == 'alibi' else square", "square"),
+        ),
+        ANSWERS.edited("one head's mask", 6.8, ("4 * need['heads'] * square if", "4 * square if")),
+        ANSWERS.edited("one matrix of scores", 6.8, ("8 * need['batch']", "4 * need['batch']")),
+        ANSWERS.edited("no batch", 6.8, ("8 * need['batch'] * need['heads']", "8 * need['heads']")),
+        ANSWERS.edited("less than free", 4.6, ("extra <= need['free']", "extra < need['free']")),
+        ANSWERS.edited("a mask caps", 5.6, ("fused and need['scores'] != 'soft cap'", "fused")),
+        ANSWERS.edited(
+            "sdpa knows documents", 3.2, ("fused and plain and (need['pattern'] != 'documents')", "fused and plain")
         ),
     ),
 )

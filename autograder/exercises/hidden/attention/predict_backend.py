@@ -183,7 +183,7 @@ HIDDEN = HiddenPart(
         Control("always math", "def predict_backend(call):\n    return 'math'\n", 0),
         ANSWERS.file("asks the dispatcher", 0),
         ANSWERS.file("makes the call", 0),
-        ANSWERS.edited("dropout stays fused", 4, ("not call['dropout'], ", "")),
+        ANSWERS.edited("dropout stays fused", 3.2, ("not call['dropout'], ", "")),
         ANSWERS.edited("three dimensions stay fused", 3.2, ("len(call['query']) == 4, ", "")),
         ANSWERS.edited("learned masks stay fused", 4, ("not mask or not mask['learned']", "True")),
         ANSWERS.edited("masks of three dimensions stay fused", 4, (", not mask or len(mask['shape']) != 3", "")),
@@ -196,7 +196,7 @@ HIDDEN = HiddenPart(
         ANSWERS.edited("only the dtype of the query", 4.4, ("'float32', ", "")),
         ANSWERS.edited("everything is allowed", 4.4, (" and 'flash' in call['allowed']", "")),
         ANSWERS.edited("math is always allowed", 4.4, ("'math' in call['allowed'] and ", "")),
-        ANSWERS.edited("any mask leads to math", 4, ("not mask or not mask['learned']", "not mask")),
+        ANSWERS.edited("any mask leads to math", 3.2, ("not mask or not mask['learned']", "not mask")),
         ANSWERS.edited(
             "gradients lead to math",
             3,

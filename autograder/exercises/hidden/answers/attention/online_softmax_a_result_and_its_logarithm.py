@@ -13,4 +13,4 @@ def streaming():
     def finish(output, lse):
         return output.clone()
 
-    return dict(first=first, step=step, finish=finish)
+    return {"finish": finish, "first": first, "step": step}

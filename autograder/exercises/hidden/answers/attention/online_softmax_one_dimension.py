@@ -13,7 +13,7 @@ def streaming():
         a, b = torch.exp(m_old - shift(m)), torch.exp(m_block - shift(m))
         return m, l_old * a + l_block * b, o_old * a.unsqueeze(-1) + o_block * b.unsqueeze(-1)
 
-    def finish(m, l, o):
-        return o / l.unsqueeze(-1)
+    def finish(m, total, o):
+        return o / total.unsqueeze(-1)
 
     return {"first": first, "step": step, "finish": finish}

@@ -3,7 +3,7 @@ def tiled():
         outs, lses = [], []
         for i in range(0, query.shape[1], 32):
             q = query[:, i : i + 32]
-            m, l, o = -torch.inf, 0.0, 0.0
+            m, total, o = -torch.inf, 0.0, 0.0
             for j in range(0, i + 1 if causal else key.shape[1], 32):
                 s = q @ key[:, j : j + 32].mT * query.shape[-1] ** -0.5
                 if causal and j == i:
@@ -11,9 +11,9 @@ def tiled():
                 new = s.amax(-1, keepdim=True)
                 new = new if isinstance(m, float) else torch.maximum(m, new)
                 p, a = torch.exp(s - new), torch.exp(m - new)
-                m, l, o = new, l * a + p.sum(-1, keepdim=True), o * a + p @ value[:, j : j + 32]
-            outs.append(o / l)
-            lses.append((m + l.log())[..., 0])
+                m, total, o = new, total * a + p.sum(-1, keepdim=True), o * a + p @ value[:, j : j + 32]
+            outs.append(o / total)
+            lses.append((m + total.log())[..., 0])
         return torch.cat(outs, 1), torch.cat(lses, 1)
 
     def backward(grad, query, key, value, output, lse, causal=False):

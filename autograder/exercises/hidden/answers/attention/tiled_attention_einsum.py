@@ -4,7 +4,7 @@ def tiled():
         for i in range(0, query.shape[1], 32):
             q = query[:, i : i + 32]
             m = torch.full_like(q[..., :1], float("-inf"))
-            l, o = torch.zeros_like(m), torch.zeros_like(q)
+            total, o = torch.zeros_like(m), torch.zeros_like(q)
             for j in range(0, key.shape[1], 32):
                 if causal and j > i:
                     break
@@ -13,11 +13,11 @@ def tiled():
                     s = s + torch.triu(torch.full_like(s, float("-inf")), diagonal=1)
                 m_new = torch.maximum(m, s.max(dim=-1, keepdim=True).values)
                 p = torch.exp(s - m_new)
-                l = l * torch.exp(m - m_new) + p.sum(dim=-1, keepdim=True)
+                total = total * torch.exp(m - m_new) + p.sum(dim=-1, keepdim=True)
                 o = o * torch.exp(m - m_new) + torch.einsum("hqk,hkd->hqd", p, value[:, j : j + 32])
                 m = m_new
-            outs.append(o / l)
-            lses.append((m + torch.log(l))[:, :, 0])
+            outs.append(o / total)
+            lses.append((m + torch.log(total))[:, :, 0])
         return torch.cat(outs, dim=1), torch.cat(lses, dim=1)
 
     def backward(grad, query, key, value, output, lse, causal=False):

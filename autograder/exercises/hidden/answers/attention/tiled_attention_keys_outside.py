@@ -1,25 +1,25 @@
 def tiled():
-    T = 32
+    size = 32
 
     def forward_(causal):
         def forward(q, k, v):
             m = torch.full((*q.shape[:2], 1), -math.inf, dtype=q.dtype)
-            l = torch.zeros((*q.shape[:2], 1), dtype=q.dtype)
+            total = torch.zeros((*q.shape[:2], 1), dtype=q.dtype)
             acc = torch.zeros(*q.shape[:2], v.shape[-1], dtype=q.dtype)
-            for j in range(0, k.shape[1], T):
-                kj, vj = k[:, j : j + T], v[:, j : j + T]
-                for i in range(j if causal else 0, q.shape[1], T):
-                    s = torch.matmul(q[:, i : i + T], kj.transpose(1, 2)) / math.sqrt(q.shape[2])
+            for j in range(0, k.shape[1], size):
+                kj, vj = k[:, j : j + size], v[:, j : j + size]
+                for i in range(j if causal else 0, q.shape[1], size):
+                    s = torch.matmul(q[:, i : i + size], kj.transpose(1, 2)) / math.sqrt(q.shape[2])
                     if causal and i == j:
                         n = s.shape[-1]
                         s = s.masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), -math.inf)
-                    old = m[:, i : i + T].clone()
+                    old = m[:, i : i + size].clone()
                     new = torch.maximum(old, s.amax(-1, keepdim=True))
                     p, a = torch.exp(s - new), torch.exp(old - new)
-                    m[:, i : i + T] = new
-                    l[:, i : i + T] = l[:, i : i + T] * a + p.sum(-1, keepdim=True)
-                    acc[:, i : i + T] = acc[:, i : i + T] * a + p @ vj
-            return acc / l, (m + l.log())[..., 0]
+                    m[:, i : i + size] = new
+                    total[:, i : i + size] = total[:, i : i + size] * a + p.sum(-1, keepdim=True)
+                    acc[:, i : i + size] = acc[:, i : i + size] * a + p @ vj
+            return acc / total, (m + total.log())[..., 0]
 
         return forward
 
@@ -28,19 +28,19 @@ def tiled():
             scale = 1 / math.sqrt(q.shape[2])
             dq, dks, dvs = torch.zeros_like(q), [], []
             d = (g * o).sum(-1)
-            for j in range(0, k.shape[1], T):
-                kj, vj = k[:, j : j + T], v[:, j : j + T]
+            for j in range(0, k.shape[1], size):
+                kj, vj = k[:, j : j + size], v[:, j : j + size]
                 dk, dv = torch.zeros_like(kj), torch.zeros_like(vj)
-                for i in range(j if causal else 0, q.shape[1], T):
-                    qi, gi = q[:, i : i + T], g[:, i : i + T]
+                for i in range(j if causal else 0, q.shape[1], size):
+                    qi, gi = q[:, i : i + size], g[:, i : i + size]
                     s = torch.matmul(qi, kj.transpose(1, 2)) * scale
-                    p = torch.exp(s - lse[:, i : i + T].unsqueeze(-1))
+                    p = torch.exp(s - lse[:, i : i + size].unsqueeze(-1))
                     if causal and i == j:
                         p = p.tril()
                     dv = dv + p.transpose(1, 2) @ gi
-                    ds = p * (gi @ vj.transpose(1, 2) - d[:, i : i + T].unsqueeze(-1))
+                    ds = p * (gi @ vj.transpose(1, 2) - d[:, i : i + size].unsqueeze(-1))
                     dk = dk + ds.transpose(1, 2) @ qi * scale
-                    dq[:, i : i + T] += ds @ kj * scale
+                    dq[:, i : i + size] += ds @ kj * scale
                 dks.append(dk)
                 dvs.append(dv)
             return dq, torch.cat(dks, 1), torch.cat(dvs, 1)

@@ -21,7 +21,7 @@ def tiled():
                 part = of_tile(q, k, v, causal and i == j)
                 found = part if found is None else merged(found, part)
             rows.append(found)
-        return torch.cat([o for o, _ in rows], 1), torch.cat([l for _, l in rows], 1).squeeze(-1)
+        return torch.cat([o for o, _ in rows], 1), torch.cat([total for _, total in rows], 1).squeeze(-1)
 
     def backward(grad, query, key, value, output, lse, causal=False):
         scale = query.shape[-1] ** -0.5

@@ -4,17 +4,17 @@ def tiled():
         for i in range(0, query.shape[1], 32):
             q = query[:, i : i + 32].mT * query.shape[-1] ** -0.5
             m = torch.full((query.shape[0], 1, q.shape[-1]), -torch.inf, dtype=q.dtype)
-            l, acc = torch.zeros_like(m), torch.zeros_like(q)
+            total, acc = torch.zeros_like(m), torch.zeros_like(q)
             for j in range(0, i + 1 if causal else key.shape[1], 32):
                 s = key[:, j : j + 32] @ q
                 if causal and i == j:
                     s = s.masked_fill(torch.ones(s.shape[1:], dtype=torch.bool).tril(-1), -torch.inf)
                 new = torch.maximum(m, s.amax(1, keepdim=True))
                 a, p = (m - new).exp(), (s - new).exp()
-                m, l = new, l * a + p.sum(1, keepdim=True)
+                m, total = new, total * a + p.sum(1, keepdim=True)
                 acc = acc * a + value[:, j : j + 32].mT @ p
-            outs.append((acc / l).mT)
-            logs.append((m + l.log())[:, 0])
+            outs.append((acc / total).mT)
+            logs.append((m + total.log())[:, 0])
         return torch.cat(outs, 1), torch.cat(logs, 1)
 
     def backward(grad, query, key, value, output, lse, causal=False):

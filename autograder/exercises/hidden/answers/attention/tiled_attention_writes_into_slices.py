@@ -6,7 +6,7 @@ def tiled():
             q = query[:, i : i + 32] * query.shape[-1] ** -0.5
             last = min(i + 32, key.shape[1]) if causal else key.shape[1]
             m = torch.zeros_like(q[..., :1]) - 1e30
-            l = torch.zeros_like(m)
+            total = torch.zeros_like(m)
             acc = torch.zeros_like(q)
             for j in range(0, last, 32):
                 s = q @ key[:, j : j + 32].transpose(-1, -2)
@@ -15,11 +15,11 @@ def tiled():
                     s = s.masked_fill(torch.arange(j, j + s.shape[2]) > rows, -1e30)
                 new = torch.maximum(m, s.amax(-1, True))
                 p = (s - new).exp()
-                l.mul_((m - new).exp()).add_(p.sum(-1, True))
+                total.mul_((m - new).exp()).add_(p.sum(-1, True))
                 acc.mul_((m - new).exp()).add_(p @ value[:, j : j + 32])
                 m = new
-            output[:, i : i + 32] = acc / l
-            lse[:, i : i + 32] = (m + l.log()).squeeze(-1)
+            output[:, i : i + 32] = acc / total
+            lse[:, i : i + 32] = (m + total.log()).squeeze(-1)
         return output, lse
 
     def backward(grad, query, key, value, output, lse, causal=False):
