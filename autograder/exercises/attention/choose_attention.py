@@ -124,8 +124,8 @@ EXERCISE = Exercise(
     hints=(
         "Make a table in code: for each variant whether it can do what is needed, how many scores it computes, and how "
         "many bytes it takes.",
-        "Strike out what cannot: no fused kernel gives probabilities, only sdpa and mask drop, and on a CPU neither does "
-        "it fused; flex gives no gradients on a CPU. Then strike out what does not fit.",
+        "Strike out what cannot: no fused kernel gives probabilities, only sdpa and mask drop, and they "
+        "are fused on CUDA only; flex gives no gradients on a CPU. Then strike out what does not fit.",
         "min over the fused ones that are left, by (scores, bytes, place in the list); without one of them tiles, then "
         "dense, then none.",
     ),

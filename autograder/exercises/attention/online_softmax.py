@@ -68,7 +68,8 @@ def _weights(stream: Stream, *, shifted: bool) -> list[tuple[Tensor, Tensor, Ten
 
 def _never_rescaled(stream: Stream) -> Tensor:
     parts = _weights(stream, shifted=True)
-    return sum(w @ v for w, v, _ in parts) / sum(w.sum(1, keepdim=True) for w, _, _ in parts)  # type: ignore[return-value]
+    total = torch.stack([w.sum(1, keepdim=True) for w, _, _ in parts]).sum(0)
+    return torch.stack([w @ v for w, v, _ in parts]).sum(0) / total
 
 
 def _rescaled(stream: Stream, *, top: bool, bottom: bool) -> Tensor:
@@ -85,7 +86,7 @@ def _rescaled(stream: Stream, *, top: bool, bottom: bool) -> Tensor:
 
 def _normalised_each_time(stream: Stream) -> Tensor:
     shares = [torch.softmax(scores, -1) @ values for scores, values in stream.blocks()]
-    return sum(shares) / len(shares)  # type: ignore[return-value]
+    return torch.stack(shares).mean(0)
 
 
 def _upside_down(stream: Stream) -> Tensor:
@@ -129,7 +130,7 @@ KNOWN: tuple[tuple[Formula, str], ...] = (
         "Only the first block is in the result: step returns the new state.",
     ),
     (
-        lambda s: sum(w @ v for w, v, _ in _weights(s, shifted=False)),  # type: ignore[return-value,arg-type]
+        lambda s: torch.stack([w @ v for w, v, _ in _weights(s, shifted=False)]).sum(0),
         "The result was not divided by the denominator; finish does that.",
     ),
     (
@@ -165,7 +166,7 @@ class Driver:
 
     def _step(
         self, member: str, inputs: Sequence[Tensor], stream: Stream, before: tuple[Tensor, ...]
-    ) -> Sequence[Tensor]:
+    ) -> tuple[Tensor, ...]:
         state = self._run(member, inputs, stream)
         if before and [s.shape for s in state] != [s.shape for s in before]:
             raise CheckFailedError(
@@ -177,7 +178,7 @@ class Driver:
             raise CheckFailedError(
                 f"`{member}` returned a state of {self.state_numbers:,} numbers {_shapes(state)} for "
                 f"{stream.scores.shape[0]} rows and values of width {stream.values.shape[1]}. A state keeps no scores: "
-                f"{stream.state_numbers:,} numbers are enough, a maximum, a denominator and a weighted sum for each row."
+                f"{stream.state_numbers:,} numbers are enough, a maximum, denominator and weighted sum for each row."
             )
         return state
 

@@ -150,11 +150,11 @@ EXERCISE = Exercise(
         "aten::_fused_sdp_choice",
     ),
     hints=(
-        "Ask three questions in this order: does the mask's dtype fit, can the fused kernel take the call, and can what "
+        "Ask in this order: does the mask's dtype fit, can the fused kernel take the call, and can what "
         "is left and allowed take it?",
-        "The fused kernel asks for four dimensions, equal widths, no dropout, contiguous last dimensions, and a mask of "
-        "two or four dimensions that requires no gradient.",
-        "If nothing that is allowed can take the call, it is an error. Math takes every call but one with a mask that is "
+        "The fused kernel asks for four dimensions, equal widths, no dropout, contiguous last dimensions, and masks of "
+        "two or four dimensions that require no gradient.",
+        "If nothing that is allowed can take the call, it is an error. Math takes every call, but for a mask that is "
         "causal, too.",
     ),
     checks=(

@@ -33,9 +33,9 @@ REDUCTIONS = "sum amax max mean logsumexp mm bmm matmul addmm baddbmm einsum"
 MASKS = "arange where masked_fill eq ne lt le gt ge logical_and logical_or logical_not bitwise_and bitwise_or tril triu"
 CHECKED = "bitwise_not isinf isnan nan_to_num abs clamp_min clamp_max fill scalar_tensor lift_fresh_copy minimum"
 FORM = (
-    "slice select narrow split split_with_sizes chunk unbind cat stack pad constant_pad_nd unsqueeze squeeze expand view "
-    "reshape _unsafe_view transpose t permute to _to_copy clone contiguous alias detach zeros ones full zeros_like "
-    "ones_like full_like new_zeros new_full new_ones slice_scatter copy zero flip lift_fresh"
+    "slice select narrow split split_with_sizes chunk unbind cat stack pad constant_pad_nd unsqueeze squeeze expand "
+    "view reshape _unsafe_view transpose t permute to _to_copy clone contiguous alias detach zeros ones full "
+    "zeros_like ones_like full_like new_zeros new_full new_ones slice_scatter copy zero flip lift_fresh"
 )
 ALLOWED = frozenset(
     f"torch.ops.aten.{name}{ending}"
@@ -144,8 +144,8 @@ def _require_tiles(reply: Reply, sizes: Sizes, told: str) -> None:
 def require_forward(answer: CapturedAnswer, sizes: Sizes, inputs: Sequence[Tensor], numbers: Sequence[int]) -> Reply:
     """Raise `CheckFailedError` unless outputs `numbers` of a forward graph are right; return its reply."""
     reply = run_graph(answer, "forward", sizes, inputs)
-    eager = attention(*inputs, causal=sizes.causal)  # type: ignore[misc]
-    exact = attention(*(i.double() for i in inputs), causal=sizes.causal)  # type: ignore[misc]
+    eager = attention(*inputs, causal=sizes.causal)
+    exact = attention(*(i.double() for i in inputs), causal=sizes.causal)
     for number in numbers:
         name = f"{sizes.member('forward')}: {NAMES['forward'][number]}"
         try:
@@ -162,7 +162,7 @@ def require_backward(
     answer: CapturedAnswer, sizes: Sizes, inputs: Sequence[Tensor], numbers: Sequence[int], draw: Draw
 ) -> Reply:
     """Raise `CheckFailedError` unless outputs `numbers` of a backward graph are autograd's; return its reply."""
-    output, lse = attention(*inputs, causal=sizes.causal)  # type: ignore[misc]
+    output, lse = attention(*inputs, causal=sizes.causal)
     grad = draw.normal(*output.shape, dtype=output.dtype)
     reply = run_graph(answer, "backward", sizes, [grad, *inputs, output, lse])
     eager = gradients(grad, *inputs, causal=sizes.causal)
@@ -255,7 +255,7 @@ def _denominator(query: Tensor, key: Tensor, value: Tensor, *, causal: bool) -> 
 def _constant_denominators(grad: Tensor, *inputs: Tensor, causal: bool) -> Sequence[Tensor]:
     """Return the gradients that leave out how the denominators change."""
     query, key, value = leaves = [each.detach().clone().requires_grad_() for each in inputs]
-    lse = attention(*inputs, causal=causal)[1]  # type: ignore[misc]
+    lse = attention(*inputs, causal=causal)[1]
     scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
     if causal:
         scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
@@ -352,7 +352,7 @@ EXERCISE = Exercise(
         "four blocks of queries and keys, and cross out those that a causal mask hides.",
         "lse is the largest score plus the logarithm of the denominator. In backward, probabilities are "
         "exp(scores - lse). Each tile adds to one block of each gradient.",
-        "With delta = (grad * output).sum(-1): by_scores = probabilities * (grad @ value^T - delta). Multiply it by key "
+        "With delta = (grad * output).sum(-1): by_scores = probabilities * (grad @ value^T - delta). Multiply by key "
         "for query's gradient, by query for key's, both times the scale; value's is probabilities^T @ grad.",
     ),
     checks=(

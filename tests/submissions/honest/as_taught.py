@@ -1,4 +1,4 @@
-"""Everything right, as the course itself answers it, in five notebooks that nobody touched but where answers belong.
+"""Everything right, as the course itself answers it, in six notebooks that nobody touched but where answers belong.
 
 Gets full marks: each answer cell is that of the notebook with solutions, in the copy that students got.
 """
@@ -34,3 +34,9 @@ Gets full marks: each answer cell is that of the notebook with solutions, in the
 # %% solution 07_read_guards = 8
 # %% solution 07_remove_breaks = 12
 # %% solution 07_tame_recompiles = 10
+
+# %% solution 13_choose_attention = 8
+# %% solution 13_online_softmax = 12
+# %% solution 13_predict_backend = 6
+# %% solution 13_score_mods = 10
+# %% solution 13_tiled_attention = 14

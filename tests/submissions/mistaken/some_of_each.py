@@ -67,3 +67,9 @@ Gets in every exercise what is right of it: full marks, the marks of its control
 # %% solution 09_read_generated_code = 8
 # %% unanswered 09_blocker_hunt
 # %% mistake 09_config_experiment = 0: the demonstration
+
+# %% solution 13_predict_backend = 6
+# %% mistake 13_online_softmax = 10.4: nan after a masked block
+# %% unanswered 13_tiled_attention
+# %% mistake 13_score_mods = 7.8: one slope for all
+# %% mistake 13_choose_attention = 5.8: dropout is fused on a CPU

@@ -1,5 +1,6 @@
 """Hidden checks and controls of exercise 13.1."""
 
+import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -41,7 +42,7 @@ class _Seen(TorchDispatchMode):
 
 def backend_of(call: Mapping[str, Any]) -> str:
     """Return the kernel that PyTorch takes for a call, by making the call; "error" if it raises."""
-    query, key, value, mask = _tensors(call)
+    (query, key, value), mask = _tensors(call)
     with _Seen() as seen, sdpa_kernel([KERNELS[name] for name in call["allowed"]]):
         try:
             F.scaled_dot_product_attention(
@@ -52,9 +53,9 @@ def backend_of(call: Mapping[str, Any]) -> str:
     return "flash" if FLASH in seen.names else "math"
 
 
-def _tensors(call: Mapping[str, Any]) -> list[torch.Tensor | None]:
+def _tensors(call: Mapping[str, Any]) -> tuple[list[torch.Tensor], torch.Tensor | None]:
     dtype = getattr(torch, call["dtype"])
-    found: list[torch.Tensor | None] = []
+    found = []
     for name in ("query", "key", "value"):
         tensor = torch.zeros(call[name], dtype=dtype)
         if call["turned"] and name == "key":
@@ -62,15 +63,13 @@ def _tensors(call: Mapping[str, Any]) -> list[torch.Tensor | None]:
         found.append(tensor.requires_grad_(call["trains"]))
     mask = call["mask"]
     if mask is None:
-        return [*found, None]
+        return found, None
     made = torch.ones(mask["shape"], dtype=getattr(torch, mask["dtype"]))
-    return [*found, made.requires_grad_() if mask["learned"] else made]
+    return found, made.requires_grad_() if mask["learned"] else made
 
 
 @lru_cache(maxsize=4096)
 def _measured(call: str) -> str:
-    import json
-
     return backend_of(json.loads(call))
 
 
@@ -151,8 +150,6 @@ MISCONCEPTIONS = (
 
 def known(call: Mapping[str, Any]) -> dict[str, Any]:
     """Return the kernel that PyTorch takes for a call, and the predictions of known mistakes."""
-    import json
-
     return {"right": _measured(json.dumps(call, sort_keys=True)), "wrong": wrong_values(call, MISCONCEPTIONS)}
 
 
