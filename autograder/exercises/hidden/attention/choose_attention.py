@@ -172,11 +172,15 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(8),
         ANSWERS.file("rules in order", 8),
         ANSWERS.file("a sorted table", 8),
-        ANSWERS.file("one function each", 8),
-        ANSWERS.file("strikes out", 8),
-        ANSWERS.file("with a match", 8),
+        ANSWERS.edited(
+            "sorted",
+            8,
+            ("min(best, key=lambda name: able[name][1:])", "sorted(best, key=lambda name: able[name][1:])[0]"),
+        ),
+        ANSWERS.edited("turned round", 8, ("extra <= need['free']", "not extra > need['free']")),
+        ANSWERS.edited("a float of scores", 8, ("sum((n * (n + 1) // 2", "sum((n * (n + 1) / 2")),
         ANSWERS.edited("sizes as products", 8, ("need['length'] ** 2", "need['length'] * need['length']")),
-        ANSWERS.edited("half a square", 8, ("n * (n + 1) // 2", "(n * n + n) / 2")),
+        ANSWERS.edited("half a square", 8, ("n * (n + 1) // 2", "(n * n + n) // 2")),
         *(
             Control(f"always {v}", f"def choose(need):\n    return {v!r}\n", 0)
             for v in ("sdpa", "flex", "dense", "none")

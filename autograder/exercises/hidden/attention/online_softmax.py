@@ -5,7 +5,7 @@ import torch
 from autograder.exercises.attention.online_softmax import Stream, drawn, masked, streams_right
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, HiddenPart
+from autograder.host.exercise import Check, Control, HiddenPart
 
 MORE_LATER = 40.0  # added to every second block
 
@@ -31,6 +31,16 @@ def _up_and_down(draw: Draw) -> list[Stream]:
 
 
 ANSWERS = Answers(__name__)
+AVERAGED = """
+def streaming():
+    def first(scores, values):
+        return torch.softmax(scores, -1) @ values, torch.ones_like(scores[:, :1])
+
+    def step(scores, values, summed, blocks):
+        return summed + torch.softmax(scores, -1) @ values, blocks + 1
+
+    return {"first": first, "step": step, "finish": lambda summed, blocks: summed / blocks}
+"""
 NEW = "new = torch.maximum(largest, scores.amax(1, keepdim=True))"
 BASE = "base = torch.where(new == -torch.inf, 0.0, new)"
 TOTAL = "total = total * factor + weights.sum(1, keepdim=True)"
@@ -46,16 +56,15 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(12),
         ANSWERS.file("a result and its logarithm", 12),
-        ANSWERS.file("ones beside the values", 12),
         ANSWERS.file("one tensor", 12),
-        ANSWERS.file("one key at a time", 12),
-        ANSWERS.file("one dimension", 12),
         ANSWERS.file("merges two states", 12),
         ANSWERS.edited("a lowest base", 12, (BASE, "base = new.clamp(min=torch.finfo(new.dtype).min)")),
         ANSWERS.edited("einsum", 12, (MIXED, "mixed * factor + torch.einsum('rk,kw->rw', weights, values)")),
         ANSWERS.edited("in place", 12, ("weights = torch.exp(scores - base)", "weights = (scores - base).exp_()")),
+        ANSWERS.edited("addmm", 12, (MIXED, "torch.addmm(mixed * factor, weights, values)")),
+        ANSWERS.edited("a maximum by max", 12, ("scores.amax(1, keepdim=True)", "scores.max(1, keepdim=True).values")),
         ANSWERS.file("everything is kept", 0),
-        ANSWERS.file("blocks are averaged", 1.3, below=True),
+        Control("blocks are averaged", AVERAGED, 0),
         ANSWERS.edited("never rescaled", 0, ("torch.exp(largest - base)", "torch.ones_like(base)")),
         ANSWERS.edited("the sum is not rescaled", 0, (MIXED, "mixed + weights @ values")),
         ANSWERS.edited("the denominator is not rescaled", 0, (TOTAL, "total = total + weights.sum(1, keepdim=True)")),

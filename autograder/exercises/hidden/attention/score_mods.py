@@ -117,8 +117,12 @@ HIDDEN = HiddenPart(
     controls=(
         ANSWERS.reference(10),
         ANSWERS.file("by intervals", 10),
-        ANSWERS.file("plain loops", 10),
-        ANSWERS.file("padded", 10),
+        ANSWERS.edited("a maximum of both", 10, ("(query - key).abs()", "torch.maximum(query - key, key - query)")),
+        ANSWERS.edited(
+            "a hidden mask turned round",
+            10,
+            ("== ids[batch, key]) & (key <= query)", "== ids[batch, key]) & ~(key > query)"),
+        ),
         ANSWERS.edited("abs by a function", 10, ("(query - key).abs()", "torch.abs(key - query)")),
         ANSWERS.edited("a product with the inverse", 10, ("score / cap", "score * (1 / cap)")),
         ANSWERS.edited("in another order", 10, ("(key <= query)", "(query >= key)")),

@@ -21,7 +21,7 @@ from autograder.exercises.attention.tiled_attention import (
 from autograder.exercises.hidden.answer_files import Answers
 from autograder.host import comparison
 from autograder.host.draw import Draw
-from autograder.host.exercise import Check, CheckFailedError, HiddenPart
+from autograder.host.exercise import Check, CheckFailedError, Control, HiddenPart
 from autograder.host.kinds.captured import CapturedAnswer
 
 RAGGED = 3 * TILE + 4
@@ -64,9 +64,25 @@ def _by_parts(answer: CapturedAnswer, draw: Draw) -> None:
 
 
 ANSWERS = Answers(__name__)
-SCORES = "query[:, i:i + 32] @ key[:, j:j + 32].mT * scale"
-SKIP = "if causal and j > i:\n                    break"
-FORWARD_SKIP = "for j in range(0, i + 32 if causal else key.shape[1], 32)"
+SCORES = "query[:, rows] @ key[:, columns].mT * query.shape[-1] ** (-0.5)"
+HIDDEN_PART = "torch.full_like(scores, -torch.inf).triu(1) if causal and i == j else 0.0"
+ALL_TILES = "0, i + 1 if causal else key.shape[1], 32"
+WEIGHTED = "torch.exp(scores - new[..., None]) @ value[:, columns]"
+LIBRARY = """
+def tiled():
+    def forward(q, k, v):
+        output = F.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+        return output, torch.logsumexp(q @ k.mT / math.sqrt(q.shape[-1]), -1)
+
+    return dict.fromkeys(("forward", "causal_forward", "backward", "causal_backward"), forward)
+"""
+BY_AUTOGRAD = """
+    def backward(grad, query, key, value, output, lse, causal=False):
+        leaves = [each.detach().requires_grad_() for each in (query, key, value)]
+        with torch.enable_grad():
+            out, _ = forward(*leaves, causal=causal)
+        return torch.autograd.grad(out, leaves, grad)
+    both = """
 
 HIDDEN = HiddenPart(
     checks=(
@@ -89,14 +105,67 @@ HIDDEN = HiddenPart(
         ANSWERS.reference(14),
         ANSWERS.file("keys outside", 14),
         ANSWERS.file("merges results", 14),
-        ANSWERS.file("writes into slices", 14),
-        ANSWERS.file("einsum", 14),
-        ANSWERS.file("chunks", 14),
-        ANSWERS.file("two passes", 12.2),
-        ANSWERS.file("transposed", 14),
+        ANSWERS.edited(
+            "einsum",
+            14,
+            (SCORES, "torch.einsum('hqw,hkw->hqk', query[:, rows], key[:, columns]) / math.sqrt(query.shape[-1])"),
+            (WEIGHTED, "torch.einsum('hqk,hkw->hqw', torch.exp(scores - new[..., None]), value[:, columns])"),
+        ),
+        ANSWERS.edited(
+            "queries scaled first", 14, (SCORES, "query[:, rows] * query.shape[-1] ** -0.5 @ key[:, columns].mT")
+        ),
+        ANSWERS.edited(
+            "where on positions",
+            14,
+            (
+                "yield (rows, columns, scores + hidden)",
+                "at = torch.arange(scores.shape[-1])\n                seen = at <= at[:scores.shape[1], None]\n"
+                "                scores = torch.where(seen, scores, -torch.inf) if causal and i == j else scores\n"
+                "                yield (rows, columns, scores)",
+            ),
+        ),
+        ANSWERS.edited(
+            "delta by einsum",
+            14,
+            ("(grad * output).sum(-1, keepdim=True)", "torch.einsum('hqw,hqw->hq', grad, output)[..., None]"),
+        ),
+        ANSWERS.edited(
+            "scaled where it is used",
+            14,
+            (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows]) / math.sqrt(key.shape[-1])"),
+        ),
+        ANSWERS.edited("by bmm", 14, ("by_scores @ key[:, columns]", "torch.bmm(by_scores, key[:, columns])")),
         ANSWERS.file("dense", 0),
-        ANSWERS.file("the library", 0),
-        ANSWERS.file("autograd", 7.2),
+        Control("the library", LIBRARY, 0),
         ANSWERS.file("whole rows", 11.8),
+        ANSWERS.edited("autograd", 7.2, ("\n    both = ", BY_AUTOGRAD)),
+        ANSWERS.edited(
+            "skips nothing",
+            12.2,
+            (ALL_TILES, "0, key.shape[1], 32"),
+            (HIDDEN_PART, "torch.full_like(scores, -torch.inf).triu(1 + i - j) if causal else 0.0"),
+        ),
+        ANSWERS.edited("scores not scaled", 0, (SCORES, "query[:, rows] @ key[:, columns].mT")),
+        ANSWERS.edited(
+            "gradients not scaled", 8.2, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
+        ),
+        ANSWERS.edited("denominators as constants", 8.2, (" - delta[:, rows])", ")")),
+        ANSWERS.edited("one key too many", 8, (".triu(1)", ".triu(2)")),
+        ANSWERS.edited("lse to base 2", 11.4, ("return (output, lse)", "return (output, lse / math.log(2))")),
+        ANSWERS.edited("the largest score as lse", 11.4, ("return (output, lse)", "return (output, lse * 0)")),
+        ANSWERS.edited("only the last tile's gradient", 8, ("by_query[:, rows] +=", "by_query[:, rows] =")),
+        ANSWERS.edited("shares and gradients swapped", 8, ("shares.mT @ grad", "by_scores.mT @ grad")),
+        ANSWERS.edited(
+            "computes lse again",
+            12.8,
+            ("delta = (grad * output)", "lse = forward(query, key, value, causal)[1]\n        delta = (grad * output)"),
+            below=True,
+        ),
+        ANSWERS.edited(
+            "earlier tiles not rescaled",
+            3,
+            ("output[:, rows] * torch.exp(lse[:, rows] - new)[..., None]", "output[:, rows]"),
+            below=True,
+        ),
     ),
 )
