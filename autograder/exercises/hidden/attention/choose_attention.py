@@ -168,6 +168,7 @@ HIDDEN = HiddenPart(
             ),
         ),
     ),
+    right_here={"text": "the answer is a text"},
     controls=(
         ANSWERS.reference(8),
         ANSWERS.file("rules in order", 8),

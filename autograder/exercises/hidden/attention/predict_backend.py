@@ -1,5 +1,6 @@
 """Hidden checks and controls of exercise 13.1."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,7 +42,11 @@ class _Seen(TorchDispatchMode):
 def backend_of(call: Mapping[str, Any]) -> str:
     """Return the kernel that PyTorch takes for a call, by making the call; "error" if it raises."""
     (query, key, value), mask = _tensors(call)
-    with _Seen() as seen, sdpa_kernel([KERNELS[name] for name in call["allowed"]]):
+    with (
+        warnings.catch_warnings(action="ignore"),
+        _Seen() as seen,
+        sdpa_kernel([KERNELS[name] for name in call["allowed"]]),
+    ):
         try:
             F.scaled_dot_product_attention(
                 query, key, value, attn_mask=mask, dropout_p=call["dropout"], is_causal=call["causal"]
@@ -160,6 +165,7 @@ HIDDEN = HiddenPart(
             predicts(PLAIN, MASKS, SHAPES, ALLOWED, MASKED_AND_DROPPED, REFUSED),
         ),
     ),
+    right_here={"text": "the answer is a text"},
     controls=(
         ANSWERS.reference(6),
         ANSWERS.file("one condition after the other", 6),
