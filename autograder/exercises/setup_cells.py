@@ -155,6 +155,9 @@ from course_lib.graph.source_map import source_map
 from course_lib.models import option_programs, program_from_steps
 from course_lib.models.chains import inputs_of, program_of, source_of
 """,
+    "backends": "",
+    "custom_operators": "",
+    "triton_kernels": "",
     "attention": """\
 import math
 import warnings
