@@ -147,14 +147,14 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited("scores not scaled", 0, (SCORES, "query[:, rows] @ key[:, columns].mT")),
         ANSWERS.edited(
-            "gradients not scaled", 8.2, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
+            "gradients not scaled", 7.2, (" - delta[:, rows]) * query.shape[-1] ** (-0.5)", " - delta[:, rows])")
         ),
-        ANSWERS.edited("denominators as constants", 8.2, (" - delta[:, rows])", ")")),
+        ANSWERS.edited("denominators as constants", 7.2, (" - delta[:, rows])", ")")),
         ANSWERS.edited("one key too many", 8, (".triu(1)", ".triu(2)")),
         ANSWERS.edited("lse to base 2", 11.4, ("return (output, lse)", "return (output, lse / math.log(2))")),
         ANSWERS.edited("the largest score as lse", 11.4, ("return (output, lse)", "return (output, lse * 0)")),
-        ANSWERS.edited("only the last tile's gradient", 8, ("by_query[:, rows] +=", "by_query[:, rows] =")),
-        ANSWERS.edited("shares and gradients swapped", 8, ("shares.mT @ grad", "by_scores.mT @ grad")),
+        ANSWERS.edited("only the last tile's gradient", 7.2, ("by_query[:, rows] +=", "by_query[:, rows] =")),
+        ANSWERS.edited("shares and gradients swapped", 7.2, ("shares.mT @ grad", "by_scores.mT @ grad")),
         ANSWERS.edited(
             "computes lse again",
             12.8,
@@ -163,9 +163,8 @@ HIDDEN = HiddenPart(
         ),
         ANSWERS.edited(
             "earlier tiles not rescaled",
-            3,
+            6.4,
             ("output[:, rows] * torch.exp(lse[:, rows] - new)[..., None]", "output[:, rows]"),
-            below=True,
         ),
     ),
 )
